@@ -1,0 +1,40 @@
+# Every target sets itself up: the first run makes .venv, later runs find it ready.
+# PYTHON=python3.12 chooses another interpreter (before the first run); ARGS="-k name" goes to pytest.
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
+
+.PHONY: demo test lint format clean
+.DEFAULT_GOAL := demo
+
+demo: $(READY)
+	@$(RUN) -m symenum.demo
+
+test: $(READY)
+	@$(RUN) -m pytest $(ARGS)
+
+lint: $(READY)
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+
+format: $(READY)
+	@$(RUN) -m ruff check --fix .
+	@$(RUN) -m ruff format .
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find $(wildcard src tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Touched last: an installation that was interrupted is taken up again by the next run.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "symenum needs Python 3.10 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
+	@echo "symenum: installing into $(VENV), once, a minute or more ..."
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) -qq || { echo "symenum: installation failed. In full: $(INSTALL)" >&2; exit 1; }
+	@touch $@
+	@echo "symenum: ready."

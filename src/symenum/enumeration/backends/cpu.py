@@ -1,0 +1,91 @@
+"""The scan of the last layer on the CPU: tiles of matrix products, on all cores, in bounded memory.
+
+Each tile of candidates goes down a ladder and stops at the first rung that excludes all of it: lower bounds in single
+precision, lower bounds in double precision, then squares summed row by row. What no rung can exclude is evaluated
+exactly, in double precision, on all rows. So the result is exact, whatever the precision of the first rungs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from symenum.enumeration.backends.tiles import FormScan, OperatorScan, UnaryScan
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.forms import FORM_OPERATORS, forms_of
+from symenum.enumeration.scoring import Scorer
+
+__all__ = ["available_cores", "scan"]
+
+Job = Callable[[Budget], int]  # scores some candidates, gives back how many
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def scan(scorer: Scorer, budget: Budget, threads: int | None = None) -> tuple[int, bool]:
+    """Bring the best of all candidates into the scorer's pool; the share of work done, and whether that is all."""
+    jobs = list(_jobs(scorer))
+    total = sum(size for size, _ in jobs)
+    done = _run([job for _, job in jobs], budget, threads or available_cores())
+    scored = scorer.layer.size * done // max(1, total)
+    return scored, done == total
+
+
+def _jobs(scorer: Scorer) -> Iterator[tuple[int, Job]]:
+    """(work, job): unary operators first, because they are quick and give the others a first limit."""
+    operators = [block.operator for block in scorer.layer.blocks]
+    for block in scorer.layer.blocks:
+        if block.operator.arity == 1:
+            yield from UnaryScan(scorer, block).jobs()
+    for form in forms_of(operators):
+        yield from FormScan(scorer, form).jobs()
+    for block in scorer.layer.blocks:
+        if block.operator.arity == 2 and block.operator.name not in FORM_OPERATORS:
+            yield from OperatorScan(scorer, block).jobs()
+
+
+def _run(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
+    """Work the jobs off on `threads` threads; torch releases the interpreter inside its kernels."""
+    queue = iter(jobs)
+    lock = threading.Lock()
+    done = [0] * threads
+    errors: list[BaseException] = []
+    own_threads = torch.get_num_threads()
+
+    def work(worker: int) -> None:
+        torch.set_num_threads(1)  # one tile per core beats one tile on all cores
+        try:
+            while not budget.over():
+                with lock:
+                    job = next(queue, None)
+                if job is None:
+                    return
+                done[worker] += job(budget)
+        except BaseException as error:
+            errors.append(error)
+            budget.end()
+
+    workers = [threading.Thread(target=work, args=(i,), name=f"symenum-{i}") for i in range(threads)]
+    try:
+        for thread in workers:
+            thread.start()
+        for thread in workers:
+            thread.join()
+    except BaseException:
+        budget.end()  # Ctrl-C: the threads end with their tiles
+        for thread in workers:
+            thread.join()
+        raise
+    finally:
+        torch.set_num_threads(own_threads)
+    if errors:
+        raise errors[0]
+    return sum(done)

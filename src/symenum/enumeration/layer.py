@@ -1,0 +1,142 @@
+"""One symbol layer: every operator applied to the outputs of the layer below (paper, "Symbol layer").
+
+The offset tensor Θ of the paper is index arithmetic here: from the number of an output follow its operator and its
+children, and nothing is stored. Outputs are numbered as in the paper: all unary blocks, then the squared, then the
+triangled ones, each in the order of the operator list.
+
+Values are tensors of shape (outputs, rows), float64. A value that is not finite, or that was computed from one that is
+not, is NaN: a sub-expression poisons exactly what uses it, on exactly the rows where it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from symenum.operators import Kind, Operator
+
+__all__ = ["Block", "SymbolLayer"]
+
+_KIND_ORDER = (Kind.UNARY, Kind.SQUARED, Kind.TRIANGLED)
+_CHUNK_BYTES = 1 << 25  # temporaries of a forward pass stay near the cache, whatever the number of rows
+
+
+@dataclass(frozen=True)
+class Block:
+    """The outputs start … start + size - 1 of a layer: one operator on all its operands."""
+
+    operator: Operator
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class SymbolLayer:
+    """All one-operator combinations of `width` outputs of the layer below."""
+
+    operators: tuple[Operator, ...]
+    width: int
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks in the order of their numbers."""
+        blocks: list[Block] = []
+        start = 0
+        for kind in _KIND_ORDER:
+            for operator in self.operators:
+                if operator.kind is kind:
+                    blocks.append(Block(operator, start, _block_size(kind, self.width)))
+                    start += blocks[-1].size
+        return tuple(blocks)
+
+    @property
+    def size(self) -> int:
+        """N_u·ω + N_bS·ω² + N_bT·ω(ω+1)/2."""
+        return sum(block.size for block in self.blocks)
+
+    def decode(self, numbers: Tensor) -> Iterator[tuple[Block, Tensor, Tensor, Tensor | None]]:
+        """Operator and children of the outputs `numbers` (int64, any order), by block.
+
+        Yields (block, positions in `numbers`, left children, right children or None), int64.
+        """
+        for block in self.blocks:
+            where = torch.nonzero((numbers >= block.start) & (numbers < block.start + block.size)).flatten()
+            if where.numel():
+                yield block, where, *children(block.operator.kind, numbers[where] - block.start, self.width)
+
+    def encode(self, block: Block, left: Tensor, right: Tensor | None) -> Tensor:
+        """The numbers of the outputs of `block` with these children (int64); the inverse of `decode`."""
+        if right is None:
+            return block.start + left
+        if block.operator.kind is Kind.SQUARED:
+            return block.start + left * self.width + right
+        return block.start + left * self.width - left * (left - 1) // 2 + (right - left)
+
+    def forward(self, below: Tensor, numbers: Tensor | None = None) -> Tensor:
+        """The values (len(numbers), rows) of the outputs `numbers` (None: all), from those below (width, rows)."""
+        if numbers is None:
+            numbers = torch.arange(self.size)
+        out = torch.empty(len(numbers), below.shape[1], dtype=below.dtype)
+        step = max(1, _CHUNK_BYTES // (below.element_size() * max(1, below.shape[1])))
+        for block, where, left, right in self.decode(numbers):
+            for part in range(0, len(where), step):
+                a = below[left[part : part + step]]
+                b = None if right is None else below[right[part : part + step]]
+                out[where[part : part + step]] = apply_poisoned(block.operator, a, b)
+        return out
+
+    def complexity(self, below: Tensor, numbers: Tensor | None = None) -> Tensor:
+        """The complexities (int64) of the outputs `numbers` (None: all), from those below (width,)."""
+        if numbers is None:
+            numbers = torch.arange(self.size)
+        out = torch.empty(len(numbers), dtype=torch.int64)
+        for block, where, left, right in self.decode(numbers):
+            out[where] = block.operator.complexity + below[left] + (0 if right is None else below[right])
+        return out
+
+
+def apply_poisoned(operator: Operator, left: Tensor, right: Tensor | None) -> Tensor:
+    """The operator's values, NaN wherever an operand or the result is not finite; shapes broadcast."""
+    operands = (left,) if right is None else (left, right)
+    value = operator.function(*operands)
+    bad = ~torch.isfinite(value)
+    # Not left to IEEE arithmetic: sign(NaN), NaN**0 and tanh(inf) are finite numbers.
+    for operand in operands:
+        bad |= ~torch.isfinite(operand)
+    return value.masked_fill_(bad, float("nan"))
+
+
+def children(kind: Kind, offsets: Tensor, width: int) -> tuple[Tensor, Tensor | None]:
+    """The children (left, right) of the outputs at `offsets` (int64) of a block of that kind."""
+    if kind is Kind.UNARY:
+        return offsets, None
+    if kind is Kind.SQUARED:
+        return offsets // width, offsets % width
+    # Row i of the upper triangle starts at s(i) = i·ω - i(i-1)/2. The float root is off by at most one.
+    side = 2 * width + 1
+    row = ((side - torch.sqrt((side * side - 8 * offsets).double())) / 2).long().clamp_(0, width - 1)
+    row -= (_row_start(row, width) > offsets).long()
+    row += (_row_start(row + 1, width) <= offsets).long()
+    return row, offsets - _row_start(row, width) + row
+
+
+def layer_sizes(operators: Sequence[Operator], inputs: int, layers: int) -> tuple[int, ...]:
+    """The paper's sizes of the layers, before any removal of duplicates."""
+    sizes: list[int] = []
+    for _ in range(layers):
+        sizes.append(SymbolLayer(tuple(operators), sizes[-1] if sizes else inputs).size)
+    return tuple(sizes)
+
+
+def _row_start(row: Tensor, width: int) -> Tensor:
+    return row * width - row * (row - 1) // 2
+
+
+def _block_size(kind: Kind, width: int) -> int:
+    if kind is Kind.UNARY:
+        return width
+    return width * width if kind is Kind.SQUARED else width * (width + 1) // 2

@@ -1,0 +1,224 @@
+"""PSRN, the parallel symbolic regression network: all candidates of an architecture scored on data, the best kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symenum.enumeration.architecture import Architecture
+from symenum.enumeration.backends import cpu
+from symenum.enumeration.bank import build_bank
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.distinct import signature
+from symenum.enumeration.memory import DEFAULT_MEMORY, check_bank_fits, check_mask_fits
+from symenum.enumeration.scoring import Scorer
+from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS, screening_width, successive_halving
+from symenum.enumeration.shortlist import Candidate, Finds, Pool, Shortlist
+from symenum.enumeration.target import Target, check_slots, check_target
+from symenum.expressions import Expression, Variable, canonical, evaluate
+from symenum.operators import Operator, get_operators
+
+__all__ = ["PSRN"]
+
+_MODES = ("auto", "exact", "screen")
+
+
+class PSRN:
+    """All expressions that `layers` layers of `operators` build on `inputs` slots.
+
+    `operators` is a set's name ("koza"), or a sequence of names, signs and Operator records. A network that would take
+    more than `max_memory` bytes is refused. Nothing is computed before it is needed.
+
+    >>> net = PSRN(inputs=2, operators="arithmetic", layers=2)
+    >>> net.sizes
+    (13, 616)
+    >>> values = [[1.0, 2.0], [2.0, 5.0], [3.0, 1.0], [4.0, 4.0]]
+    >>> y = [a * (a + b) for a, b in values]
+    >>> print(net.search(values, y, k=1)[0].expression)
+    x1*(x1 + x2)
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        operators: str | Iterable[str | Operator] = "koza",
+        layers: int = 3,
+        *,
+        max_memory: int = DEFAULT_MEMORY,
+    ) -> None:
+        _whole("inputs", inputs)
+        _whole("layers", layers)
+        _whole("max_memory", max_memory)
+        records = get_operators(operators)
+        check_mask_fits(inputs, records, layers, max_memory)
+        self._architecture = Architecture(inputs, records, layers)
+        self._max_memory = max_memory
+
+    def __repr__(self) -> str:
+        names = [operator.name for operator in self.operators]
+        return f"PSRN(inputs={self.inputs}, operators={names}, layers={self.layers})"
+
+    @property
+    def inputs(self) -> int:
+        """The number of slots."""
+        return self._architecture.inputs
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators of every layer."""
+        return self._architecture.operators
+
+    @property
+    def layers(self) -> int:
+        """The number of symbol layers."""
+        return self._architecture.layers
+
+    @property
+    def raw_sizes(self) -> tuple[int, ...]:
+        """The layers' sizes by the paper's formula, no duplicates removed."""
+        return self._architecture.raw_sizes
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The layers' sizes as used: the last but one without duplicates, the last is the number of candidates.
+
+        An expression and its negative count once in the last but one: they are one column with two signs.
+        """
+        return self._architecture.sizes
+
+    def expression(self, number: int, slots: Sequence[str | Expression] | None = None) -> Expression:
+        """The candidate of that number, from 0 to sizes[-1] - 1."""
+        return self._architecture.reconstruct(number, self._slots(slots))
+
+    def search(
+        self,
+        values: object,
+        y: object,
+        k: int = 10,
+        sample_weight: object = None,
+        *,
+        slots: Sequence[str | Expression] | None = None,
+        mode: str = "auto",
+        time_limit: float | None = None,
+        stop: Callable[[], bool] | None = None,
+        threads: int | None = None,
+    ) -> Shortlist:
+        """The best k candidates that differ on the data, by weighted mean square error, loss ascending.
+
+        `values` (rows, inputs) are the slots' values and `y` (rows,) the target. `slots` names the inputs, or gives
+        their expressions; x1, x2, … without. With fewer than k candidates, all of them come back.
+
+        `mode`: "exact" scores every candidate on all rows; "screen" scans 256 rows and judges the best on all, which
+        costs far less but may lose a candidate; "auto" screens from 2,000 rows on. After `time_limit` seconds, or when
+        `stop()` is true, the best so far come back, and `complete` is False. `threads`: all cores without.
+
+        Candidates that take the same values are one, and the simplest stays. A candidate with a sub-expression that is
+        not finite on some row is none.
+        """
+        budget = Budget(time_limit, stop)
+        _whole("k", k)
+        if threads is not None:
+            _whole("threads", threads)
+        if mode not in _MODES:
+            raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
+        expressions = self._slots(slots)
+        data = check_slots(values, self.inputs)
+        target, rows = check_target(y, sample_weight, len(data))
+        data = data[rows]
+        if len(rows) > SCREEN_ROWS:  # sorted data must not make the first rows special
+            shuffle = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+            data, target = data[shuffle], target.at(shuffle)
+        columns = data.T.contiguous()
+        screening = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
+        pass_ = _Pass(self._architecture, expressions, columns, target, self._max_memory, budget, threads)
+        return pass_.screen(k) if screening and len(rows) > SCREEN_ROWS else pass_.exact(k)
+
+    def _slots(self, slots: Sequence[str | Expression] | None) -> list[Expression]:
+        if slots is None:
+            return [Variable(f"x{i + 1}") for i in range(self.inputs)]
+        if isinstance(slots, str) or len(slots) != self.inputs:
+            raise ValueError(
+                f"slots must have one name or expression for each of the {self.inputs} inputs, not {slots!r}"
+            )
+        return [Variable(slot) if isinstance(slot, str) else slot for slot in slots]
+
+
+class _Pass:
+    """One search: what all its stages need."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        slots: list[Expression],
+        values: Tensor,
+        target: Target,
+        max_memory: int,
+        budget: Budget,
+        threads: int | None,
+    ) -> None:
+        self._architecture = architecture
+        self._slots = slots
+        self._values = values  # (inputs, rows)
+        self._target = target
+        self._max_memory = max_memory
+        self._budget = budget
+        self._threads = threads
+
+    def exact(self, k: int) -> Shortlist:
+        numbers, scored, complete = self._scan(self._values, self._target, k)
+        return self._shortlist(numbers, k, scored, complete)
+
+    def screen(self, k: int) -> Shortlist:
+        few = torch.arange(SCREEN_ROWS)
+        numbers, scored, complete = self._scan(self._values[:, few], self._target.at(few), screening_width(k))
+        numbers, _ = successive_halving(numbers, self._target.rows, k, self._losses)
+        return self._shortlist(numbers, k, scored, complete)
+
+    def _scan(self, values: Tensor, target: Target, k: int) -> tuple[Tensor, int, bool]:
+        """Numbers (int64) of the best candidates, loss ascending; how many were scored, and whether those are all."""
+        architecture = self._architecture
+        check_bank_fits(architecture.columns, target.rows, self._max_memory)
+        pool = Pool(k, target)
+        complexity = torch.tensor([slot.complexity for slot in self._slots])
+        bank = build_bank(architecture, values, complexity)
+        scored, complete = cpu.scan(Scorer(architecture.last_layer, bank, target, pool), self._budget, self._threads)
+        finds = pool.best()
+        return (torch.empty(0, dtype=torch.int64) if finds is None else finds.number), scored, complete
+
+    def _evaluate(self, number: int, rows: int) -> Tensor:
+        """The values (1, rows) of a candidate's expression on the first rows, as anyone would compute them."""
+        slots = [Variable(f"x{i}") for i in range(len(self._slots))]
+        columns = {f"x{i}": column[:rows] for i, column in enumerate(self._values)}
+        values: Tensor = evaluate(self._architecture.reconstruct(number, slots), columns)
+        return values[None]
+
+    def _losses(self, numbers: Tensor, rows: int) -> Tensor:
+        target = self._target.at(torch.arange(rows))
+        losses = [target.loss(self._evaluate(number, rows)) for number in numbers.tolist()]
+        return torch.cat([torch.empty(0, dtype=torch.float64), *losses])
+
+    def _shortlist(self, numbers: Tensor, k: int, scored: int, complete: bool) -> Shortlist:
+        """The best k as expressions, each with the loss of the expression itself on all rows."""
+        pool = Pool(k, self._target)
+        expressions = {
+            number: canonical(self._architecture.reconstruct(number, self._slots)) for number in numbers.tolist()
+        }
+        for number, expression in expressions.items():
+            values = self._evaluate(number, self._target.rows)
+            loss = self._target.loss(values)
+            if bool(torch.isfinite(loss).all()):
+                complexity = torch.tensor([expression.complexity])
+                pool.add(Finds(loss, complexity, torch.tensor([number]), signature(values)))
+        best = pool.best()
+        pairs = [] if best is None else zip(best.number.tolist(), best.loss.tolist(), strict=True)
+        return Shortlist(tuple(Candidate(expressions[number], loss) for number, loss in pairs), complete, scored)
+
+
+def _whole(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")

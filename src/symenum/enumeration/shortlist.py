@@ -1,0 +1,141 @@
+"""The best k distinct candidates: the result that users see, and the pool that is filled while scanning."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.distinct import representatives
+from symenum.enumeration.target import Target
+from symenum.expressions import Expression
+
+__all__ = ["Candidate", "Finds", "Pool", "Shortlist"]
+
+# Candidates whose values differ by less than this, relative to their norm, are one function on the data.
+SAME_FUNCTION = 1e-10
+_TIE = 1e-9  # relative; losses this near to the last place are still looked at: a simpler twin may be among them
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An expression and its loss (weighted mean square error) on the rows that it was asked for."""
+
+    expression: Expression
+    loss: float
+
+    @property
+    def complexity(self) -> int:
+        return self.expression.complexity
+
+    def __str__(self) -> str:
+        return f"{self.loss:.6g}  {self.expression}"
+
+
+@dataclass(frozen=True)
+class Shortlist(Sequence[Candidate]):
+    """The best candidates, loss ascending.
+
+    `complete` is False if a time limit or a stop flag ended the pass early: then these are the best of the part that
+    was scanned. `scored` counts the candidates of that part, duplicates included.
+    """
+
+    candidates: tuple[Candidate, ...]
+    complete: bool
+    scored: int
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | tuple[Candidate, ...]:
+        return self.candidates[index]
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.candidates))
+
+
+@dataclass(frozen=True)
+class Finds:
+    """Candidates with exact losses: tensors of one length, but for `signature` (see `distinct`)."""
+
+    loss: Tensor  # float64
+    complexity: Tensor  # int64, as is the number in the last layer
+    number: Tensor
+    signature: Tensor
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+    def take(self, which: Tensor) -> Finds:
+        return Finds(self.loss[which], self.complexity[which], self.number[which], self.signature[which])
+
+    @staticmethod
+    def join(parts: Sequence[Finds]) -> Finds:
+        return Finds(
+            torch.cat([part.loss for part in parts]),
+            torch.cat([part.complexity for part in parts]),
+            torch.cat([part.number for part in parts]),
+            torch.cat([part.signature for part in parts]),
+        )
+
+
+class Pool:
+    """The best k distinct finds so far, safe to be filled from several threads; the one mutable thing of a pass.
+
+    What it holds in the end does not depend on the order in which the candidates came.
+    """
+
+    def __init__(self, k: int, target: Target) -> None:
+        self._k = k
+        self._floor = target.floor
+        self._lock = threading.Lock()
+        self._finds: Finds | None = None
+        self.limit = float("inf")  # the loss above which a candidate cannot enter
+
+    @property
+    def full(self) -> bool:
+        return self.limit < float("inf")
+
+    def add(self, finds: Finds) -> None:
+        """Merge candidates in; what is dropped is worse than k distinct others, or equals a simpler one."""
+        finds = finds.take(torch.nonzero(finds.loss <= self.limit).flatten())
+        if not len(finds):
+            return
+        with self._lock:
+            merged = finds if self._finds is None else Finds.join([self._finds, finds])
+            merged = self._distinct(merged)
+            ties = merged.loss.clamp_min(self._floor)
+            order = _lexicographic(ties, merged.complexity, merged.number)[: self._k]
+            self._finds = merged.take(order)
+            if len(order) == self._k:
+                self.limit = float(ties[order[-1]]) * (1 + _TIE)
+
+    def best(self) -> Finds | None:
+        """What was found, loss ascending; losses that differ by rounding only are ordered by complexity."""
+        return self._finds
+
+    def _distinct(self, finds: Finds) -> Finds:
+        order = _lexicographic(finds.complexity.double(), finds.loss, finds.number)
+        rank = torch.empty_like(order)
+        rank[order] = torch.arange(len(order))
+        leader = representatives(finds.signature, rank, tolerance=SAME_FUNCTION)
+        return finds.take(torch.nonzero(leader == torch.arange(len(leader))).flatten())
+
+
+def _lexicographic(*keys: Tensor) -> Tensor:
+    """The order (int64) by the first key, ties by the second, and so on."""
+    order = torch.arange(len(keys[0]))
+    for key in reversed(keys):
+        order = order[torch.argsort(key[order], stable=True)]
+    return order

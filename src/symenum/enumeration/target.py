@@ -1,0 +1,99 @@
+"""The target of a pass: y, row weights and scale, checked and ready for the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["Target", "check_slots", "check_target"]
+
+# Two losses below this part of the mean square of y differ by rounding only: they are ties.
+ROUNDING_FLOOR = 1e-26
+
+
+@dataclass(frozen=True)
+class Target:
+    """`y` and `weight` (rows,) float64; the weights sum to 1, so that a weighted sum of squares is a mean square."""
+
+    y: Tensor
+    weight: Tensor
+
+    @property
+    def rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def mean_square(self) -> float:
+        """The weighted mean of y², at least the smallest normal number."""
+        return max(float((self.weight * self.y.square()).sum()), torch.finfo(torch.float64).tiny)
+
+    @property
+    def floor(self) -> float:
+        """Losses below this are zero up to rounding."""
+        return self.mean_square * ROUNDING_FLOOR
+
+    def loss(self, values: Tensor) -> Tensor:
+        """Weighted mean square error (N,) of rows of `values` (N, rows)."""
+        return (values - self.y).square_() @ self.weight
+
+    def at(self, rows: Tensor) -> Target:
+        """The same on a part of the rows (int64), weights summing to 1 again."""
+        weight = self.weight[rows]
+        return Target(self.y[rows], weight / weight.sum())
+
+
+def check_slots(values: object, inputs: int) -> Tensor:
+    """Slot values as float64 (rows, inputs), or a clear error."""
+    slots = _as_float64("values", values)
+    if slots.ndim == 1 and inputs == 1:
+        slots = slots[:, None]
+    if slots.ndim != 2 or slots.shape[1] != inputs:
+        raise ValueError(
+            f"values must have shape (rows, {inputs}), one column for each input, not {tuple(slots.shape)}"
+        )
+    if slots.shape[0] == 0:
+        raise ValueError("values is empty: at least one row is needed")
+    bad = torch.nonzero(~torch.isfinite(slots).all(dim=0)).flatten()
+    if len(bad):
+        raise ValueError(f"values has NaN or infinite numbers in column {int(bad[0])}: remove those rows or that slot")
+    return slots
+
+
+def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, Tensor]:
+    """The target without the rows of zero weight, and the indices (int64) of the rows that stay."""
+    target = _as_float64("y", y)
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.shape != (rows,):
+        raise ValueError(f"y must have shape ({rows},), one number for each row of values, not {tuple(target.shape)}")
+    if not bool(torch.isfinite(target).all()):
+        raise ValueError("y has NaN or infinite numbers: remove those rows")
+    if sample_weight is None:
+        return Target(target, torch.full((rows,), 1.0 / rows, dtype=torch.float64)), torch.arange(rows)
+    weight = _as_float64("sample_weight", sample_weight)
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight must have shape ({rows},), one for each row, not {tuple(weight.shape)}")
+    if not bool(torch.isfinite(weight).all()) or bool((weight < 0).any()):
+        raise ValueError("sample_weight must be finite and not negative")
+    total = float(weight.sum())
+    if total == 0.0 or not np.isfinite(total):
+        raise ValueError(f"sample_weight must have a finite sum above zero, not {total}")
+    counted = torch.nonzero(weight > 0).flatten()  # a row that does not count must not poison either
+    return Target(target[counted], weight[counted] / total), counted
+
+
+def _as_float64(name: str, data: object) -> Tensor:
+    if isinstance(data, Tensor):
+        if data.is_complex():
+            raise TypeError(f"{name} must be real, not complex")
+        return data.detach().to(device="cpu", dtype=torch.float64)
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers with rows of one length: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))

@@ -1,0 +1,49 @@
+"""Expressions: immutable trees, and what can be done with one.
+
+Trees are built (`apply`, `parse`, `from_sympy`), written (`to_text`, `to_latex`, `to_sympy`), evaluated on data, put in
+order (`canonical`) and compared as functions (`same_function`). Nothing here knows of data sets, search or enumeration.
+"""
+
+from symenum.expressions.build import apply, substitute
+from symenum.expressions.canonical import canonical, sort_key
+from symenum.expressions.convert import from_sympy, to_sympy
+from symenum.expressions.evaluate import evaluate
+from symenum.expressions.fingerprint import fingerprint, same_function, sample_points
+from symenum.expressions.parse import parse
+from symenum.expressions.render import to_latex, to_text
+from symenum.expressions.tree import (
+    NAMED_CONSTANTS,
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    fold,
+    natural_key,
+    variables,
+    walk,
+)
+
+__all__ = [
+    "NAMED_CONSTANTS",
+    "Apply",
+    "Constant",
+    "Expression",
+    "Variable",
+    "apply",
+    "canonical",
+    "evaluate",
+    "fingerprint",
+    "fold",
+    "from_sympy",
+    "natural_key",
+    "parse",
+    "same_function",
+    "sample_points",
+    "sort_key",
+    "substitute",
+    "to_latex",
+    "to_sympy",
+    "to_text",
+    "variables",
+    "walk",
+]

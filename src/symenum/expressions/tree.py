@@ -1,0 +1,200 @@
+"""Immutable expression trees: variables, constants and applied operators.
+
+A tree is a value: equal trees compare equal, hash alike and print alike, and nothing changes one after it is made.
+How a tree is evaluated, printed, parsed or put in order is the work of the other modules of this package; they walk
+it with `fold`, which does not recurse: a sum of ten thousand terms is a tree ten thousand levels deep.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from symenum.operators import Operator
+
+__all__ = ["NAMED_CONSTANTS", "Apply", "Constant", "Expression", "Variable", "fold", "natural_key", "variables", "walk"]
+
+T = TypeVar("T")
+
+# Constants that the grammar knows by name; SymPy reads the same names.
+NAMED_CONSTANTS: Mapping[str, float] = {"pi": math.pi, "E": math.e}
+
+
+class _Node:
+    """What all three kinds of node share."""
+
+    def __str__(self) -> str:
+        from symenum.expressions.render import to_text
+
+        return to_text(self)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Variable(_Node):
+    """An input, by its name; a name is an identifier that is not a named constant."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"a variable's name must be a string, not {type(self.name).__name__}")
+        if not self.name.isidentifier() or keyword.iskeyword(self.name) or self.name in NAMED_CONSTANTS:
+            raise ValueError(
+                f"{self.name!r} cannot name a variable: use a Python identifier other than a keyword, "
+                f"{' or '.join(NAMED_CONSTANTS)}"
+            )
+
+    complexity = 0
+    depth = 0
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Constant(_Node):
+    """A number; with a name ("pi", "E") it prints as that name.
+
+    2 and 2.0 are different constants (they print differently), and so are 0.0 and -0.0 (1/x tells them apart).
+    """
+
+    value: float  # an int is kept as an int, so that 2 does not print as 2.0
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
+            raise TypeError(f"a constant must be an int or a float, not {type(self.value).__name__}")
+        # Subclasses (numpy.float64 is one) have a repr of their own, which would end up in the text.
+        object.__setattr__(self, "value", int(self.value) if isinstance(self.value, int) else float(self.value))
+        try:
+            finite = math.isfinite(self.value)
+        except OverflowError:
+            raise ValueError("a constant must fit into a double: the whole number is beyond 1.8e308") from None
+        if not finite:
+            raise ValueError(f"a constant must be finite, not {self.value}")
+        if self.name is not None and NAMED_CONSTANTS.get(self.name) != self.value:
+            raise ValueError(f"no constant {self.name!r} of value {self.value!r}; known: {', '.join(NAMED_CONSTANTS)}")
+
+    complexity = 0
+    depth = 0
+
+    def _identity(self) -> tuple[float, bool, float, str | None]:
+        return self.value, isinstance(self.value, int), math.copysign(1.0, self.value), self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Apply(_Node):
+    """An operator applied to its operands."""
+
+    operator: Operator
+    operands: tuple[Expression, ...]
+    complexity: int = field(init=False)
+    """The weighted number of operators; leaves count nothing."""
+    depth: int = field(init=False)
+    """The number of operators on the longest path from the root to a leaf."""
+    _hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.operands, tuple) or not all(isinstance(operand, _Node) for operand in self.operands):
+            raise TypeError(
+                f"the operands of {self.operator.name} must be a tuple of expressions, not {self.operands!r}"
+            )
+        if len(self.operands) != self.operator.arity:
+            raise ValueError(f"{self.operator.name} takes {self.operator.arity} operands, not {len(self.operands)}")
+        if self.operator.form is not None:
+            raise ValueError(
+                f"{self.operator.name} is written as {self.operator.form}: build it with symenum.expressions.apply"
+            )
+        # Computed now, from the operands' own: later it would take a recursion as deep as the tree.
+        total = self.operator.complexity + sum(operand.complexity for operand in self.operands)
+        object.__setattr__(self, "complexity", total)
+        object.__setattr__(self, "depth", 1 + max(operand.depth for operand in self.operands))
+        object.__setattr__(self, "_hash", hash((self.operator.name, self.operands)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Apply):
+            return False
+        # Pairs found on the way are compared once, so that shared sub-trees do not cost 2^depth.
+        pairs: list[tuple[Expression, Expression]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()
+        while pairs:
+            a, b = pairs.pop()
+            if a is b or (id(a), id(b)) in seen:
+                continue
+            if isinstance(a, Apply) and isinstance(b, Apply):
+                if a._hash != b._hash or a.operator != b.operator:
+                    return False
+                seen.add((id(a), id(b)))
+                pairs.extend(zip(a.operands, b.operands, strict=True))
+            elif a != b:
+                return False
+        return True
+
+    def __reduce__(self) -> tuple[type[Apply], tuple[Operator, tuple[Expression, ...]]]:
+        # Made anew where it is unpickled: a hash of strings is good in one process only.
+        return Apply, (self.operator, self.operands)
+
+
+Expression: TypeAlias = Variable | Constant | Apply
+
+
+def fold(expression: Expression, visit: Callable[[Expression, tuple[T, ...]], T]) -> T:
+    """The value of `visit(node, values of its operands)` at the root; equal sub-trees are visited once."""
+    done: dict[Expression, T] = {}
+    stack: list[Expression] = [expression]
+    while stack:
+        node = stack[-1]
+        operands = node.operands if isinstance(node, Apply) else ()
+        missing = [] if node in done else [operand for operand in operands if operand not in done]
+        if missing:
+            stack.extend(reversed(missing))
+            continue
+        if node not in done:
+            done[node] = visit(node, tuple([done[operand] for operand in operands]))
+        stack.pop()
+    return done[expression]
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """All nodes, children before their parent, shared sub-trees as often as they occur."""
+    stack: list[tuple[Expression, bool]] = [(expression, False)]
+    while stack:
+        node, opened = stack.pop()
+        if opened or not isinstance(node, Apply):
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((operand, False) for operand in reversed(node.operands))
+
+
+def natural_key(name: str) -> tuple[tuple[str | int, ...], str]:
+    """Orders names as people do: x2 before x10."""
+    parts = re.split("([0-9]+)", name)
+    return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), name
+
+
+def variables(expression: Expression) -> tuple[str, ...]:
+    """The names of the variables that occur, each once, in natural order."""
+    names: set[str] = set()
+
+    def visit(node: Expression, operands: tuple[None, ...]) -> None:
+        if isinstance(node, Variable):
+            names.add(node.name)
+
+    fold(expression, visit)
+    return tuple(sorted(names, key=natural_key))

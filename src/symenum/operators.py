@@ -1,0 +1,283 @@
+"""The operators: one frozen record each, one table, and the paper's sets by name.
+
+Everything that any part of the program needs to know of an operator stands in its record. Layers, parser, printers
+and kernels are derived from the table, so a new operator is one new line. This module knows nothing of expressions.
+
+No operator is protected: log(-1) is NaN, 1/0 is inf, and what is printed is what is computed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import keyword
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+
+import sympy
+import torch
+from torch import Tensor
+
+__all__ = ["OPERATORS", "OPERATOR_SETS", "Kind", "Operator", "get_operator", "get_operators", "make_operator"]
+
+
+class Kind(enum.Enum):
+    """How a symbol layer applies an operator to the ω outputs of the layer below (paper, "Symbol layer")."""
+
+    UNARY = "unary"  # ω outputs: u(h_i)
+    SQUARED = "squared"  # ω² outputs: b(h_i, h_j) in both orders
+    TRIANGLED = "triangled"  # ω(ω+1)/2 outputs: b(h_i, h_j) for i ≤ j only
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator.
+
+    `function` maps float tensors of one shape to a tensor of that shape, element by element. `sign` is the infix sign
+    (None: written as a function call). `form`, where given, is the operator written with others in our own grammar,
+    with a and b for the operands: such an operator is a way to *enumerate*, and expressions hold its form instead
+    (semisub(a, b) is a - b, inv(a) is 1/a). `inverse` names the operator that undoes a unary one.
+    """
+
+    name: str
+    arity: int
+    function: Callable[..., Tensor]
+    kind: Kind
+    complexity: int
+    sympy: Callable[..., sympy.Expr] | None = None
+    latex: str = ""
+    sign: str | None = None
+    form: str | None = None
+    inverse: str | None = None
+    commutative: bool = False
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        # Two records of one name are one operator only if they compute the same way: a user may reuse a built-in name.
+        return isinstance(other, Operator) and (self.name, self.function) == (other.name, other.function)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Callable[..., Operator], tuple[object, ...]]:
+        # The table's functions are partly lambdas, which pickle refuses: a built-in travels as its name.
+        if OPERATORS.get(self.name) is self:
+            return get_operator, (self.name,)
+        return Operator, tuple(getattr(self, field.name) for field in fields(self))
+
+
+def _unary(
+    name: str,
+    function: Callable[..., Tensor],
+    complexity: int,
+    sympy_function: Callable[..., sympy.Expr],
+    latex: str,
+    *,
+    sign: str | None = None,
+    form: str | None = None,
+    inverse: str | None = None,
+) -> Operator:
+    return Operator(name, 1, function, Kind.UNARY, complexity, sympy_function, latex, sign, form, inverse)
+
+
+def _binary(
+    name: str,
+    function: Callable[..., Tensor],
+    kind: Kind,
+    complexity: int,
+    sympy_function: Callable[..., sympy.Expr],
+    latex: str,
+    *,
+    sign: str | None = None,
+    form: str | None = None,
+    commutative: bool = False,
+) -> Operator:
+    return Operator(name, 2, function, kind, complexity, sympy_function, latex, sign, form, None, commutative)
+
+
+def _sign(a: Tensor) -> Tensor:
+    # torch.sign(NaN) is 0, which would make sign(log(-1)) a value.
+    return torch.where(torch.isnan(a), a, torch.sign(a))
+
+
+# Complexities are the reference implementation's weights, so that tables compare (weights of SymPy's operation count).
+_TABLE: tuple[Operator, ...] = (
+    _binary("add", torch.add, Kind.TRIANGLED, 1, lambda a, b: a + b, "{0} + {1}", sign="+", commutative=True),
+    _binary("mul", torch.mul, Kind.TRIANGLED, 1, lambda a, b: a * b, r"{0} \cdot {1}", sign="*", commutative=True),
+    _binary("sub", torch.sub, Kind.SQUARED, 1, lambda a, b: a - b, "{0} - {1}", sign="-"),
+    _binary("div", torch.div, Kind.SQUARED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", sign="/"),
+    _binary("pow", torch.pow, Kind.SQUARED, 2, lambda a, b: a**b, "{{{0}}}^{{{1}}}", sign="**"),
+    _binary("semisub", torch.sub, Kind.TRIANGLED, 1, lambda a, b: a - b, "{0} - {1}", form="a - b"),
+    _binary("semidiv", torch.div, Kind.TRIANGLED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", form="a/b"),
+    _unary("identity", torch.clone, 0, lambda a: a, "{0}", form="a", inverse="identity"),
+    _unary("neg", torch.neg, 1, lambda a: -a, "-{0}", sign="-", inverse="neg"),
+    _unary("inv", torch.reciprocal, 2, lambda a: 1 / a, r"\frac{{1}}{{{0}}}", form="1/a", inverse="inv"),
+    _unary("sin", torch.sin, 3, sympy.sin, r"\sin\left({0}\right)"),
+    _unary("cos", torch.cos, 3, sympy.cos, r"\cos\left({0}\right)"),
+    _unary("exp", torch.exp, 3, sympy.exp, r"\exp\left({0}\right)", inverse="log"),
+    _unary("log", torch.log, 3, sympy.log, r"\log\left({0}\right)", inverse="exp"),
+    _unary("sqrt", torch.sqrt, 2, sympy.sqrt, r"\sqrt{{{0}}}", inverse="pow2"),
+    _unary("tanh", torch.tanh, 2, sympy.tanh, r"\tanh\left({0}\right)"),
+    _unary("cosh", torch.cosh, 2, sympy.cosh, r"\cosh\left({0}\right)"),
+    _unary("sinh", torch.sinh, 3, sympy.sinh, r"\sinh\left({0}\right)"),
+    _unary("abs", torch.abs, 4, sympy.Abs, r"\left|{0}\right|"),
+    _unary("sign", _sign, 4, sympy.sign, r"\operatorname{{sign}}\left({0}\right)"),
+    _unary("pow2", torch.square, 2, lambda a: a**2, "{{{0}}}^{{2}}", form="a**2", inverse="sqrt"),
+    _unary("pow3", lambda a: a * a * a, 2, lambda a: a**3, "{{{0}}}^{{3}}", form="a**3"),
+    _unary(
+        "sigmoid",
+        torch.sigmoid,
+        7,
+        lambda a: 1 / (1 + sympy.exp(-a)),
+        r"\sigma\left({0}\right)",
+        form="1/(1 + exp(-a))",
+    ),
+)
+
+OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
+
+# Infix signs and words that users of other packages type.
+_ALIASES = {
+    "+": "add", "-": "sub", "*": "mul", "×": "mul", "/": "div", "÷": "div", "**": "pow", "^": "pow",
+    "id": "identity", "square": "pow2", "cube": "pow3", "ln": "log", "plus": "add", "mult": "mul",
+}  # fmt: skip
+
+OPERATOR_SETS: dict[str, tuple[str, ...]] = {
+    "koza": ("+", "*", "-", "/", "identity", "sin", "cos", "exp", "log"),
+    "semikoza": ("+", "*", "semisub", "semidiv", "identity", "neg", "inv", "sin", "cos", "exp", "log"),
+    "basic_koza": ("+", "*", "identity", "neg", "inv", "sin", "cos", "exp", "log"),
+    "arithmetic": ("+", "*", "-", "/", "identity"),
+    "chaotic": ("+", "*", "-", "semidiv", "identity", "sin", "cos", "exp", "log", "tanh", "cosh", "abs", "sign"),
+    "emps": ("+", "*", "semisub", "semidiv", "identity", "sin", "cos", "exp", "log", "cosh", "tanh", "abs", "sign"),
+    "turbulence": ("+", "*", "-", "semidiv", "identity", "pow2", "pow3", "sin", "cos", "exp", "log", "tanh", "cosh"),
+}
+
+
+def get_operator(operator: str | Operator) -> Operator:
+    """The operator of that name or sign; a record is given back as it is."""
+    if isinstance(operator, Operator):
+        return operator
+    if not isinstance(operator, str):
+        raise TypeError(f"an operator is a name, a sign or an Operator record, not {type(operator).__name__}")
+    word = operator.strip().lower()
+    found = OPERATORS.get(_ALIASES.get(word, word))
+    if found is None:
+        raise ValueError(
+            f"unknown operator {operator!r}{_nearest(word, [*OPERATORS, *_ALIASES])}; known: {', '.join(OPERATORS)}. "
+            "For one of your own use symenum.make_operator."
+        )
+    return found
+
+
+def get_operators(operators: str | Operator | Iterable[str | Operator]) -> tuple[Operator, ...]:
+    """The operators of a named set, or of a sequence of names, signs and records."""
+    if isinstance(operators, str):
+        name = operators.strip().lower().replace("-", "_")
+        if name not in OPERATOR_SETS:
+            hint = " For a single operator, pass a list." if _ALIASES.get(name, name) in OPERATORS else ""
+            raise ValueError(
+                f"unknown operator set {operators!r}{_nearest(name, list(OPERATOR_SETS))}; "
+                f"known: {', '.join(OPERATOR_SETS)}.{hint}"
+            )
+        operators = OPERATOR_SETS[name]
+    elif isinstance(operators, Operator) or not isinstance(operators, Iterable):
+        raise TypeError(f"operators must be a set's name or a sequence of operators, not {type(operators).__name__}")
+    found = tuple(get_operator(operator) for operator in operators)
+    if not found:
+        raise ValueError("operators is empty: name at least one operator, or a set such as 'koza'")
+    names = [operator.name for operator in found]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"operators names {', '.join(repeated)} more than once")
+    return found
+
+
+def make_operator(
+    name: str,
+    function: Callable[..., Tensor],
+    *,
+    arity: int = 1,
+    complexity: int = 3,
+    commutative: bool = False,
+    sympy_function: Callable[..., sympy.Expr] | None = None,
+    latex: str | None = None,
+) -> Operator:
+    """An operator of the user's own, from any torch callable that works element by element.
+
+    The callable is probed with small tensors first. Without `sympy_function`, SymPy shows it as an undefined function.
+
+    >>> import torch
+    >>> make_operator("softplus", torch.nn.functional.softplus)
+    Operator('softplus')
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name in ("pi", "E"):
+        raise ValueError(f"name must be an identifier such as 'softplus', not {name!r}")
+    if _ALIASES.get(name.lower(), name.lower()) in OPERATORS:
+        raise ValueError(f"name {name!r} is a built-in operator: choose another name")
+    if not callable(function):
+        raise TypeError(f"function of operator {name!r} must be callable, not {type(function).__name__}")
+    if arity not in (1, 2):
+        raise ValueError(f"arity of operator {name!r} must be 1 or 2, not {arity!r}")
+    if not isinstance(complexity, int) or complexity < 0:
+        raise ValueError(f"complexity of operator {name!r} must be a whole number of at least 0, not {complexity!r}")
+    _probe(name, function, arity, commutative)
+    kind = Kind.UNARY if arity == 1 else Kind.TRIANGLED if commutative else Kind.SQUARED
+    slots = ", ".join("{%d}" % i for i in range(arity))
+    if latex is None:
+        latex = r"\operatorname{{%s}}\left(%s\right)" % (name.replace("_", r"\_"), slots)
+    if sympy_function is None:
+        sympy_function = sympy.Function(name)
+    return Operator(name, arity, function, kind, complexity, sympy_function, latex, commutative=commutative)
+
+
+def _probe(name: str, function: Callable[..., Tensor], arity: int, commutative: bool) -> None:
+    """Refuse a callable that is not an element-by-element function of float64 tensors."""
+    generator = torch.Generator().manual_seed(0)
+    arguments = [torch.rand(3, 4, generator=generator, dtype=torch.float64) * 4 - 1 for _ in range(arity)]
+    before = [argument.clone() for argument in arguments]
+    what = f"function of operator {name!r}"
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        raise ValueError(f"{what} failed on tensors of shape (3, 4): {type(error).__name__}: {error}") from error
+    if not isinstance(result, Tensor):
+        raise TypeError(f"{what} must return a torch tensor, not {type(result).__name__}")
+    if result.shape != (3, 4):
+        raise ValueError(
+            f"{what} returned shape {tuple(result.shape)} for input of shape (3, 4): it must keep the shape"
+        )
+    if result.dtype != torch.float64:
+        raise TypeError(f"{what} returned {result.dtype} for torch.float64 input: it must keep the type")
+    if any(not torch.equal(a, b) for a, b in zip(arguments, before, strict=True)):
+        raise ValueError(f"{what} changed its input in place: return a new tensor")
+    alone = function(*(argument[1:2, 2:3].clone() for argument in arguments))
+    if not torch.allclose(alone, result[1:2, 2:3], rtol=1e-12, atol=0, equal_nan=True):
+        raise ValueError(f"{what} does not work element by element: a value depends on the other rows or columns")
+    if not torch.allclose(function(*arguments), result, rtol=0, atol=0, equal_nan=True):
+        raise ValueError(f"{what} gives different results for the same input")
+    if not bool(torch.isfinite(result).any()):
+        raise ValueError(f"{what} gave no finite value on inputs between -1 and 3")
+    if commutative and not torch.allclose(function(*reversed(arguments)), result, rtol=1e-12, atol=0, equal_nan=True):
+        raise ValueError(f"{what} is declared commutative, but f(a, b) and f(b, a) differ")
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+# A guard for whoever edits the table: an inverse must exist, and undo its operator somewhere.
+def _check_table() -> None:
+    point = torch.tensor([0.7], dtype=torch.float64)
+    for operator in _TABLE:
+        if operator.inverse is not None:
+            there = operator.function(point)
+            back = OPERATORS[operator.inverse].function(there)
+            if not math.isclose(back.item(), point.item(), rel_tol=1e-12):
+                raise AssertionError(f"{operator.inverse} does not undo {operator.name}")
+
+
+_check_table()

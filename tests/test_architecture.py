@@ -1,0 +1,186 @@
+"""The house rules that a machine can check: one-way imports, no eval, no pickle, no swallowed errors, short modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "symenum"
+ROOT = Path(__file__).parents[1] / "src" / PACKAGE
+
+# A part may import itself and the parts above it in this list (DESIGN.md, "The house"). A new part must be placed here.
+# `data` knows nothing of the package. `__init__` re-exports the library, so only what uses the library as a whole
+# may import it.
+ORDER = (
+    "data",
+    "operators",
+    "expressions",
+    "enumeration",
+    "heads",
+    "fitting",
+    "front",
+    "tokens",
+    "search",
+    "estimator",
+    "dynamics",
+    "problems",
+    "bench",
+    "__init__",
+    "demo",
+    "cli",
+)
+MAX_LINES = 350
+PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve"}
+
+MODULES = sorted(ROOT.rglob("*.py"))
+each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+def part_of(path: Path) -> str:
+    """The top-level part of a module: `enumeration` for symenum/enumeration/backends/cpu.py."""
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_modules(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of all that a module imports, wherever in it the import stands.
+
+    `package` is the dotted package that the module lies in: relative imports start from there. `from a import b` gives
+    a.b, since b may be a module.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def backward_imports(source: str, part: str, package: str = PACKAGE) -> list[str]:
+    """What is wrong with the imports of a module of that part, one readable line each."""
+    if part not in ORDER:
+        return [f"part {part!r} has no place in the import order: add it to ORDER in {Path(__file__).name}"]
+    faults = []
+    for line, name in imported_modules(ast.parse(source), package):
+        top, *rest = name.split(".")
+        if top != PACKAGE:
+            continue
+        # `from symenum import operators` is the module; `from symenum import PSRN` is the package's own namespace.
+        known = rest and (rest[0] in ORDER or (ROOT / rest[0]).is_dir() or (ROOT / f"{rest[0]}.py").is_file())
+        target = rest[0] if known else "__init__"
+        if target not in ORDER:
+            faults.append(f"line {line}: imports {name}, and part {target!r} has no place in ORDER")
+        elif ORDER.index(target) > ORDER.index(part):
+            faults.append(f"line {line}: {part} imports {name}, but {target} comes after {part}")
+    return faults
+
+
+def forbidden_uses(source: str) -> list[str]:
+    """eval, exec, pickle and swallowed exceptions, one readable line each."""
+    tree = ast.parse(source)
+    faults = [
+        f"line {line}: imports {name}"
+        for line, name in imported_modules(tree, PACKAGE)
+        if name.split(".")[0] in PICKLES
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in {"eval", "exec", "__import__"}:
+            faults.append(f"line {node.lineno}: uses {node.id}")
+        elif isinstance(node, ast.keyword) and (node.arg, ast.unparse(node.value)) in {
+            ("allow_pickle", "True"),
+            ("weights_only", "False"),
+        }:
+            faults.append(f"line {node.value.lineno}: {ast.unparse(node)} reads a pickle")
+        elif isinstance(node, ast.ExceptHandler) and node.type is None:
+            faults.append(f"line {node.lineno}: bare except")
+        elif isinstance(node, ast.ExceptHandler) and all(is_empty(statement) for statement in node.body):
+            faults.append(f"line {node.lineno}: exception swallowed")
+    return faults
+
+
+def is_empty(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def test_there_are_modules_to_check() -> None:
+    assert {part_of(path) for path in MODULES} >= {"__init__", "operators", "data", "demo"}
+
+
+@each_module
+def test_imports_point_one_way(path: Path) -> None:
+    package = ".".join([PACKAGE, *path.parent.relative_to(ROOT).parts])
+    faults = backward_imports(path.read_text(encoding="utf-8"), part_of(path), package)
+    assert not faults, f"{path}:\n" + "\n".join(faults)
+
+
+@each_module
+def test_no_eval_pickle_or_swallowed_exception(path: Path) -> None:
+    faults = forbidden_uses(path.read_text(encoding="utf-8"))
+    assert not faults, f"{path}:\n" + "\n".join(faults)
+
+
+@each_module
+def test_module_is_short_enough_to_have_one_reason_to_change(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_LINES, f"{path} has {lines} lines; cut it in two (at most {MAX_LINES})"
+
+
+@pytest.mark.parametrize(
+    ("part", "package", "source"),
+    [
+        ("operators", "symenum", "import symenum.expressions"),
+        ("operators", "symenum", "from symenum.expressions.tree import Apply"),
+        ("operators", "symenum", "from symenum import expressions"),
+        ("operators", "symenum", "from symenum import PSRN"),
+        ("operators", "symenum", "import symenum"),
+        ("operators", "symenum", "from . import search"),
+        ("operators", "symenum", "def f():\n    from symenum import cli"),
+        ("expressions", "symenum.expressions", "from ..enumeration import PSRN"),
+        ("enumeration", "symenum.enumeration.backends", "from ...search import step"),
+        ("nowhere", "symenum", "import math"),
+    ],
+)
+def test_guard_sees_an_import_that_points_backwards(part: str, package: str, source: str) -> None:
+    assert len(backward_imports(source, part, package)) == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "package", "source"),
+    [
+        ("enumeration", "symenum.enumeration.backends", "from ..shortlist import Shortlist"),
+        ("enumeration", "symenum.enumeration", "from symenum.expressions import evaluate"),
+        ("expressions", "symenum.expressions", "from .tree import Apply"),
+        ("cli", "symenum", "from symenum import PSRN, __version__"),
+        ("__init__", "symenum", "from symenum.enumeration import PSRN"),
+        ("operators", "symenum", "import torch\nfrom sympy.core import search"),
+    ],
+)
+def test_guard_accepts_an_import_that_points_forwards(part: str, package: str, source: str) -> None:
+    assert backward_imports(source, part, package) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "eval('1')",
+        "run = exec",
+        "import pickle",
+        "from pickle import loads",
+        "numpy.load(f, allow_pickle=True)",
+        "try:\n    f()\nexcept:\n    raise",
+        "try:\n    f()\nexcept ValueError:\n    pass",
+        "try:\n    f()\nexcept ValueError:\n    ...",
+    ],
+)
+def test_guard_sees_a_forbidden_use(source: str) -> None:
+    assert len(forbidden_uses(source)) == 1
+
+
+def test_guard_accepts_a_method_called_eval_and_a_handled_error() -> None:
+    assert forbidden_uses("model.eval()\ntry:\n    f()\nexcept ValueError:\n    g()") == []

@@ -95,6 +95,8 @@ class _Reader:
             return self._product(expr)
         if isinstance(expr, sympy.Pow):
             return self._power(*expr.args)
+        if isinstance(expr, sympy.re):  # SymPy writes |0**x| as 0**re(x); our variables are real
+            return self.read(expr.args[0])
         operator = self.own.get(expr.func.__name__) or _FUNCTIONS.get(expr.func)
         if operator is None or operator.arity != len(expr.args):
             known = ", ".join(["+ - * / **", "sqrt", *(o.name for o in _FUNCTIONS.values()), *self.own])

@@ -7,9 +7,10 @@ negative only one is stored (a *column* of the bank); the other is the same colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,9 @@ from symenum.operators import OPERATORS, Operator
 
 __all__ = ["Architecture", "complexity_rank"]
 
-_MASK_VERSION = 1  # raise it when the way to find duplicates changes: old cache files are then ignored
+_CHUNK = 1 << 22  # numbers in memory at a time where only a verdict on each is wanted
+
+_MASK_VERSION = 2  # raise it when the way to find duplicates changes: old cache files are then ignored
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,22 @@ class Architecture:
 
     @property
     def kept(self) -> Tensor:
-        """The numbers (ascending int64) of the distinct outputs of the last layer but one: the paper's DR mask."""
-        return self._mask[0]
+        """The numbers (ascending int64) of the distinct outputs of the last layer but one: the paper's DR mask.
+
+        Distinct means: different functions of independent real inputs. Each stands for the class of all outputs equal
+        to it wherever they are defined, of which it is the simplest.
+        """
+        return self._mask.kept
 
     @property
     def twin(self) -> Tensor:
-        """For each distinct output the index (int64, into `kept`) of the one stored for it: itself or its negative."""
-        return self._mask[1]
+        """For each class the index (int64, into `kept`) of the one stored for it: itself, or its negative."""
+        return self._mask.twin
+
+    @property
+    def class_of(self) -> Tensor:
+        """For each output of the last layer but one the index (int64, into `kept`) of its class; -1: finite nowhere."""
+        return self._mask.class_of
 
     @cached_property
     def columns(self) -> int:
@@ -77,16 +89,35 @@ class Architecture:
         lower = (*self.raw_sizes[:-2], self.columns) if self.layers > 1 else ()
         return (*lower, self.last_layer.size)
 
-    def bank_values(self, slots: Tensor, which: Tensor) -> Tensor:
-        """Values (len(which), rows) of the distinct outputs `which`, for slot values (inputs, rows), float64."""
-        return self._through_layers(slots, SymbolLayer.forward, self.kept[which])
+    def values(self, slots: Tensor, numbers: Tensor) -> Tensor:
+        """Values (len(numbers), rows) of outputs of the last layer but one, for slot values (inputs, rows), float64."""
+        below = self._below(slots)
+        return below[numbers] if self.layers == 1 else self.lower_layers[-1].forward(below, numbers)
 
-    def bank_complexity(self, slots: Tensor) -> Tensor:
-        """Complexities (int64) of all distinct outputs, from those of the slots (inputs,)."""
-        return self._through_layers(slots, SymbolLayer.complexity, self.kept)
+    def finite(self, slots: Tensor, numbers: Tensor) -> Tensor:
+        """Which of these outputs are finite on every row; the values themselves are never all in memory."""
+        below = self._below(slots)
+        if self.layers == 1:
+            return torch.ones(len(numbers), dtype=torch.bool)
+        step = max(1, _CHUNK // max(1, slots.shape[1]))
+        out = torch.empty(len(numbers), dtype=torch.bool)
+        for start in range(0, len(numbers), step):
+            part = slice(start, start + step)
+            out[part] = torch.isfinite(self.lower_layers[-1].forward(below, numbers[part])).all(dim=1)
+        return out
 
-    def reconstruct(self, number: int, slots: Sequence[Expression]) -> Expression:
-        """The expression of the candidate of that number (Algorithm 1, step 4)."""
+    def complexity(self, slots: Tensor, numbers: Tensor) -> Tensor:
+        """Complexities (int64) of outputs of the last layer but one, from those of the slots (inputs,)."""
+        for layer in self.lower_layers[:-1]:
+            slots = layer.complexity(slots)
+        return slots[numbers] if self.layers == 1 else self.lower_layers[-1].complexity(slots, numbers)
+
+    def reconstruct(self, number: int, slots: Sequence[Expression], stand_in: Tensor | None = None) -> Expression:
+        """The expression of the candidate of that number (Algorithm 1, step 4).
+
+        `stand_in` (int64, one output for each class) replaces `kept` where the data ask for another of the class.
+        """
+        outputs = self.kept if stand_in is None else stand_in
         if not 0 <= number < self.last_layer.size:
             raise ValueError(f"number must be from 0 to {self.last_layer.size - 1}, not {number}")
         layers = (*self.lower_layers, self.last_layer)
@@ -97,58 +128,73 @@ class Architecture:
             block, _, left, right = next(layers[level - 1].decode(torch.tensor([index])))
             operands = [int(left)] if right is None else [int(left), int(right)]
             if level == self.layers:
-                operands = [int(self.kept[operand]) for operand in operands]
+                operands = [int(outputs[operand]) for operand in operands]
             return apply(block.operator, *(rebuild(operand, level - 1) for operand in operands))
 
         return rebuild(number, self.layers)
 
-    def _through_layers(self, below: Tensor, step: Callable[..., Tensor], numbers: Tensor) -> Tensor:
-        if self.layers == 1:
-            return below[numbers]
+    def _below(self, slots: Tensor) -> Tensor:
         for layer in self.lower_layers[:-1]:
-            below = step(layer, below)
-        return step(self.lower_layers[-1], below, numbers)
+            slots = layer.forward(slots)
+        return slots
 
     @cached_property
-    def _mask(self) -> tuple[Tensor, Tensor]:
+    def _mask(self) -> _Mask:
         if self.layers == 1:
             itself = torch.arange(self.inputs)  # slots are distinct by assumption; equal values are found on the data
-            return itself, itself
+            return _Mask(itself, itself, itself)
         if all(OPERATORS.get(operator.name) == operator for operator in self.operators):
             names = [(operator.name, operator.complexity) for operator in self.operators]
             key = key_of("mask", _MASK_VERSION, self.inputs, self.layers, names)
             numbers = cached_numbers(key, self._find_distinct, self._could_be_mask)
         else:
             numbers = self._find_distinct()  # a user's function has no name that identifies it in a file
-        kept, twin = torch.from_numpy(numbers.reshape(2, -1).copy())
-        return kept, twin
+        return _Mask.unpack(numbers, self.raw_width)
 
     def _find_distinct(self) -> npt.NDArray[np.int64]:
-        """`kept` and `twin`, one after the other."""
         values = sample_points(self.inputs).T.contiguous()
         complexity = torch.zeros(self.inputs, dtype=torch.int64)
         for layer in self.lower_layers:
             values, complexity = layer.forward(values), layer.complexity(complexity)
         found = representatives_by_domain(values, complexity_rank(complexity), wider=True)
         kept = torch.unique(found[found >= 0])
+        class_of = torch.where(found >= 0, torch.searchsorted(kept, found), -1)
         values, complexity = values[kept], complexity[kept]
         signed = values * canonical_signs(values)[:, None]
         # Of one domain only: where an output fails on the data, its twin must fail too.
         twin = representatives_by_domain(signed, complexity_rank(complexity), wider=False)
-        return np.concatenate([kept.numpy(), twin.numpy()])
+        return _Mask(class_of, kept, twin).pack()
 
     def _could_be_mask(self, numbers: npt.NDArray[np.int64]) -> bool:
-        if len(numbers) == 0 or len(numbers) % 2:
+        if len(numbers) <= self.raw_width or (len(numbers) - self.raw_width) % 2:
             return False
-        kept, twin = numbers.reshape(2, -1)
+        class_of, kept, twin = _Mask.unpack(numbers, self.raw_width)
         return bool(
-            kept[0] >= 0
-            and kept[-1] < self.raw_width
-            and (np.diff(kept) > 0).all()
-            and twin.min() >= 0
-            and twin.max() < len(kept)
-            and (twin[twin] == twin).all()
+            (class_of >= -1).all()
+            and (class_of < len(kept)).all()
+            and (kept >= 0).all()
+            and (kept < self.raw_width).all()
+            and (kept.diff() > 0).all()
+            and torch.equal(class_of[kept], torch.arange(len(kept)))
+            and (twin >= 0).all()
+            and (twin < len(kept)).all()
+            and torch.equal(twin[twin], twin)
         )
+
+
+class _Mask(NamedTuple):
+    class_of: Tensor
+    kept: Tensor
+    twin: Tensor
+
+    def pack(self) -> npt.NDArray[np.int64]:
+        return np.asarray(torch.cat(self).numpy(), dtype=np.int64)
+
+    @staticmethod
+    def unpack(numbers: npt.NDArray[np.int64], raw_width: int) -> _Mask:
+        everything = torch.from_numpy(numbers.copy())
+        kept, twin = everything[raw_width:].reshape(2, -1)
+        return _Mask(everything[:raw_width], kept, twin)
 
 
 def complexity_rank(complexity: Tensor) -> Tensor:

@@ -24,8 +24,9 @@ _NEVER = torch.iinfo(torch.int64).max // 4  # the complexity of what does not ex
 class Bank:
     """`values` (columns, rows) float64, and which sub-expressions have the value +v and -v.
 
-    `plus` and `minus` (columns,) int64 index the architecture's distinct outputs; +v always exists, -v may not (NONE).
-    Columns that have both signs come first; within each of the two groups they are ordered by norm.
+    `plus` and `minus` (columns,) int64 are classes of the architecture; +v always exists, -v may not (NONE). Columns
+    that have both signs come first; within each of the two groups they are ordered by norm. `stand_in` (classes,) int64
+    says which output of its class each one is on these data.
     """
 
     values: Tensor
@@ -33,6 +34,7 @@ class Bank:
     minus: Tensor
     plus_complexity: Tensor
     minus_complexity: Tensor
+    stand_in: Tensor
 
     def __len__(self) -> int:
         return len(self.values)
@@ -49,23 +51,38 @@ class Bank:
 
 def build_bank(architecture: Architecture, slots: Tensor, slot_complexity: Tensor) -> Bank:
     """The bank for slot values (inputs, rows), float64 and finite, and the slots' own complexities (inputs,) int64."""
-    complexity = architecture.bank_complexity(slot_complexity)
-    stored, column = torch.unique(architecture.twin, return_inverse=True)
-    values = architecture.bank_values(slots, stored)
-    alive = torch.isfinite(values).all(dim=1)
-    # Two different outputs that share a column are each other's negatives.
-    itself = architecture.twin == torch.arange(len(column))
-    sign = torch.where(itself, 1.0, -1.0).double()
-    member = torch.nonzero(alive[column]).flatten()
-    return _merge(values, column[member], sign[member], member, complexity[member])
+    stand_in, alive = _stand_ins(architecture, slots, slot_complexity)
+    classes = torch.nonzero(alive).flatten()
+    # One column for a class and its negative: the first of the two that is alive.
+    pairs, column = torch.unique(architecture.twin[classes], return_inverse=True)
+    stored = torch.full((len(pairs),), len(alive)).scatter_reduce_(0, column, classes, reduce="amin")
+    sign = torch.where(stored[column] == classes, 1.0, -1.0).double()
+    values = architecture.values(slots, stand_in[stored])
+    complexity = architecture.complexity(slot_complexity, stand_in[classes])
+    return _merge(values, column, sign, classes, complexity, stand_in)
 
 
-def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complexity: Tensor) -> Bank:
-    """Merge equal columns; each member is a sub-expression with the value sign·values[column]."""
-    used, column = torch.unique(column, return_inverse=True)
-    marks = signature(values)[used]
+def _stand_ins(architecture: Architecture, slots: Tensor, slot_complexity: Tensor) -> tuple[Tensor, Tensor]:
+    """For each class the simplest output that is finite on these data (int64), and whether there is one.
+
+    Outputs of a class are equal where they are defined, but x1/x1 is not defined where x1 is zero, and cos(x1 - x1) is.
+    """
+    stand_in = architecture.kept.clone()
+    alive = architecture.finite(slots, stand_in)
+    others = torch.nonzero((architecture.class_of >= 0) & ~alive[architecture.class_of]).flatten()
+    others = others[architecture.finite(slots, others)]
+    simplest, _ = _simplest(
+        architecture.class_of[others], others, architecture.complexity(slot_complexity, others), len(stand_in)
+    )
+    found = simplest != NONE
+    return torch.where(found, simplest, stand_in), alive | found
+
+
+def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complexity: Tensor, stand_in: Tensor) -> Bank:
+    """Merge equal columns; each member is a class with the value sign·values[column]."""
+    marks = signature(values)
     flip = canonical_signs(marks)
-    simplest = torch.full((len(used),), _NEVER).scatter_reduce_(0, column, complexity, reduce="amin")
+    simplest = torch.full((len(values),), _NEVER).scatter_reduce_(0, column, complexity, reduce="amin")
     leader = representatives(marks * flip[:, None], complexity_rank(simplest))
     groups, group = torch.unique(leader, return_inverse=True)
     group, sign = group[column], sign * flip[column]
@@ -79,11 +96,10 @@ def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complex
         torch.where(only_minus, minus_complexity, plus_complexity),
         torch.where(only_minus, plus_complexity, minus_complexity),
     )
-    source = used[groups]
-    order = torch.argsort(values.norm(dim=1)[source], stable=True)
+    order = torch.argsort(values.norm(dim=1)[groups], stable=True)
     order = order[torch.argsort((minus[order] == NONE).long(), stable=True)]
-    ordered = values[source[order]].mul_(orientation[order, None])  # the one copy of the bank that is made
-    return Bank(ordered, plus[order], minus[order], plus_complexity[order], minus_complexity[order])
+    ordered = values[groups[order]].mul_(orientation[order, None])  # the one copy of the bank that is made
+    return Bank(ordered, plus[order], minus[order], plus_complexity[order], minus_complexity[order], stand_in)
 
 
 def _simplest(group: Tensor, member: Tensor, complexity: Tensor, groups: int) -> tuple[Tensor, Tensor]:

@@ -6,19 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from symenum.enumeration.architecture import Architecture
-from symenum.enumeration.backends import cpu
-from symenum.enumeration.bank import build_bank
 from symenum.enumeration.budget import Budget
-from symenum.enumeration.distinct import signature
-from symenum.enumeration.memory import DEFAULT_MEMORY, check_bank_fits, check_mask_fits
-from symenum.enumeration.scoring import Scorer
-from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS, screening_width, successive_halving
-from symenum.enumeration.shortlist import Candidate, Finds, Pool, Shortlist
-from symenum.enumeration.target import Target, check_slots, check_target
-from symenum.expressions import Expression, Variable, canonical, evaluate
+from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
+from symenum.enumeration.one_pass import Pass
+from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
+from symenum.enumeration.shortlist import Shortlist
+from symenum.enumeration.target import check_slots, check_target
+from symenum.expressions import Expression, Variable
 from symenum.operators import Operator, get_operators
 
 __all__ = ["PSRN"]
@@ -133,8 +129,8 @@ class PSRN:
             data, target = data[shuffle], target.at(shuffle)
         columns = data.T.contiguous()
         screening = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
-        pass_ = _Pass(self._architecture, expressions, columns, target, self._max_memory, budget, threads)
-        return pass_.screen(k) if screening and len(rows) > SCREEN_ROWS else pass_.exact(k)
+        one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, threads)
+        return one.screen(k) if screening and len(rows) > SCREEN_ROWS else one.exact(k)
 
     def _slots(self, slots: Sequence[str | Expression] | None) -> list[Expression]:
         if slots is None:
@@ -144,77 +140,6 @@ class PSRN:
                 f"slots must have one name or expression for each of the {self.inputs} inputs, not {slots!r}"
             )
         return [Variable(slot) if isinstance(slot, str) else slot for slot in slots]
-
-
-class _Pass:
-    """One search: what all its stages need."""
-
-    def __init__(
-        self,
-        architecture: Architecture,
-        slots: list[Expression],
-        values: Tensor,
-        target: Target,
-        max_memory: int,
-        budget: Budget,
-        threads: int | None,
-    ) -> None:
-        self._architecture = architecture
-        self._slots = slots
-        self._values = values  # (inputs, rows)
-        self._target = target
-        self._max_memory = max_memory
-        self._budget = budget
-        self._threads = threads
-
-    def exact(self, k: int) -> Shortlist:
-        numbers, scored, complete = self._scan(self._values, self._target, k)
-        return self._shortlist(numbers, k, scored, complete)
-
-    def screen(self, k: int) -> Shortlist:
-        few = torch.arange(SCREEN_ROWS)
-        numbers, scored, complete = self._scan(self._values[:, few], self._target.at(few), screening_width(k))
-        numbers, _ = successive_halving(numbers, self._target.rows, k, self._losses)
-        return self._shortlist(numbers, k, scored, complete)
-
-    def _scan(self, values: Tensor, target: Target, k: int) -> tuple[Tensor, int, bool]:
-        """Numbers (int64) of the best candidates, loss ascending; how many were scored, and whether those are all."""
-        architecture = self._architecture
-        check_bank_fits(architecture.columns, target.rows, self._max_memory)
-        pool = Pool(k, target)
-        complexity = torch.tensor([slot.complexity for slot in self._slots])
-        bank = build_bank(architecture, values, complexity)
-        scored, complete = cpu.scan(Scorer(architecture.last_layer, bank, target, pool), self._budget, self._threads)
-        finds = pool.best()
-        return (torch.empty(0, dtype=torch.int64) if finds is None else finds.number), scored, complete
-
-    def _evaluate(self, number: int, rows: int) -> Tensor:
-        """The values (1, rows) of a candidate's expression on the first rows, as anyone would compute them."""
-        slots = [Variable(f"x{i}") for i in range(len(self._slots))]
-        columns = {f"x{i}": column[:rows] for i, column in enumerate(self._values)}
-        values: Tensor = evaluate(self._architecture.reconstruct(number, slots), columns)
-        return values[None]
-
-    def _losses(self, numbers: Tensor, rows: int) -> Tensor:
-        target = self._target.at(torch.arange(rows))
-        losses = [target.loss(self._evaluate(number, rows)) for number in numbers.tolist()]
-        return torch.cat([torch.empty(0, dtype=torch.float64), *losses])
-
-    def _shortlist(self, numbers: Tensor, k: int, scored: int, complete: bool) -> Shortlist:
-        """The best k as expressions, each with the loss of the expression itself on all rows."""
-        pool = Pool(k, self._target)
-        expressions = {
-            number: canonical(self._architecture.reconstruct(number, self._slots)) for number in numbers.tolist()
-        }
-        for number, expression in expressions.items():
-            values = self._evaluate(number, self._target.rows)
-            loss = self._target.loss(values)
-            if bool(torch.isfinite(loss).all()):
-                complexity = torch.tensor([expression.complexity])
-                pool.add(Finds(loss, complexity, torch.tensor([number]), signature(values)))
-        best = pool.best()
-        pairs = [] if best is None else zip(best.number.tolist(), best.loss.tolist(), strict=True)
-        return Shortlist(tuple(Candidate(expressions[number], loss) for number, loss in pairs), complete, scored)
 
 
 def _whole(name: str, value: object) -> None:

@@ -23,10 +23,8 @@ def screening_width(k: int) -> int:
     return max(1024, 32 * k)
 
 
-def successive_halving(
-    numbers: Tensor, rows: int, k: int, losses: Callable[[Tensor, int], Tensor]
-) -> tuple[Tensor, Tensor]:
-    """The candidates that stay to the end (int64, loss ascending), and their losses on all rows.
+def successive_halving(numbers: Tensor, rows: int, k: int, losses: Callable[[Tensor, int], Tensor]) -> Tensor:
+    """The candidates (int64) that stay to the end, by their losses on all rows, ascending.
 
     `losses(numbers, count)` gives the losses (NaN or inf where a candidate fails) on the first `count` rows.
     """
@@ -37,5 +35,5 @@ def successive_halving(
         alive = torch.nonzero(torch.isfinite(loss)).flatten()
         order = alive[torch.argsort(loss[alive], stable=True)]
         if count == rows:
-            return numbers[order], loss[order]
+            return numbers[order]
         numbers = numbers[order[: max(4 * k, len(numbers) // _FACTOR)]]

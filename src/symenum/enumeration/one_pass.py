@@ -1,0 +1,95 @@
+"""One pass of a network over one data set: bank, scan, and the way back from numbers to expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.architecture import Architecture
+from symenum.enumeration.backends import cpu
+from symenum.enumeration.bank import build_bank
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.distinct import signature
+from symenum.enumeration.memory import check_bank_fits
+from symenum.enumeration.scoring import Scorer
+from symenum.enumeration.screening import SCREEN_ROWS, screening_width, successive_halving
+from symenum.enumeration.shortlist import Candidate, Finds, Pool, Shortlist
+from symenum.enumeration.target import Target
+from symenum.expressions import Expression, Variable, canonical, evaluate
+
+__all__ = ["Pass"]
+
+
+@dataclass(frozen=True)
+class _Scanned:
+    """Numbers (int64) of the best candidates, loss ascending, and what their classes stand for on the data."""
+
+    numbers: Tensor
+    stand_in: Tensor
+    scored: int
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Checked data for one search; rows are in no particular order."""
+
+    architecture: Architecture
+    slots: list[Expression]
+    values: Tensor  # (inputs, rows) float64
+    target: Target
+    max_memory: int
+    budget: Budget
+    threads: int | None
+
+    def exact(self, k: int) -> Shortlist:
+        """The best k, every candidate judged on all rows."""
+        scanned = self._scan(self.values, self.target, k)
+        return self._shortlist(scanned, scanned.numbers, k)
+
+    def screen(self, k: int) -> Shortlist:
+        """The best k of those that are among the best on some of the rows."""
+        few = torch.arange(SCREEN_ROWS)
+        scanned = self._scan(self.values[:, few], self.target.at(few), screening_width(k))
+
+        def losses(numbers: Tensor, rows: int) -> Tensor:
+            target = self.target.at(torch.arange(rows))
+            out = [target.loss(self._evaluate(scanned, number, rows)) for number in numbers.tolist()]
+            return torch.cat([torch.empty(0, dtype=torch.float64), *out])
+
+        return self._shortlist(scanned, successive_halving(scanned.numbers, self.target.rows, k, losses), k)
+
+    def _scan(self, values: Tensor, target: Target, k: int) -> _Scanned:
+        check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
+        complexity = torch.tensor([slot.complexity for slot in self.slots])
+        bank = build_bank(self.architecture, values, complexity)
+        pool = Pool(k, target)
+        scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
+        finds = pool.best()
+        numbers = torch.empty(0, dtype=torch.int64) if finds is None else finds.number
+        return _Scanned(numbers, bank.stand_in, scored, complete)
+
+    def _evaluate(self, scanned: _Scanned, number: int, rows: int) -> Tensor:
+        """The values (1, rows) of a candidate's expression on the first rows, as anyone would compute them."""
+        slots = [Variable(f"x{i}") for i in range(len(self.slots))]
+        columns = {f"x{i}": column[:rows] for i, column in enumerate(self.values)}
+        values: Tensor = evaluate(self.architecture.reconstruct(number, slots, scanned.stand_in), columns)
+        return values[None]
+
+    def _shortlist(self, scanned: _Scanned, numbers: Tensor, k: int) -> Shortlist:
+        """The best k as expressions, each with the loss of the expression itself on all rows."""
+        pool = Pool(k, self.target)
+        expressions: dict[int, Expression] = {}
+        for number in numbers.tolist():
+            expression = canonical(self.architecture.reconstruct(number, self.slots, scanned.stand_in))
+            values = self._evaluate(scanned, number, self.target.rows)
+            loss = self.target.loss(values)
+            if bool(torch.isfinite(loss).all()):
+                expressions[number] = expression
+                pool.add(Finds(loss, torch.tensor([expression.complexity]), torch.tensor([number]), signature(values)))
+        best = pool.best()
+        pairs = [] if best is None else zip(best.number.tolist(), best.loss.tolist(), strict=True)
+        candidates = tuple(Candidate(expressions[number], loss) for number, loss in pairs)
+        return Shortlist(candidates, scanned.complete, scanned.scored)

@@ -20,6 +20,7 @@ from torch import Tensor
 from symenum.enumeration.cache import cached_numbers, key_of
 from symenum.enumeration.distinct import canonical_signs, representatives_by_domain
 from symenum.enumeration.layer import SymbolLayer, layer_sizes
+from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Expression, apply, sample_points
 from symenum.operators import OPERATORS, Operator
 
@@ -151,6 +152,7 @@ class Architecture:
             numbers = self._find_distinct()  # a user's function has no name that identifies it in a file
         return _Mask.unpack(numbers, self.raw_width)
 
+    @torch_threads(1)
     def _find_distinct(self) -> npt.NDArray[np.int64]:
         values = sample_points(self.inputs).T.contiguous()
         complexity = torch.zeros(self.inputs, dtype=torch.int64)

@@ -21,7 +21,7 @@ POINT_TOLERANCE = 1e-10
 DATA_TOLERANCE = 2e-14
 
 _KEY_TOLERANCE = 1e-8  # on sort keys; generous, because they only propose
-_SIGNATURE = 256
+_SIGNATURE = 32
 _EVIDENCE = 4  # a function that is finite on fewer points than this is never merged into another
 
 
@@ -82,18 +82,17 @@ def representatives_by_domain(values: Tensor, rank: Tensor, *, wider: bool) -> T
 
 
 def signature(values: Tensor) -> Tensor:
-    """What tells rows of `values` (N, points) apart, in at most 264 numbers each, float64.
+    """What tells rows of `values` (N, points) apart, in at most 32 numbers each, float64.
 
-    All values where they are few. Else an even selection, and eight random projections of all of them: two rows that
-    agree on the selection but differ anywhere else differ in the projections.
+    All values where they are few, else 32 random projections of all of them: rows that differ anywhere by d differ by
+    about d in each projection, and not to see it 32 times over is out of the question.
     """
     count = values.shape[1]
     if count <= _SIGNATURE:
         return values
-    which = torch.linspace(0, count - 1, _SIGNATURE, dtype=torch.float64).round().long()
     generator = torch.Generator().manual_seed(20_261_115)
-    directions = torch.randn(count, 8, generator=generator, dtype=torch.float64) / count**0.5
-    return torch.cat([values[:, which], values @ directions], dim=1)
+    directions = torch.randn(count, _SIGNATURE, generator=generator, dtype=torch.float64)
+    return torch.mm(values, directions / count**0.5)
 
 
 def canonical_signs(values: Tensor) -> Tensor:

@@ -103,11 +103,11 @@ def apply_poisoned(operator: Operator, left: Tensor, right: Tensor | None) -> Te
     """The operator's values, NaN wherever an operand or the result is not finite; shapes broadcast."""
     operands = (left,) if right is None else (left, right)
     value = operator.function(*operands)
-    bad = ~torch.isfinite(value)
-    # Not left to IEEE arithmetic: sign(NaN), NaN**0 and tanh(inf) are finite numbers.
+    # Not left to IEEE arithmetic: NaN**0 and tanh(inf) are finite numbers. 0·x is NaN where x is not finite, else 0.
     for operand in operands:
-        bad |= ~torch.isfinite(operand)
-    return value.masked_fill_(bad, float("nan"))
+        value = torch.add(value, operand, alpha=0)
+    nan = float("nan")
+    return value.nan_to_num_(nan=nan, posinf=nan, neginf=nan)
 
 
 def children(kind: Kind, offsets: Tensor, width: int) -> tuple[Tensor, Tensor | None]:

@@ -14,6 +14,7 @@ from symenum.enumeration.one_pass import Pass
 from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
 from symenum.enumeration.shortlist import Shortlist
 from symenum.enumeration.target import check_slots, check_target
+from symenum.enumeration.threads import available_cores
 from symenum.expressions import Expression, Variable
 from symenum.operators import Operator, get_operators
 
@@ -129,7 +130,9 @@ class PSRN:
             data, target = data[shuffle], target.at(shuffle)
         columns = data.T.contiguous()
         screening = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
-        one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, threads)
+        one = Pass(
+            self._architecture, expressions, columns, target, self._max_memory, budget, threads or available_cores()
+        )
         return one.screen(k) if screening and len(rows) > SCREEN_ROWS else one.exact(k)
 
     def _slots(self, slots: Sequence[str | Expression] | None) -> list[Expression]:

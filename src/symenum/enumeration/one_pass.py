@@ -12,14 +12,18 @@ from symenum.enumeration.backends import cpu
 from symenum.enumeration.bank import build_bank
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.distinct import signature
+from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.memory import check_bank_fits
 from symenum.enumeration.scoring import Scorer
-from symenum.enumeration.screening import SCREEN_ROWS, screening_width, successive_halving
+from symenum.enumeration.screening import SCREEN_ROWS, screening_width, select_rows, successive_halving
 from symenum.enumeration.shortlist import Candidate, Finds, Pool, Shortlist
 from symenum.enumeration.target import Target
+from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Expression, Variable, canonical, evaluate
 
 __all__ = ["Pass"]
+
+_SMALL = 5_000_000  # numbers in a bank; below this, threads inside an operation cost more than they give
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Pass:
     target: Target
     max_memory: int
     budget: Budget
-    threads: int | None
+    threads: int
 
     def exact(self, k: int) -> Shortlist:
         """The best k, every candidate judged on all rows."""
@@ -51,32 +55,44 @@ class Pass:
 
     def screen(self, k: int) -> Shortlist:
         """The best k of those that are among the best on some of the rows."""
-        few = torch.arange(SCREEN_ROWS)
-        scanned = self._scan(self.values[:, few], self.target.at(few), screening_width(k))
+        few, target = select_rows(self.target, SCREEN_ROWS)
+        scanned = self._scan(self.values[:, few], target, screening_width(k))
 
-        def losses(numbers: Tensor, rows: int) -> Tensor:
-            target = self.target.at(torch.arange(rows))
-            out = [target.loss(self._evaluate(scanned, number, rows)) for number in numbers.tolist()]
-            return torch.cat([torch.empty(0, dtype=torch.float64), *out])
+        def losses(numbers: Tensor, rows: Tensor, target: Target) -> Tensor:
+            return self._losses(scanned, numbers, self.values[:, rows], target)
 
-        return self._shortlist(scanned, successive_halving(scanned.numbers, self.target.rows, k, losses), k)
+        return self._shortlist(scanned, successive_halving(scanned.numbers, self.target, k, losses)[: 2 * k], k)
 
     def _scan(self, values: Tensor, target: Target, k: int) -> _Scanned:
         check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         complexity = torch.tensor([slot.complexity for slot in self.slots])
-        bank = build_bank(self.architecture, values, complexity)
+        small = len(self.architecture.kept) * target.rows < _SMALL
+        with torch_threads(1 if small else self.threads):
+            bank = build_bank(self.architecture, values, complexity)
         pool = Pool(k, target)
         scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
         finds = pool.best()
         numbers = torch.empty(0, dtype=torch.int64) if finds is None else finds.number
         return _Scanned(numbers, bank.stand_in, scored, complete)
 
-    def _evaluate(self, scanned: _Scanned, number: int, rows: int) -> Tensor:
-        """The values (1, rows) of a candidate's expression on the first rows, as anyone would compute them."""
+    def _losses(self, scanned: _Scanned, numbers: Tensor, values: Tensor, target: Target) -> Tensor:
+        """The losses (float64) of candidates on slot values (inputs, rows); not finite where a candidate fails."""
+        out = torch.empty(len(numbers), dtype=torch.float64)
+        step = max(1, _SMALL // target.rows)
+        for block, where, left, right in self.architecture.last_layer.decode(numbers):
+            for start in range(0, len(where), step):
+                part = slice(start, start + step)
+                a = self.architecture.values(values, scanned.stand_in[left[part]])
+                b = None if right is None else self.architecture.values(values, scanned.stand_in[right[part]])
+                out[where[part]] = target.loss(apply_poisoned(block.operator, a, b))
+        return out
+
+    def _evaluate(self, scanned: _Scanned, number: int) -> Tensor:
+        """The values (1, rows) of a candidate's expression, as anyone would compute them."""
         slots = [Variable(f"x{i}") for i in range(len(self.slots))]
-        columns = {f"x{i}": column[:rows] for i, column in enumerate(self.values)}
-        values: Tensor = evaluate(self.architecture.reconstruct(number, slots, scanned.stand_in), columns)
-        return values[None]
+        columns = {f"x{i}": column for i, column in enumerate(self.values)}
+        result: Tensor = evaluate(self.architecture.reconstruct(number, slots, scanned.stand_in), columns)
+        return result[None]
 
     def _shortlist(self, scanned: _Scanned, numbers: Tensor, k: int) -> Shortlist:
         """The best k as expressions, each with the loss of the expression itself on all rows."""
@@ -84,7 +100,7 @@ class Pass:
         expressions: dict[int, Expression] = {}
         for number in numbers.tolist():
             expression = canonical(self.architecture.reconstruct(number, self.slots, scanned.stand_in))
-            values = self._evaluate(scanned, number, self.target.rows)
+            values = self._evaluate(scanned, number)
             loss = self.target.loss(values)
             if bool(torch.isfinite(loss).all()):
                 expressions[number] = expression

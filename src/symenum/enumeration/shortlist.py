@@ -100,37 +100,62 @@ class Pool:
         self._k = k
         self._floor = target.floor
         self._lock = threading.Lock()
-        self._finds: Finds | None = None
+        self._merged: list[Finds] = []  # none or one: the best k, in order
+        self._waiting: list[Finds] = []
         self.limit = float("inf")  # the loss above which a candidate cannot enter
 
     @property
     def full(self) -> bool:
+        """Whether there are k candidates, so that the next one must beat the last."""
         return self.limit < float("inf")
 
     def add(self, finds: Finds) -> None:
-        """Merge candidates in; what is dropped is worse than k distinct others, or equals a simpler one."""
+        """Take candidates in; what is dropped is worse than k distinct others, or equals a simpler one."""
         finds = finds.take(torch.nonzero(finds.loss <= self.limit).flatten())
-        if not len(finds):
-            return
         with self._lock:
-            merged = finds if self._finds is None else Finds.join([self._finds, finds])
-            merged = self._distinct(merged)
-            ties = merged.loss.clamp_min(self._floor)
-            order = _lexicographic(ties, merged.complexity, merged.number)[: self._k]
-            self._finds = merged.take(order)
-            if len(order) == self._k:
-                self.limit = float(ties[order[-1]]) * (1 + _TIE)
+            if self._merged:
+                finds = finds.take(torch.nonzero(~_known(finds, self._merged[0])).flatten())
+            if len(finds):
+                self._waiting.append(finds)
+            # A merge costs as much as the pool is large: let a part of it come together first.
+            if not self.full or sum(map(len, self._waiting)) >= self._k // 4:
+                self._merge()
 
     def best(self) -> Finds | None:
         """What was found, loss ascending; losses that differ by rounding only are ordered by complexity."""
-        return self._finds
+        with self._lock:
+            self._merge()
+            return self._merged[0] if self._merged else None
+
+    def _merge(self) -> None:
+        if not self._waiting:
+            return
+        finds = self._distinct(Finds.join([*self._merged, *self._waiting]))
+        self._waiting.clear()
+        ties = finds.loss.clamp_min(self._floor)
+        order = _lexicographic(ties, finds.complexity, finds.number)[: self._k]
+        self._merged = [finds.take(order)]
+        if len(order) == self._k:
+            self.limit = float(ties[order[-1]]) * (1 + _TIE)
 
     def _distinct(self, finds: Finds) -> Finds:
-        order = _lexicographic(finds.complexity.double(), finds.loss, finds.number)
+        order = _lexicographic(finds.complexity, finds.number)
         rank = torch.empty_like(order)
         rank[order] = torch.arange(len(order))
         leader = representatives(finds.signature, rank, tolerance=SAME_FUNCTION)
         return finds.take(torch.nonzero(leader == torch.arange(len(leader))).flatten())
+
+
+def _known(finds: Finds, pool: Finds) -> Tensor:
+    """Which finds (bool) equal one of the pool that is no more complex, as far as a look at one neighbour tells.
+
+    Most of what passes the limit is something found before, written in another way; this spares the pool a merge.
+    """
+    place = torch.searchsorted(pool.loss, finds.loss * (1 - 1e-12)).clamp_(max=len(pool) - 1)
+    scale = finds.signature.abs().amax(dim=1)
+    same = (finds.signature - pool.signature[place]).abs().amax(dim=1) <= SAME_FUNCTION * scale
+    later = (finds.complexity == pool.complexity[place]) & (finds.number >= pool.number[place])
+    return same & (later | (finds.complexity > pool.complexity[place]))
 
 
 def _lexicographic(*keys: Tensor) -> Tensor:

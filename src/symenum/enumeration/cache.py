@@ -7,6 +7,7 @@ arrays of integers, written under another name first, so that a kill or a full d
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import sys
 import tempfile
@@ -18,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = ["cache_folder", "cached_numbers", "key_of"]
+
+_HEADER = 128  # bytes of the header of a .npy file with one axis
 
 
 def cache_folder() -> Path:
@@ -54,13 +57,24 @@ def cached_numbers(
 
 
 def _read(path: Path) -> npt.NDArray[np.int64] | None:
+    """The numbers of a file that is to the byte what `_write` would make of some numbers; None for any other.
+
+    Not by np.load, which believes what a header says: a damaged one can ask it for any amount of memory.
+    """
     try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None  # missing or damaged: the caller computes it again
-    if not isinstance(found, np.ndarray) or found.dtype != np.int64 or found.ndim != 1:
+        content = path.read_bytes()
+    except OSError:
+        return None  # missing or unreadable: the caller computes it again
+    count = (len(content) - _HEADER) // 8
+    if count < 0 or len(content) != _HEADER + 8 * count or content[:_HEADER] != _header(count):
         return None
-    return found
+    return np.frombuffer(content, dtype="<i8", offset=_HEADER).astype(np.int64)
+
+
+def _header(count: int) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<i8", "fortran_order": False, "shape": (count,)})
+    return file.getvalue()
 
 
 def _write(path: Path, numbers: npt.NDArray[np.int64]) -> None:
@@ -69,7 +83,7 @@ def _write(path: Path, numbers: npt.NDArray[np.int64]) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
-                np.save(file, numbers, allow_pickle=False)
+                np.save(file, numbers.astype("<i8"), allow_pickle=False)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

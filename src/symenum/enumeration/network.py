@@ -15,7 +15,7 @@ from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
 from symenum.enumeration.shortlist import Shortlist
 from symenum.enumeration.target import check_slots, check_target
 from symenum.enumeration.threads import available_cores
-from symenum.expressions import Expression, Variable
+from symenum.expressions import Apply, Constant, Expression, Variable
 from symenum.operators import Operator, get_operators
 
 __all__ = ["PSRN"]
@@ -138,11 +138,16 @@ class PSRN:
     def _slots(self, slots: Sequence[str | Expression] | None) -> list[Expression]:
         if slots is None:
             return [Variable(f"x{i + 1}") for i in range(self.inputs)]
-        if isinstance(slots, str) or len(slots) != self.inputs:
-            raise ValueError(
-                f"slots must have one name or expression for each of the {self.inputs} inputs, not {slots!r}"
-            )
-        return [Variable(slot) if isinstance(slot, str) else slot for slot in slots]
+        if isinstance(slots, str) or not isinstance(slots, Sequence) or len(slots) != self.inputs:
+            raise ValueError(f"slots must be a sequence of {self.inputs} names or expressions, not {slots!r}")
+        found: list[Expression] = []
+        for slot in slots:
+            if not isinstance(slot, (str, Variable, Constant, Apply)):
+                raise TypeError(f"slots must hold names or expressions, not {type(slot).__name__}")
+            found.append(Variable(slot) if isinstance(slot, str) else slot)
+        if len(set(found)) < len(found):
+            raise ValueError(f"slots must differ from each other, not {', '.join(map(str, found))}")
+        return found
 
 
 def _whole(name: str, value: object) -> None:

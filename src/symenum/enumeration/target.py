@@ -12,6 +12,7 @@ __all__ = ["Target", "check_slots", "check_target"]
 
 # Two losses below this part of the mean square of y differ by rounding only: they are ties.
 ROUNDING_FLOOR = 1e-26
+_LARGEST = 1e140  # squares of larger numbers, or of the inverse of this, come too near to the ends of double precision
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,9 @@ def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, T
         raise ValueError(f"y must have shape ({rows},), one number for each row of values, not {tuple(target.shape)}")
     if not bool(torch.isfinite(target).all()):
         raise ValueError("y has NaN or infinite numbers: remove those rows")
+    largest = float(target.abs().max())
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise ValueError(f"y has a largest absolute value of {largest:.3g}, whose square is out of range: rescale y")
     if sample_weight is None:
         return Target(target, torch.full((rows,), 1.0 / rows, dtype=torch.float64)), torch.arange(rows)
     weight = _as_float64("sample_weight", sample_weight)

@@ -69,9 +69,10 @@ def _run(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
         for thread in workers:
             thread.join()
     except BaseException:
-        budget.end()  # Ctrl-C: the threads end with their tiles
+        budget.end()  # Ctrl-C, or no more threads to be had: those that run end with their tiles
         for thread in workers:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         raise
     if errors:
         raise errors[0]

@@ -319,3 +319,13 @@ def test_complexity_of_some_outputs_is_a_part_of_that_of_all():
     below = torch.tensor([0, 3, 7])
     numbers = torch.tensor([layer.size - 1, 0, 40, 40])
     assert torch.equal(layer.complexity(below, numbers), layer.complexity(below)[numbers])
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 1000])
+def test_structure_of_one_output_is_what_decode_says(width):
+    layer = SymbolLayer(get_operators("semikoza"), width)
+    numbers = torch.unique(torch.randint(layer.size, (500,), generator=torch.Generator().manual_seed(width)))
+    for block, where, left, right in layer.decode(numbers):
+        for at, i, j in zip(where.tolist(), left.tolist(), (left if right is None else right).tolist(), strict=True):
+            expected = (i,) if right is None else (i, j)
+            assert layer.structure(int(numbers[at])) == (block.operator, expected)

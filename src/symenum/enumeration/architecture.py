@@ -126,11 +126,10 @@ class Architecture:
         def rebuild(index: int, level: int) -> Expression:
             if level == 0:
                 return slots[index]
-            block, _, left, right = next(layers[level - 1].decode(torch.tensor([index])))
-            operands = [int(left)] if right is None else [int(left), int(right)]
+            operator, operands = layers[level - 1].structure(index)
             if level == self.layers:
-                operands = [int(outputs[operand]) for operand in operands]
-            return apply(block.operator, *(rebuild(operand, level - 1) for operand in operands))
+                operands = tuple(int(outputs[operand]) for operand in operands)
+            return apply(operator, *(rebuild(operand, level - 1) for operand in operands))
 
         return rebuild(number, self.layers)
 

@@ -10,6 +10,7 @@ not, is NaN: a sub-expression poisons exactly what uses it, on exactly the rows 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,6 +68,19 @@ class SymbolLayer:
             where = torch.nonzero((numbers >= block.start) & (numbers < block.start + block.size)).flatten()
             if where.numel():
                 yield block, where, *children(block.operator.kind, numbers[where] - block.start, self.width)
+
+    def structure(self, number: int) -> tuple[Operator, tuple[int, ...]]:
+        """Operator and children of one output; `decode` for one, without tensors."""
+        block = next(block for block in self.blocks if number < block.start + block.size)
+        offset = number - block.start
+        if block.operator.kind is Kind.UNARY:
+            return block.operator, (offset,)
+        if block.operator.kind is Kind.SQUARED:
+            return block.operator, divmod(offset, self.width)
+        # Counted from the end, the rows of the triangle start at 0, 1, 3, 6, …: r(r+1)/2.
+        rest = block.size - 1 - offset
+        row = (math.isqrt(8 * rest + 1) - 1) // 2
+        return block.operator, (self.width - 1 - row, self.width - 1 - (rest - row * (row + 1) // 2))
 
     def encode(self, block: Block, left: Tensor, right: Tensor | None) -> Tensor:
         """The numbers of the outputs of `block` with these children (int64); the inverse of `decode`."""

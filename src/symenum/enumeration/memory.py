@@ -20,6 +20,8 @@ _WORKSPACE = 128 << 20  # tiles and factors of a few threads
 def check_mask_fits(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> None:
     """Refuse an architecture whose sub-expressions alone, without any data, do not fit."""
     points = sample_points(1).shape[0]
+    if 64 * inputs > max_memory:
+        raise ValueError(f"inputs = {inputs:,} slots alone need more than max_memory = {_gigabytes(max_memory)}")
     for depth in range(1, layers):  # one layer at a time: sizes square with each, and must not be computed in vain
         size = layer_sizes(operators, inputs, depth)[-1]
         need = size * points * 8 * _MASK_COPIES + _WORKSPACE

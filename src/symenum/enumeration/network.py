@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from symenum.enumeration.one_pass import Pass
 from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
 from symenum.enumeration.shortlist import Shortlist
 from symenum.enumeration.target import check_slots, check_target
-from symenum.enumeration.threads import available_cores
+from symenum.enumeration.threads import available_cores, torch_threads
 from symenum.expressions import Apply, Constant, Expression, Variable
 from symenum.operators import Operator, get_operators
 
@@ -86,7 +86,7 @@ class PSRN:
         """
         return self._architecture.sizes
 
-    def expression(self, number: int, slots: Sequence[str | Expression] | None = None) -> Expression:
+    def expression(self, number: int, slots: Iterable[str | Expression] | None = None) -> Expression:
         """The candidate of that number, from 0 to sizes[-1] - 1."""
         return self._architecture.reconstruct(number, self._slots(slots))
 
@@ -97,7 +97,7 @@ class PSRN:
         k: int = 10,
         sample_weight: object = None,
         *,
-        slots: Sequence[str | Expression] | None = None,
+        slots: Iterable[str | Expression] | None = None,
         mode: str = "auto",
         time_limit: float | None = None,
         stop: Callable[[], bool] | None = None,
@@ -133,12 +133,13 @@ class PSRN:
         one = Pass(
             self._architecture, expressions, columns, target, self._max_memory, budget, threads or available_cores()
         )
-        return one.screen(k) if screening and len(rows) > SCREEN_ROWS else one.exact(k)
+        with torch_threads(1):
+            return one.screen(k) if screening and len(rows) > SCREEN_ROWS else one.exact(k)
 
-    def _slots(self, slots: Sequence[str | Expression] | None) -> list[Expression]:
+    def _slots(self, slots: Iterable[str | Expression] | None) -> list[Expression]:
         if slots is None:
             return [Variable(f"x{i + 1}") for i in range(self.inputs)]
-        if isinstance(slots, str) or not isinstance(slots, Sequence) or len(slots) != self.inputs:
+        if isinstance(slots, str) or not isinstance(slots, Iterable) or len(slots := list(slots)) != self.inputs:
             raise ValueError(f"slots must be a sequence of {self.inputs} names or expressions, not {slots!r}")
         found: list[Expression] = []
         for slot in slots:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas
 import torch
 from torch import Tensor
 
@@ -89,11 +90,23 @@ def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, T
     return Target(target[counted], weight[counted] / total), counted
 
 
+def _plain(data: pandas.DataFrame | pandas.Series) -> object:
+    """Columns of pandas' own number types ("Float64", "Int64"), which NumPy would take for objects, as floats."""
+    types = data.dtypes if isinstance(data, pandas.DataFrame) else [data.dtype]
+    if all(pandas.api.types.is_numeric_dtype(one) for one in types):
+        return data.to_numpy(dtype=np.float64, na_value=np.nan)
+    return data
+
+
 def _as_float64(name: str, data: object) -> Tensor:
     if isinstance(data, Tensor):
         if data.is_complex():
             raise TypeError(f"{name} must be real, not complex")
         return data.detach().to(device="cpu", dtype=torch.float64)
+    if isinstance(data, np.ma.MaskedArray) and bool(np.any(np.ma.getmaskarray(data))):
+        raise ValueError(f"{name} has masked entries: remove those rows")
+    if isinstance(data, (pandas.DataFrame, pandas.Series)):
+        data = _plain(data)
     try:
         array = np.asarray(data)
     except ValueError as error:

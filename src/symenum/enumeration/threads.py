@@ -1,14 +1,19 @@
-"""How many threads torch uses inside an operation, for the length of a block."""
+"""Work on several threads, one operation per core, and how many threads torch uses inside an operation."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
 
-__all__ = ["available_cores", "torch_threads"]
+from symenum.enumeration.budget import Budget
+
+__all__ = ["Job", "available_cores", "run_jobs", "torch_threads"]
+
+Job = Callable[[Budget], int]  # does a part of the work, gives back how much
 
 
 def available_cores() -> int:
@@ -31,3 +36,41 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
+    """Work the jobs off on `threads` threads; torch releases the interpreter inside its kernels."""
+    queue = iter(jobs)
+    lock = threading.Lock()
+    done = [0] * threads
+    errors: list[BaseException] = []
+
+    def work(worker: int) -> None:
+        try:
+            with torch_threads(1):  # the setting is each thread's own
+                while not budget.over():
+                    with lock:
+                        job = next(queue, None)
+                    if job is None:
+                        return
+                    done[worker] += job(budget)
+        except BaseException as error:
+            errors.append(error)
+            budget.end()
+
+    workers = [threading.Thread(target=work, args=(i,), name=f"symenum-{i}") for i in range(threads)]
+    try:
+        with torch_threads(1):
+            for thread in workers:
+                thread.start()
+            for thread in workers:
+                thread.join()
+    except BaseException:
+        budget.end()  # Ctrl-C, or no more threads to be had: those that run end with their tiles
+        for thread in workers:
+            if thread.ident is not None:
+                thread.join()
+        raise
+    if errors:
+        raise errors[0]
+    return sum(done)

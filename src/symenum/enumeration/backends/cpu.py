@@ -7,14 +7,13 @@ exactly, in double precision, on all rows. So the result is exact, whatever the 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from symenum.enumeration.backends.tiles import FormScan, Job, OperatorScan, UnaryScan
+from symenum.enumeration.backends.tiles import FormScan, OperatorScan, UnaryScan
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import FORM_OPERATORS, forms_of
 from symenum.enumeration.scoring import Scorer
-from symenum.enumeration.threads import torch_threads
+from symenum.enumeration.threads import Job, run_jobs
 
 __all__ = ["scan"]
 
@@ -23,8 +22,7 @@ def scan(scorer: Scorer, budget: Budget, threads: int) -> tuple[int, bool]:
     """Bring the best of all candidates into the scorer's pool; the share of work done, and whether that is all."""
     jobs = list(_jobs(scorer))
     total = sum(size for size, _ in jobs)
-    with torch_threads(1):
-        done = _run([job for _, job in jobs], budget, threads)
+    done = run_jobs([job for _, job in jobs], budget, threads)
     scored = scorer.layer.size * done // max(1, total)
     return scored, done == total
 
@@ -40,40 +38,3 @@ def _jobs(scorer: Scorer) -> Iterator[tuple[int, Job]]:
     for block in scorer.layer.blocks:
         if block.operator.arity == 2 and block.operator.name not in FORM_OPERATORS:
             yield from OperatorScan(scorer, block).jobs()
-
-
-def _run(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
-    """Work the jobs off on `threads` threads; torch releases the interpreter inside its kernels."""
-    queue = iter(jobs)
-    lock = threading.Lock()
-    done = [0] * threads
-    errors: list[BaseException] = []
-
-    def work(worker: int) -> None:
-        try:
-            with torch_threads(1):  # the setting is each thread's own
-                while not budget.over():
-                    with lock:
-                        job = next(queue, None)
-                    if job is None:
-                        return
-                    done[worker] += job(budget)
-        except BaseException as error:
-            errors.append(error)
-            budget.end()
-
-    workers = [threading.Thread(target=work, args=(i,), name=f"symenum-{i}") for i in range(threads)]
-    try:
-        for thread in workers:
-            thread.start()
-        for thread in workers:
-            thread.join()
-    except BaseException:
-        budget.end()  # Ctrl-C, or no more threads to be had: those that run end with their tiles
-        for thread in workers:
-            if thread.ident is not None:
-                thread.join()
-        raise
-    if errors:
-        raise errors[0]
-    return sum(done)

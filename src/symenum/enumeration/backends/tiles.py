@@ -17,13 +17,12 @@ from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import Family, Form
 from symenum.enumeration.layer import Block, apply_poisoned
 from symenum.enumeration.scoring import Scorer
+from symenum.enumeration.threads import Job
+from symenum.enumeration.workspace import tile_space
 from symenum.operators import Kind
 
-__all__ = ["FormScan", "Job", "OperatorScan", "UnaryScan"]
+__all__ = ["FormScan", "OperatorScan", "UnaryScan"]
 
-_thread = threading.local()
-
-Job = Callable[[Budget], int]  # works off some tiles, gives back how many candidates they had
 
 TILE = (512, 1024)  # of products: 2 MB in float32, which a core keeps in its cache
 DIRECT_TILE = (128, 512)  # of values that are computed row by row
@@ -178,7 +177,7 @@ class FormScan:
                 return None
             constant += bound_constant(self._form, part, dtype)
             if out is None:
-                out = torch.mm(a, b.T, out=self._space(len(rows), len(columns), dtype))
+                out = torch.mm(a, b.T, out=tile_space(len(rows), len(columns), dtype))
             else:
                 out.addmm_(a, b.T)
             limit = self._scorer.pool.limit / self._scale2 - constant
@@ -186,15 +185,6 @@ class FormScan:
                 break
         assert out is not None
         return out, constant
-
-    def _space(self, rows: int, columns: int, dtype: torch.dtype) -> Tensor:
-        """This thread's memory for a tile: asking the system for it anew costs as much as the product."""
-        if not hasattr(_thread, "space"):
-            _thread.space = {}
-        if dtype not in _thread.space:
-            _thread.space[dtype] = torch.empty(TILE[0] * TILE[1], dtype=dtype)
-        space: Tensor = _thread.space[dtype]
-        return space[: rows * columns].view(rows, columns)
 
     def _right_factors(self, columns: range, part: int, dtype: torch.dtype) -> Tensor | None:
         # Single precision, first rows: needed by every row of tiles, so kept.

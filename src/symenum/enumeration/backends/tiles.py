@@ -77,7 +77,7 @@ class OperatorScan:
             bounds = _direct_bounds(self.scorer, partial(apply_poisoned, self.block.operator), left, right)
             if self.block.operator.kind is Kind.TRIANGLED:
                 _drop_below_diagonal(bounds, rows, columns)
-            for i, j in _survivors(self.scorer, bounds, rows, columns):
+            for i, j, _ in _survivors(self.scorer, bounds, rows, columns):
                 self.scorer.operator(self.block, i, j)
             done += len(rows) * len(columns)
         return done
@@ -133,32 +133,36 @@ class FormScan:
     def _tile(self, rows: range, columns: range, left: dict[torch.dtype, Tensor | None]) -> None:
         for dtype in (torch.float32, torch.float64):
             rung = (dtype, self._margin(rows, columns))
+            self._tries[rung] += 1
             if self._fails[rung] > 4 and 4 * self._fails[rung] > self._tries[rung]:
-                continue
+                continue  # counted as a try all the same, so that the rung gets another chance later
             if dtype not in left:
                 left[dtype] = left_factors(self._form, self._parts[0], self._columns(rows), dtype)
             product = self._product(rows, columns, dtype, left[dtype])
             if product is None:
                 continue
-            self._tries[rung] += 1
             bounds, constant = product
-            limit = self._scorer.pool.limit / self._scale2 - constant
-            if float(bounds.amin()) > limit:
+            if float(bounds.amin()) > self._scorer.pool.limit / self._scale2 - constant:
                 return
-            if not self._scorer.pool.full or int((bounds <= limit).sum()) <= FEW:
-                self._score(bounds.add_(constant).mul_(self._scale2), rows, columns)
+            if self._score(bounds.add_(constant).mul_(self._scale2), rows, columns):
                 return
             self._fails[rung] += 1
         for some_rows in _pieces(rows, DIRECT_TILE[0]):
             for some_columns in _pieces(columns, DIRECT_TILE[1]):
                 pair = self._columns(some_rows), self._columns(some_columns)
-                self._score(_direct_bounds(self._scorer, self._form.value, *pair), some_rows, some_columns)
+                bounds = _direct_bounds(self._scorer, self._form.value, *pair)
+                self._score(bounds, some_rows, some_columns, at_any_cost=True)
 
-    def _score(self, bounds: Tensor, rows: range, columns: range) -> None:
+    def _score(self, bounds: Tensor, rows: range, columns: range, *, at_any_cost: bool = False) -> bool:
+        """Evaluate what the bounds do not exclude; False: there is so much of it that better bounds should be tried."""
         if self._form.symmetric:
             _drop_below_diagonal(bounds, rows, columns)
-        for i, j in _survivors(self._scorer, bounds, rows, columns):
+        pool = self._scorer.pool
+        for i, j, left in _survivors(self._scorer, bounds, rows, columns):
             self._scorer.form(self._form, i, j)
+            if left > 4 * FEW and pool.full and not at_any_cost and int((bounds <= pool.limit).sum()) > 4 * FEW:
+                return False
+        return True
 
     def _product(
         self, rows: range, columns: range, dtype: torch.dtype, left: Tensor | None
@@ -231,8 +235,11 @@ def _drop_below_diagonal(bounds: Tensor, rows: range, columns: range) -> None:
         bounds.masked_fill_(i > torch.arange(columns.start, columns.stop), float("inf"))
 
 
-def _survivors(scorer: Scorer, bounds: Tensor, rows: range, columns: range) -> Iterator[tuple[Tensor, Tensor]]:
-    """Pairs (i, j) whose bounds do not exclude them, the most promising first; the limit falls on the way."""
+def _survivors(scorer: Scorer, bounds: Tensor, rows: range, columns: range) -> Iterator[tuple[Tensor, Tensor, int]]:
+    """Pairs (i, j) whose bounds do not exclude them, the most promising first, and how many may follow.
+
+    The limit falls on the way, so that far fewer do follow, if the bounds are good.
+    """
     flat = bounds.flatten()
     which = torch.nonzero(~(flat > scorer.pool.limit)).flatten()  # NaN survives, and is judged exactly
     if len(which) > FEW:
@@ -240,8 +247,10 @@ def _survivors(scorer: Scorer, bounds: Tensor, rows: range, columns: range) -> I
     for start in range(0, len(which), FEW):
         some = which[start : start + FEW]
         some = some[~(flat[some] > scorer.pool.limit)]
-        if len(some):
-            yield rows.start + some // bounds.shape[1], columns.start + some % bounds.shape[1]
+        if not len(some):
+            return
+        left = max(0, len(which) - start - FEW)
+        yield rows.start + some // bounds.shape[1], columns.start + some % bounds.shape[1], left
 
 
 def _direct_bounds(scorer: Scorer, value: Callable[[Tensor, Tensor], Tensor], left: Tensor, right: Tensor) -> Tensor:

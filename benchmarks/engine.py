@@ -17,7 +17,7 @@ import resource
 import statistics
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -126,11 +126,11 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for rows in (20, 100) if quick else (20, 100, 1000, 10_000):
         repeats = 1 if quick or rows > 1000 else 3
-        reference = measure("materialising", materialise, 3, min(rows, 100), repeats=1)
-        if rows > 100:  # it is linear in the rows: no need to wait for all of them
-            scale = rows / 100
-            reference = Measured("materialising (from 100 rows)", 3, rows, reference.candidates,
-                                 reference.seconds * scale, reference.peak_bytes)  # fmt: skip
+        if rows <= 100:
+            reference = measure("materialising", materialise, 3, rows, repeats=1)
+        else:  # it is linear in the rows: no need to wait for all of them
+            reference = replace(reference, what="materialising, from 100 rows", rows=rows,
+                                seconds=reference.seconds * rows / reference.rows)  # fmt: skip
         lines = [measure("ours, exact", ours, 5, rows, "exact", repeats=repeats)]
         if rows > 256:
             lines.append(measure("ours, screening", ours, 5, rows, "screen", repeats=repeats))

@@ -1,0 +1,35 @@
+"""Heads: ways to turn features into candidates, every one judged with its best coefficients, in closed form."""
+
+from symenum.heads.affine import Affine
+from symenum.heads.features import Features, build_features
+from symenum.heads.first_pass import first_pass
+from symenum.heads.goal import Data, Goal, make_data
+from symenum.heads.head import Head
+from symenum.heads.inner import InnerConstants
+from symenum.heads.one_feature import OneFeature
+from symenum.heads.polynomial import Polynomial
+from symenum.heads.product_of_powers import ProductOfPowers
+from symenum.heads.rational import Rational, RatioOfPolynomials
+from symenum.heads.sum_of_terms import SumOfTerms
+from symenum.heads.transforms import goals_of
+from symenum.heads.two_terms import TwoTerms
+
+__all__ = [
+    "Affine",
+    "Data",
+    "Features",
+    "Goal",
+    "Head",
+    "InnerConstants",
+    "OneFeature",
+    "Polynomial",
+    "ProductOfPowers",
+    "Rational",
+    "RatioOfPolynomials",
+    "SumOfTerms",
+    "TwoTerms",
+    "build_features",
+    "first_pass",
+    "goals_of",
+    "make_data",
+]

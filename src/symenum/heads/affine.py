@@ -1,0 +1,166 @@
+"""Affine: a·f(v_i, v_j) + b for every binary operator and a·u(v_i) + b for every unary one.
+
+With weights summing to 1 and t centred, of unit norm: R² = Sy² / (S2 - S1²), and for a product f = v_i·v_j all three
+sums are matrix products (`pair_tests`). A quotient is a product with reciprocals; sums and differences follow from the
+Gram matrix. Any other operator is evaluated pair by pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.layer import apply_poisoned
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant, apply
+from symenum.heads.best_pairs import BestPairs
+from symenum.heads.certified import certified_scan
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
+from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
+from symenum.heads.projection import orthonormal, project_off
+from symenum.heads.two_terms import Pairs, best_single
+from symenum.operators import Kind, Operator
+
+__all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
+
+ONE = Constant(1)
+_CHUNK = 1 << 16
+
+
+def best_affine(
+    V: Tensor, t: Tensor, root: Tensor, operator: Operator, *, width: int = 4096, budget: Budget | None = None
+) -> Pairs:
+    """The best a·operator(v_i, v_j) + b for rows of V (N, n) and t (n,), float64; `root`: roots of the weights (n,).
+
+    Residuals are relative to the spread of t. Commutative operators and differences: i ≤ j only.
+    """
+    target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
+    i, j = scan_affine(V, target, root, operator, width=width, budget=budget or Budget())
+    residual = rescore_affine(V, target, root, operator, i, j)
+    order = torch.argsort(residual, stable=True)
+    order = order[torch.isfinite(residual[order])]
+    return Pairs(i[order], j[order], residual[order])
+
+
+def scan_affine(
+    V: Tensor, target: Tensor, root: Tensor, operator: Operator, *, width: int, budget: Budget
+) -> tuple[Tensor, Tensor]:
+    """Indices of the `width` best pairs; `target` (n,): weighted, centred, of unit norm."""
+    name = operator.name
+
+    def exact(i: Tensor, j: Tensor) -> Tensor:
+        return rescore_affine(V, target, root, operator, i, j).square()
+
+    if name in ("div", "semidiv"):
+        divisors = torch.nonzero((V != 0).all(dim=1)).flatten()
+        test = AffineProductTest(V, V[divisors].reciprocal(), target, root)
+        i, j = certified_scan(test, lambda i, j: exact(i, divisors[j]), width=width, same=False, budget=budget)
+        return i, divisors[j]
+    if name == "mul":
+        product = AffineProductTest(V, V, target, root)
+        return certified_scan(product, exact, width=width, same=True, diagonal=True, budget=budget)
+    if name in ("add", "sub", "semisub"):  # a·(v_i - v_j) + b is a·(v_j - v_i) + b
+        total = AffineSumTest(V, target, root, 1 if name == "add" else -1)
+        return certified_scan(total, exact, width=width, same=True, diagonal=True, budget=budget)
+    best = BestPairs(width)
+    everything = torch.arange(len(V))
+    for first in range(len(V)):
+        if budget.over():
+            break
+        j = everything[first:] if operator.commutative else everything
+        i = torch.full_like(j, first)
+        loss = exact(i, j)
+        good = torch.nonzero(loss < best.threshold).flatten()
+        best.add(loss[good], i[good], j[good])
+    return best.i, best.j
+
+
+def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, i: Tensor, j: Tensor) -> Tensor:
+    """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit."""
+    background = orthonormal(root[None])
+    out = torch.full((len(i),), float("inf"), dtype=torch.float64)
+    for start in range(0, len(i), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        f = apply_poisoned(operator, V[i[part]], V[j[part]])
+        fine = torch.isfinite(f).all(dim=1)
+        C, left = project_off(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, background)
+        residual = target - (C @ target)[:, None] * C
+        residual = residual - (residual * C).sum(dim=1, keepdim=True) * C
+        norm: Tensor = residual.norm(dim=1)
+        out[part] = norm.masked_fill_(~fine | (left < 1e-13), float("inf"))
+    return out
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Every operator of `operators` on the `cap` simplest features (a twentieth of them where there is no formula)."""
+
+    operators: tuple[Operator, ...]
+    cap: int = 4000
+    width: int = 4096
+    name: str = "affine"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`."""
+        t, root = goal.scanned()
+        if len(t) < 2:
+            return []
+        rounding = rounding_of(goal)
+        out: list[Candidate] = []
+        for operator in self.operators:
+            if budget.over():
+                break
+            found = self._scan_one(operator, features, t, root, k, rounding, budget)
+            out += fit_chosen(goal, found.choice, partial(found.fit, goal), budget)
+            if any(goal.data.is_law(candidate) for candidate in out):
+                break
+        return out
+
+    def _scan_one(
+        self,
+        operator: Operator,
+        features: Features,
+        t: Tensor,
+        root: Tensor,
+        k: int,
+        rounding: float,
+        budget: Budget,
+    ) -> _Found:
+        if operator.kind is Kind.UNARY:
+            return self._unary(operator, features.simplest(8 * self.cap), t, root, k, rounding)
+        formula = operator.name in ("add", "sub", "mul", "div", "semisub", "semidiv")
+        scale_free = operator.name in ("mul", "div", "semidiv")
+        chosen = features.up_to_scale if scale_free else features
+        chosen = chosen.simplest(self.cap if formula else self.cap // 20)
+        pairs = best_affine(chosen.values, t, root, operator, width=self.width, budget=budget)
+        choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
+        return _Found(operator, chosen, (pairs.i, pairs.j), choice)
+
+    def _unary(
+        self, operator: Operator, features: Features, t: Tensor, root: Tensor, k: int, rounding: float
+    ) -> _Found:
+        values = apply_poisoned(operator, features.values, None)
+        fine = torch.nonzero(torch.isfinite(values).all(dim=1)).flatten()
+        which, residual = best_single(values[fine] * root, t * root, orthonormal(root[None]), self.width)
+        choice = choose(residual, features.complexity[fine[which]], k, rounding)
+        return _Found(operator, features, (fine[which],), choice)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Survivors of the scan of one operator: the operands' indices, one tensor (m,) int64 for each."""
+
+    operator: Operator
+    features: Features
+    operands: tuple[Tensor, ...]
+    choice: Choice
+
+    def fit(self, goal: Goal, at: int) -> list[Candidate | None]:
+        operands = (self.features.expression(int(side[at])) for side in self.operands)
+        return [goal.fit((ONE, apply(self.operator, *operands)))]

@@ -1,0 +1,37 @@
+"""The best pairs of a scan in tiles: a running shortlist with a threshold, of fixed size."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["BestPairs"]
+
+
+class BestPairs:
+    """The `width` pairs (i, j) of smallest loss so far; NaN losses never enter."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.loss = torch.empty(0, dtype=torch.float64)
+        self.i = torch.empty(0, dtype=torch.int64)
+        self.j = torch.empty(0, dtype=torch.int64)
+        self.threshold = float("inf")
+
+    def add_tile(self, loss: Tensor, first: int, second: int) -> None:
+        """Losses (a, b) of the pairs (first + row, second + column)."""
+        hit = torch.nonzero(loss < self.threshold)
+        if len(hit):
+            self.add(loss[hit[:, 0], hit[:, 1]], hit[:, 0] + first, hit[:, 1] + second)
+
+    def add(self, loss: Tensor, i: Tensor, j: Tensor) -> None:
+        """Pairs with their losses, all (m,)."""
+        if len(loss) > 4 * self._width:
+            loss, order = torch.topk(loss, self._width, largest=False)
+            i, j = i[order], j[order]
+        self.loss = torch.cat([self.loss, loss.double()])
+        self.i, self.j = torch.cat([self.i, i]), torch.cat([self.j, j])
+        if len(self.loss) > self._width:
+            self.loss, order = torch.topk(self.loss, self._width, largest=False)
+            self.i, self.j = self.i[order], self.j[order]
+            self.threshold = float(self.loss.max())

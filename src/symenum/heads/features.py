@@ -1,0 +1,203 @@
+"""Features: the values of all distinct expressions of a few symbol layers on the slots, as material for the heads.
+
+Unlike the engine's bank, which is one layer of one architecture, this is everything up to a layer, made distinct on the
+data after each of them, so that the next one is built on little. What costs too much memory is cut by complexity, the
+dearest first. Of constants only the slots' own and 2 stay: the heads solve for constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.architecture import complexity_rank
+from symenum.enumeration.distinct import canonical_signs, representatives, signature
+from symenum.enumeration.layer import SymbolLayer
+from symenum.expressions import Constant, Expression, apply
+from symenum.operators import Kind, Operator
+
+__all__ = ["Features", "build_features", "extended_by_unary"]
+
+_BYTES = 1 << 28  # of the values of one layer before duplicates are removed
+_WIDEST = 1 << 22  # outputs of a layer that are looked at, by number alone
+_LARGEST = 1e100  # a square must not overflow
+_FLAT = 1e-13  # a column that varies by less, relative to its largest value, is constant
+_SPREAD = 1e-11  # a column that varies by less, relative to its norm, has too few digits left without its mean
+_SAME_DIRECTION = 1e-12  # unit columns nearer than this are one
+_SLOT = -1
+
+
+@dataclass(frozen=True)
+class Table:
+    """How each feature is made: its operator (index, or -1 for a slot) and the numbers of its children, int64."""
+
+    slots: tuple[Expression, ...]
+    operators: tuple[Operator, ...]
+    operator: Tensor
+    left: Tensor
+    right: Tensor
+
+    def expression(self, number: int) -> Expression:
+        """The expression of the feature of that number."""
+        which = int(self.operator[number])
+        if which == _SLOT:
+            return self.slots[int(self.left[number])]
+        operator = self.operators[which]
+        children = [int(self.left[number]), int(self.right[number])][: operator.arity]
+        operands = [self.expression(child) for child in children]
+        if operator.name == "add" and operands == [Constant(1), Constant(1)]:
+            return Constant(2)
+        return apply(operator, *operands)
+
+
+@dataclass(frozen=True)
+class Features:
+    """`values` (N, rows) float64, finite and distinct; `complexity` (N,) and `number` in the table (N,) int64."""
+
+    values: Tensor
+    complexity: Tensor
+    number: Tensor
+    table: Table
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def slots(self) -> int:
+        """How many of them, all at the beginning, are slots."""
+        return int((self.table.operator[self.number] == _SLOT).sum())
+
+    def expression(self, index: int) -> Expression:
+        """The feature as a tree."""
+        return self.table.expression(int(self.number[index]))
+
+    def take(self, which: Tensor) -> Features:
+        """Some of them (int64 indices, or a slice of a tensor of them)."""
+        return Features(self.values[which], self.complexity[which], self.number[which], self.table)
+
+    @cached_property
+    def up_to_affine(self) -> Features:
+        """Those that are not a·v + b of a simpler one, nor constant; by complexity."""
+        return self._up_to(affine=True)
+
+    @cached_property
+    def up_to_scale(self) -> Features:
+        """Those that are not a·v of a simpler one; by complexity."""
+        return self._up_to(affine=False)
+
+    def simplest(self, count: int) -> Features:
+        """The first `count` by complexity."""
+        return self.take(torch.argsort(self.complexity, stable=True)[:count])
+
+    def _up_to(self, *, affine: bool) -> Features:
+        order = torch.argsort(self.complexity, stable=True)
+        values = self.values[order]
+        scaled = values / values.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+        before = scaled.norm(dim=1)
+        if affine:
+            scaled = scaled - scaled.mean(dim=1, keepdim=True)
+        norm = scaled.norm(dim=1)
+        alive = torch.nonzero(norm > _SPREAD * before).flatten()
+        marks = signature(scaled[alive] / norm[alive, None])
+        marks = marks * canonical_signs(marks)[:, None]
+        leader = representatives(marks, torch.arange(len(alive)), _SAME_DIRECTION)
+        return self.take(order[alive[leader == torch.arange(len(alive))]])
+
+
+def build_features(
+    slots: Sequence[Expression],
+    values: Tensor,
+    operators: Sequence[Operator],
+    layers: int,
+    *,
+    extend_unary: bool = False,
+    max_columns: int = 200_000,
+    with_one: bool = True,
+) -> Features:
+    """All distinct features of up to `layers` layers on slots with `values` (slots, rows), float64 and finite.
+
+    `extend_unary` adds u(v) for every feature v and unary operator u. `with_one` adds the constant 1 to the slots.
+    At most `max_columns` stay, and never fewer than the slots.
+    """
+    if not bool(torch.isfinite(values).all()):
+        raise ValueError("values of the slots must be finite on every row")
+    slots = tuple(slots)
+    if with_one and Constant(1) not in slots:
+        slots = (*slots, Constant(1))
+        values = torch.cat([values, torch.ones(1, values.shape[1], dtype=torch.float64)])
+    working = tuple(operator for operator in operators if operator.name != "identity")
+    count = len(slots)
+    none = torch.full((count,), _SLOT)
+    complexity = torch.tensor([slot.complexity for slot in slots])
+    table = Table(slots, working, none, torch.arange(count), none)
+    features = Features(values, complexity, torch.arange(count), table)
+    features = _distinct(features, 0, max_columns)
+    for _ in range(layers):
+        features = _grow(features, working, max_columns)
+    return extended_by_unary(features, max_columns) if extend_unary else features
+
+
+def extended_by_unary(features: Features, max_columns: int = 200_000) -> Features:
+    """The features and u(v) of every one of them, for the unary operators u that they are made with."""
+    unary = tuple(operator for operator in features.table.operators if operator.kind is Kind.UNARY)
+    return _grow(features, unary, max_columns) if unary else features
+
+
+def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int) -> Features:
+    """The features and all one-operator combinations of them that memory allows, made distinct."""
+    rows = features.values.shape[1]
+    width = len(features)
+    while SymbolLayer(operators, width).size > _WIDEST and width > 1:
+        width = width * 4 // 5
+    below = features if width == len(features) else features.simplest(width)
+    layer = SymbolLayer(operators, width)
+    numbers = torch.arange(layer.size)
+    limit = max(1024, _BYTES // (8 * rows))
+    if layer.size > limit:
+        numbers = torch.argsort(layer.complexity(below.complexity), stable=True)[:limit]
+    values = layer.forward(below.values, numbers)
+    fine = torch.nonzero(_usable(values)).flatten()
+    numbers, values = numbers[fine], values[fine]
+    table, first = _extend(features.table, below, layer, numbers)
+    joined = Features(
+        torch.cat([features.values, values]),
+        torch.cat([features.complexity, layer.complexity(below.complexity, numbers)]),
+        torch.cat([features.number, torch.arange(first, first + len(numbers))]),
+        table,
+    )
+    return _distinct(joined, len(features), max_columns)
+
+
+def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) -> tuple[Table, int]:
+    """The table with the outputs `numbers` of the layer appended, and the number of the first of them."""
+    operator, left, right = (torch.full((len(numbers),), _SLOT) for _ in range(3))
+    for block, where, a, b in layer.decode(numbers):
+        operator[where] = table.operators.index(block.operator)
+        left[where] = below.number[a]
+        if b is not None:
+            right[where] = below.number[b]
+    columns = ((table.operator, operator), (table.left, left), (table.right, right))
+    return Table(table.slots, table.operators, *(torch.cat(pair) for pair in columns)), len(table.operator)
+
+
+def _usable(values: Tensor) -> Tensor:
+    """Finite, within bounds, and not constant (but 2 is: it makes 2·x and x + 2)."""
+    largest = values.abs().amax(dim=1)
+    low, high = values.amin(dim=1), values.amax(dim=1)
+    flat = (high - low) <= _FLAT * largest
+    within = torch.isfinite(values).all(dim=1) & (largest < _LARGEST) & (largest > 1 / _LARGEST)
+    return within & (~flat | (values == 2.0).all(dim=1))
+
+
+def _distinct(features: Features, older: int, max_columns: int) -> Features:
+    """Equal values once; the first `older` stay where they are, the others follow by complexity."""
+    count = len(features)
+    rank = complexity_rank(torch.cat([torch.full((older,), -1), features.complexity[older:]]))
+    leader = representatives(signature(features.values), rank)
+    kept = torch.nonzero(leader == torch.arange(count)).flatten()
+    kept = kept[torch.argsort(rank[kept])]
+    return features.take(kept[: max(max_columns, len(features.table.slots))])

@@ -1,0 +1,94 @@
+"""The protocol of a head, and the choice, common to all, of which survivors of a scan are worth a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+
+__all__ = ["Choice", "Head", "choose", "fit_chosen", "rounding_of"]
+
+# Residuals (relative to the part of t that is to be explained) below this may be rounding: there the simplest comes
+# first, not the smallest.
+NEARLY_EXACT = 3e-10
+_ENOUGH_LAWS = 5
+_LAST_FITS = 3
+_SIMPLEST = 40  # of the nearly exact ones, so many are fitted
+
+
+class Head(Protocol):
+    """One way to turn features into candidates, each with its best coefficients."""
+
+    @property
+    def name(self) -> str: ...
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """At least the best k by loss, in no order, and simpler ones that are the best of their complexity."""
+        ...
+
+
+def rounding_of(goal: Goal) -> float:
+    """The relative residual that rounding of t alone leaves, on the part of t that is not its mean."""
+    t, root = goal.scanned()
+    weight = root.square()
+    spread = float(((t - (t * weight).sum()).square() * weight).sum().sqrt())
+    size = float((t.square() * weight).sum().sqrt())
+    return max(1e-13, 4e-16 * size / spread) if spread > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Indices of survivors, the most promising first; the first `nearly` of them may be exact up to rounding."""
+
+    indices: tuple[int, ...]
+    nearly: int
+
+
+def choose(residual: Tensor, complexity: Tensor, k: int, rounding: float = 1e-13) -> Choice:
+    """Which of the scan's survivors to fit.
+
+    Those that are exact up to rounding by complexity; the best k; and the best of each complexity that none simpler
+    beats. `residual` (N,) float64 relative, `complexity` (N,) int64.
+    """
+    digits = torch.log10((residual / rounding).clamp_min(1.0)).floor()
+    order = torch.argsort(complexity, stable=True)
+    order = order[torch.argsort(digits[order], stable=True)]
+    nearly = order[residual[order] <= max(NEARLY_EXACT, 10 * rounding)][:_SIMPLEST]
+    by_fit = torch.argsort(residual, stable=True)
+    front: list[int] = []
+    if not len(nearly):
+        simple_first = by_fit[torch.argsort(complexity[by_fit], stable=True)]
+        best = float("inf")
+        for index, value in zip(simple_first.tolist(), residual[simple_first].tolist(), strict=True):
+            if value < best:
+                best = value
+                front.append(index)
+    picked = [*nearly.tolist(), *by_fit[:k].tolist(), *front]
+    return Choice(tuple(dict.fromkeys(picked)), len(nearly))
+
+
+def fit_chosen(
+    goal: Goal, choice: Choice, fit: Callable[[int], Iterable[Candidate | None]], budget: Budget
+) -> list[Candidate]:
+    """The candidates that `fit` makes of the chosen survivors.
+
+    Once the law is found, what is not nearly exact is no longer of interest, and of the others a few will do. When the
+    time is over, a few of the most promising are still fitted: the scan that found them shall not be in vain.
+    """
+    out: list[Candidate] = []
+    laws = 0
+    for place, index in enumerate(choice.indices):
+        if laws >= _ENOUGH_LAWS or (laws and place >= choice.nearly) or (place >= _LAST_FITS and budget.over()):
+            break
+        found = [candidate for candidate in fit(index) if candidate is not None]
+        out += found
+        laws += any(goal.data.is_law(candidate) for candidate in found)
+    return out

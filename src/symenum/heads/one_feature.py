@@ -1,0 +1,158 @@
+"""One feature: t = a·v + b, and the small families a·v + b/v + c, a·v + b·v² + c, a·v + b·log|v| + c.
+
+Each family is made orthonormal once per feature, and all goals share it: y and its transforms cost one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant, Expression, apply
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+from symenum.heads.head import choose, fit_chosen, rounding_of
+from symenum.heads.projection import project_off
+
+__all__ = ["FAMILIES", "Family", "OneFeature", "scan_families"]
+
+_CHUNK = 1 << 14
+_INSIDE = 1e-8
+_ROUNDING = 1e-14  # of 1 - R²
+ONE = Constant(1)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The companion of v in a family: its values and its expression; `cost` orders families of one fit."""
+
+    name: str
+    value: Callable[[Tensor], Tensor] | None
+    term: Callable[[Expression], Expression] | None
+    cost: int
+
+    def terms(self, v: Expression) -> tuple[Expression, ...]:
+        return (ONE, v) if self.term is None else (ONE, v, self.term(v))
+
+
+def _log_magnitude(v: Expression) -> Expression:
+    return apply("log", apply("abs", v))
+
+
+FAMILIES = (
+    Family("v", None, None, 2),
+    Family("v, 1/v", torch.reciprocal, lambda v: apply("inv", v), 4),
+    Family("v, v**2", torch.square, lambda v: apply("pow", v, Constant(2)), 4),
+    Family("v, log|v|", lambda v: v.abs().log(), _log_magnitude, 7),
+)
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Of one goal: feature and family indices (m,) int64, and relative residuals (m,) float64, ascending."""
+
+    feature: Tensor
+    family: Tensor
+    residual: Tensor
+
+
+def scan_families(V: Tensor, root: Tensor, T: Tensor, width: int, budget: Budget) -> list[Hits]:
+    """The best features V (N, n) for each target T (K, n), in any family; `root`: roots of the row weights (n,)."""
+    background = (root / root.norm())[None]
+    targets, _ = project_off(T * root, background)
+    loss = [torch.empty(0, dtype=torch.float64) for _ in T]
+    where = [torch.empty(0, 2, dtype=torch.int64) for _ in T]
+    for start in range(0, len(V), _CHUNK):
+        if budget.over():
+            break
+        rows = V[start : start + _CHUNK]
+        C, left = project_off(rows * root, background)
+        single = (C @ targets.T).square()
+        for number, family in enumerate(FAMILIES):
+            explained = single
+            if family.value is not None:
+                explained = single + (_companion(family, rows, root, C, background) @ targets.T).square()
+            # Exact ones may be more than `width`; a millionth of the loss lets the simplest of them, the first, stay.
+            place = torch.arange(start, start + len(rows)) / len(V) + number
+            lost = (1 - explained).clamp_min_(_ROUNDING) * (1 + 1e-6 * place)[:, None]
+            lost.masked_fill_((left <= _INSIDE)[:, None], float("inf"))
+            for k in range(len(T)):
+                value, index = torch.topk(lost[:, k], min(width, len(rows)), largest=False)
+                found = torch.stack([index + start, torch.full_like(index, number)], dim=1)
+                loss[k], where[k] = torch.cat([loss[k], value]), torch.cat([where[k], found])
+    return [_best(loss[k], where[k], V, root, targets[k], background, width) for k in range(len(T))]
+
+
+def _companion(family: Family, rows: Tensor, root: Tensor, C: Tensor, background: Tensor) -> Tensor:
+    """Unit rows of the family's second member off v and the background; zero where it is inside or not finite."""
+    assert family.value is not None  # only called for families with a companion
+    second = family.value(rows)
+    fine = torch.isfinite(second).all(dim=1) & (second.abs().amax(dim=1) < 1e100)
+    second = torch.where(fine[:, None], second, torch.zeros_like(second))
+    D, left = project_off(second * root, background)
+    for _ in range(2):
+        D = D - (D * C).sum(dim=1, keepdim=True) * C
+    norm: Tensor = D.norm(dim=1)
+    alive = (left > _INSIDE) & (norm > 1e-7)
+    return torch.where(alive[:, None], D / norm.clamp_min(1e-300)[:, None], torch.zeros_like(D))
+
+
+def _best(loss: Tensor, where: Tensor, V: Tensor, root: Tensor, target: Tensor, background: Tensor, width: int) -> Hits:
+    """The `width` best, judged again by their residual vectors."""
+    order = torch.argsort(loss, stable=True)[:width]
+    order = order[torch.isfinite(loss[order])]
+    feature, family = where[order].T
+    residual = torch.empty(len(order), dtype=torch.float64)
+    for number, record in enumerate(FAMILIES):
+        mine = torch.nonzero(family == number).flatten()
+        if not len(mine):
+            continue
+        rows = V[feature[mine]]
+        C, _ = project_off(rows * root, background)
+        left = target.expand_as(C)
+        D = None if record.value is None else _companion(record, rows, root, C, background)
+        for _ in range(2):
+            left = left - (left * C).sum(dim=1, keepdim=True) * C
+            if D is not None:
+                left = left - (left * D).sum(dim=1, keepdim=True) * D
+        residual[mine] = left.norm(dim=1)
+    order = torch.argsort(residual, stable=True)
+    return Hits(feature[order], family[order], residual[order])
+
+
+@dataclass(frozen=True)
+class OneFeature:
+    """The best features for a goal, or for several goals at once."""
+
+    name: str = "one feature"
+    width: int = 128
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`."""
+        return self.scan_goals(features, [goal], k, budget)
+
+    def scan_goals(self, features: Features, goals: Sequence[Goal], k: int, budget: Budget) -> list[Candidate]:
+        """The same for several goals on the same rows; the scan has one set of weights, the fits have each its own."""
+        if not goals or len(goals[0].data.scan_rows) < 2:
+            return []
+        _, root = goals[0].scanned()
+        T = torch.stack([goal.scanned()[0] for goal in goals])
+        out: list[Candidate] = []
+        costs = torch.tensor([family.cost for family in FAMILIES])
+        for goal, hits in zip(goals, scan_families(features.values, root, T, self.width, budget), strict=True):
+            complexity = features.complexity[hits.feature] + costs[hits.family]
+            # Transforms that are not exact are many, and seldom better than y itself: a few of each.
+            wanted = k if goal.is_target else max(1, k // len(goals))
+            choice = choose(hits.residual, complexity, wanted, rounding_of(goal))
+            out += fit_chosen(goal, choice, partial(_fit, features, goal, hits), budget)
+        return out
+
+
+def _fit(features: Features, goal: Goal, hits: Hits, at: int) -> list[Candidate | None]:
+    return [goal.fit(FAMILIES[int(hits.family[at])].terms(features.expression(int(hits.feature[at]))))]

@@ -1,0 +1,92 @@
+"""Full polynomials in the slots, of growing degree; snapping removes the terms that are not needed.
+
+The search for the terms of a polynomial is no search: all of them are fitted at once, and those that come out as zero
+leave.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import torch
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant, Expression, apply
+from symenum.fitting.least_squares import EPSILON, least_squares
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+
+__all__ = ["Polynomial", "monomials", "power"]
+
+_SPARE_ROWS = 3  # rows beyond the unknowns: a fit without them says nothing
+_EXACT = 3e-13
+_NEARLY_EXACT = 1e-11
+_MOST_TERMS = 120
+_FITTED_ANYWAY = 12  # a longer polynomial that is not exact is nobody's law; sums of terms look for shorter ones
+
+
+def power(base: Expression, exponent: int) -> Expression:
+    """base**exponent for a whole exponent of at least 1."""
+    return base if exponent == 1 else apply("pow", base, Constant(exponent))
+
+
+def monomials(slots: Sequence[Expression], degree: int) -> list[Expression]:
+    """All products of powers of the slots of total degree up to `degree`, by degree, 1 first."""
+    exponents = sorted(_exponents(len(slots), degree), key=lambda e: (sum(e), e[::-1]))
+    out: list[Expression] = []
+    for exponent in exponents:
+        factors = [power(slot, e) for slot, e in zip(slots, exponent, strict=True) if e]
+        out.append(reduce(lambda a, b: apply("mul", a, b), factors) if factors else Constant(1))
+    return out
+
+
+def _exponents(count: int, degree: int) -> Iterator[tuple[int, ...]]:
+    for chosen in itertools.chain.from_iterable(
+        itertools.combinations_with_replacement(range(count), total) for total in range(degree + 1)
+    ):
+        yield tuple(chosen.count(i) for i in range(count))
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """The polynomial of lowest degree that is exact; if none is, the short ones, as they are."""
+
+    max_degree: int = 9
+
+    @property
+    def name(self) -> str:
+        return "polynomial"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`; the features play no part."""
+        data = goal.data
+        root = goal.weight.sqrt()
+        t = (goal.t * root).numpy()
+        size = float(torch.from_numpy(t).norm())
+        found: list[Candidate] = []
+        for degree in range(1, self.max_degree + 1):
+            count = math.comb(degree + len(data.stand_ins), degree)
+            if count > min(len(t) - _SPARE_ROWS, _MOST_TERMS) or budget.over():
+                break
+            terms = monomials(data.stand_ins, degree)
+            A = torch.stack([data.evaluate(term) for term in terms], dim=1)
+            if not bool(torch.isfinite(A).all()):
+                break
+            scaled = (A * root[:, None]).numpy()
+            fit = least_squares(scaled, t)
+            floor = EPSILON * float((abs(scaled) @ abs(fit.coefficients)).max())
+            residual = float(torch.from_numpy(fit.residual).norm())
+            rounding = residual <= 4 * floor * len(t) ** 0.5 and residual <= _NEARLY_EXACT * size
+            exact = residual <= _EXACT * size or rounding
+            if exact or (goal.is_target and count <= _FITTED_ANYWAY):
+                candidate = goal.fit(terms)
+                if candidate is not None:
+                    found.append(candidate)
+            if exact:
+                break
+        return found

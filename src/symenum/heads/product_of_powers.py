@@ -1,0 +1,223 @@
+"""Products of powers: log|y| on the logarithms of the slots and of zero, one or two features.
+
+Power laws, and factors such as sqrt(1 - v²/c²), sin θ, log(a/b) or (m₁ + m₂). Exponents are snapped to small rationals;
+whole ones are written as whole powers, so that negative bases keep their sign; the sign of the whole comes from y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant, Expression, apply
+from symenum.fitting import Number, nice_number, plain_number, scaled
+from symenum.fitting.least_squares import Array, least_squares
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+from symenum.heads.head import choose
+from symenum.heads.projection import orthonormal
+from symenum.heads.two_terms import best_pairs, best_single
+
+__all__ = ["ProductOfPowers"]
+
+_EXACT = 1e-8  # of log|y|: below this, exponents must be small rationals and the constant must be constant
+_SHORT = 8  # the shorter side of the pairs is this many times shorter: features of a law are seldom both deep
+_COUNTS = 1e-9  # a row with less than this part of the largest weight has no say in what is exact
+
+
+@dataclass(frozen=True)
+class _Power:
+    """One factor: base**exponent."""
+
+    base: Expression
+    values: Tensor
+    exponent: Number
+
+
+@dataclass(frozen=True)
+class ProductOfPowers:
+    """c · ∏ x_i^p_i · ∏ f_j^q_j with `features` (0, 1 or 2) factors f_j."""
+
+    features: int = 0
+    cap: int = 20_000
+    width: int = 400
+
+    @property
+    def name(self) -> str:
+        return f"product of powers, {self.features} features"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`. Nothing comes back if y has a zero: no logarithm, and no such law but trivially."""
+        data = goal.data
+        if bool((goal.t == 0).any()):
+            return []
+        usable = [slot for slot in data.stand_ins if bool((data.evaluate(slot) != 0).all())]
+        if len(goal.t) < len(usable) + self.features + 2:
+            return []
+        sets = [()] if self.features == 0 else self._best(features, goal, usable, k, budget)
+        drafts = [draft for chosen in sets if (draft := _draft(goal, usable, chosen)) is not None]
+        # Fractional exponents change the domain, so they weigh most.
+        drafts.sort(key=lambda draft: (draft.fractional, len(draft.factors), draft.product.complexity))
+        out: list[Candidate] = []
+        laws = 0
+        for draft in drafts:
+            found = draft.candidates(goal)
+            out += found
+            laws += any(data.is_law(candidate) for candidate in found)
+            if laws >= k:
+                break
+        return out
+
+    def _best(
+        self, features: Features, goal: Goal, usable: Sequence[Expression], k: int, budget: Budget
+    ) -> list[tuple[Expression, ...]]:
+        data = goal.data
+        t, root = goal.scanned()
+        if bool((goal.weight <= 0).any()):
+            return []
+        # d(log y) = dy/y: to first order the loss on y is that of log|y| with weights times y².
+        weight = root.square() * _damped(t)
+        root = (weight / weight.sum()).sqrt()
+        logs = [torch.ones_like(t), *(data.evaluate(slot)[data.scan_rows].abs().log() for slot in usable)]
+        background = orthonormal(torch.stack(logs) * root)
+        chosen = features
+        L = chosen.values.abs().log()
+        fine = torch.nonzero(torch.isfinite(L).all(dim=1)).flatten()
+        chosen = Features(L[fine], features.complexity[fine], features.number[fine], features.table)
+        log_t = t.abs().log() * root
+        if self.features == 1:
+            which, residual = best_single(chosen.values * root, log_t, background, self.width)
+            choice = choose(residual, chosen.complexity[which], k)
+            return [(chosen.expression(int(which[at])),) for at in choice.indices]
+        chosen = chosen.up_to_affine  # logarithms that differ by a·l + b: powers and multiples of one base
+        chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
+        V = chosen.values * root
+        short = V[: max(1, self.cap // (4 * _SHORT))]
+        pairs = best_pairs(short, log_t, background, V, width=4096, budget=budget)
+        choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k)
+        return [tuple(chosen.expression(int(side[at])) for side in (pairs.i, pairs.j)) for at in choice.indices]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A product of powers, its values (rows,), and how many exponents are no whole numbers."""
+
+    factors: tuple[_Power, ...]
+    product: Expression
+    values: Tensor
+    fractional: int
+
+    def candidates(self, goal: Goal) -> list[Candidate]:
+        """The product times its constant: fitted, recognised, or the root of one that is recognised (sqrt(1.23·x))."""
+        counted = goal.weight > _COUNTS * goal.weight.max()
+        ratio = (goal.t / self.values)[counted].numpy()
+        constants = [*_constants(ratio), *_fitted_constant(goal, self.values)]
+        found = [goal.candidate(scaled(number, self.product)) for number in constants]
+        return [candidate for candidate in found if candidate is not None]
+
+
+def _draft(goal: Goal, usable: Sequence[Expression], chosen: tuple[Expression, ...]) -> _Draft | None:
+    """Exponents by least squares on the logarithms; small rationals if they are, else as they are."""
+    data = goal.data
+    bases = [*usable, *chosen]
+    values = [data.evaluate(base) for base in bases]
+    A = torch.stack([torch.ones_like(goal.t), *(value.abs().log() for value in values)], dim=1)
+    if not bool(torch.isfinite(A).all()):
+        return None
+    root = (goal.weight * _damped(goal.t)).sqrt()
+    log_t = goal.t.abs().log()
+    fit = least_squares((A * root[:, None]).numpy(), (log_t * root).numpy())
+    left = (log_t - A @ torch.from_numpy(fit.coefficients)).numpy()
+    size = float(log_t.abs().max())
+    sigma = max(float(np.sqrt(np.average(left**2, weights=root.square().numpy()))), 4e-16 * size + 2e-16)
+    exact = sigma <= _EXACT
+    mean = root / root.square().mean().sqrt()
+    plain = least_squares((A * mean[:, None]).numpy(), (log_t * mean).numpy())  # errors for errors of one size
+    factors: list[_Power] = []
+    for base, value, exponent, error in zip(bases, values, fit.coefficients[1:], plain.sensitivity[1:], strict=True):
+        window = max((10.0 if exact else 2.0) * sigma * float(error), 1e-12)
+        number = nice_number(float(exponent), window, rational=True, rarity=0.02 if exact else 0.25)
+        if number is None and exact:
+            number = nice_number(float(exponent), window)  # 0.426, or a multiple of π
+        number = number or plain_number(float(exponent))
+        if number.value != 0:
+            factors.append(_Power(base, value, number))
+    return _assemble(factors) if factors else None
+
+
+def _assemble(factors: Sequence[_Power]) -> _Draft | None:
+    """Numerator over denominator; a fractional power of a base that changes sign is one of its absolute value."""
+    values = torch.ones_like(factors[0].values)
+    above: list[Expression] = []
+    below: list[Expression] = []
+    fractional = 0
+    for factor in factors:
+        base, column, exponent = factor.base, factor.values, factor.exponent
+        whole = exponent.value == int(exponent.value)
+        fractional += not whole
+        if not whole and bool((column < 0).any()):
+            base, column = apply("abs", base), column.abs()
+        values = values * column**exponent.value
+        (above if exponent.value > 0 else below).append(_raised(base, exponent))
+    if not bool(torch.isfinite(values).all()) or bool((values == 0).any()):
+        return None
+    product = _product(above) if above else Constant(1)
+    if below:
+        product = apply("div", product, _product(below))
+    return _Draft(tuple(factors), product, values, fractional)
+
+
+def _raised(base: Expression, exponent: Number) -> Expression:
+    """base to the absolute value of the exponent."""
+    size = abs(exponent.value)
+    if size == 1:
+        return base
+    if size == 0.5:
+        return apply("sqrt", base)
+    return apply("pow", base, exponent.magnitude)
+
+
+def _product(factors: Sequence[Expression]) -> Expression:
+    return reduce(lambda a, b: apply("mul", a, b), factors)
+
+
+def _constants(ratio: Array) -> list[Number]:
+    """A nice constant, or the root of a nice one, if y over the product is constant."""
+    middle = float(np.median(ratio))
+    error = max(float(np.abs(ratio - middle).max()), 4e-16 * abs(middle))
+    if not error <= 1e-7 * abs(middle):
+        return []
+    number = nice_number(middle, error, zero=False)
+    if number is not None:
+        return [number]
+    square = nice_number(middle * middle, 2 * abs(middle) * error, zero=False)
+    if square is not None:
+        return [Number(middle, apply("sqrt", square.magnitude), None, square.cost + 2)]
+    return [plain_number(middle)]
+
+
+def _fitted_constant(goal: Goal, values: Tensor) -> list[Number]:
+    """The constant of least loss on t itself, where t over the product is not constant."""
+    square = float((goal.weight * values.square()).sum())
+    product = float((goal.weight * values * goal.t).sum())
+    if not (0 < square < float("inf")) or product == 0 or not abs(product) < float("inf"):
+        return []
+    best = product / square
+    left = goal.t - best * values
+    if float((goal.weight * left.square()).sum()) <= 1e-20 * float((goal.weight * goal.t.square()).sum()):
+        return []
+    return [plain_number(best)]
+
+
+def _damped(t: Tensor) -> Tensor:
+    """y² as a weight, within three decades of its median: rows near zero still count."""
+    square = t.square()
+    middle = float(square.median())
+    return square.clamp(middle * 1e-3, middle * 1e3) / middle if middle > 0 else torch.ones_like(t)

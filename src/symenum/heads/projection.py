@@ -1,0 +1,43 @@
+"""Rows off a background: the projections that all least-squares scans share.
+
+Rows are vectors over the data, already multiplied by the square roots of the row weights.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["orthonormal", "project_off", "unit_rows"]
+
+_RANK = 1e-12
+_TINY = torch.finfo(torch.float64).tiny
+
+
+def unit_rows(rows: Tensor) -> Tensor:
+    """Rows (N, n) scaled to norm 1, whatever their scale; a zero row stays zero."""
+    scaled = rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(_TINY)
+    norm: Tensor = scaled.norm(dim=1, keepdim=True)
+    return scaled / norm.clamp_min(_TINY)
+
+
+def orthonormal(rows: Tensor) -> Tensor:
+    """Orthonormal rows (rank, n) of one span with `rows` (k, n), float64."""
+    if not len(rows):
+        return rows
+    _, S, Vh = torch.linalg.svd(unit_rows(rows), full_matrices=False)
+    directions: Tensor = Vh[S / S[0].clamp_min(_TINY) > _RANK]
+    return directions
+
+
+def project_off(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
+    """Unit rows (N, n) of what is left of `rows` off the span of `background` (k, n, orthonormal), and how much (N,).
+
+    How much: the norm left, relative to the row's; near 0 for a row inside the span, whose direction is then noise.
+    """
+    unit = unit_rows(rows)
+    # Twice: once leaves an error of the size of rounding relative to the row, not to what is left of it.
+    left = unit - (unit @ background.T) @ background
+    left = left - (left @ background.T) @ background
+    norm: Tensor = left.norm(dim=1)
+    return left / norm.clamp_min(_TINY)[:, None], norm

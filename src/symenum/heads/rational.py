@@ -1,0 +1,205 @@
+"""Ratios, linear after multiplying out: t·Q = P is a regression of t on the terms of P and t times those of Q.
+
+Two heads: ratios of full polynomials in the slots, and (a·f + b·g + c)/(1 + d·h) with features. The terms of P are free
+of t, so combinations of t·h alone, which reproduce t without saying anything, cannot arise; and a denominator that
+comes out constant or near zero on the data is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant, Expression, apply
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
+from symenum.fitting.least_squares import Array, least_squares
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+from symenum.heads.head import choose, fit_chosen, rounding_of
+from symenum.heads.polynomial import monomials
+from symenum.heads.projection import orthonormal
+from symenum.heads.two_terms import best_pairs
+
+__all__ = ["RatioOfPolynomials", "Rational", "fit_ratio"]
+
+ONE = Constant(1)
+_PASSES = 4
+_SPARE_ROWS = 3
+_EXACT = 3e-13
+_SMALL = 1e-3  # rows with |t| below this part of the largest count as if they had that
+_VANISHING = 1e-12
+
+
+@dataclass(frozen=True)
+class _Ratio:
+    """The regression t = P c - t·Q d with row weights that make its residual that of t, relative."""
+
+    P: Array
+    Q: Array
+    t: Array
+    weight: Array
+
+    @property
+    def columns(self) -> Array:
+        return np.concatenate([self.P, -self.t[:, None] * self.Q], axis=1)
+
+
+def fit_ratio(
+    goal: Goal, above: Sequence[Expression], below: Sequence[Expression], *, only_exact: bool = False
+) -> Candidate | None:
+    """The fit of t by a combination of `above` over 1 plus one of `below`; constants snapped.
+
+    Rows are weighted by 1/|Q|, found by iteration (Sanathanan and Koerner), so that the residual is that of t, and by
+    1/|t|, since ratios range over decades.
+    """
+    data = goal.data
+    P = torch.stack([data.evaluate(term) for term in above], dim=1)
+    Q = torch.stack([data.evaluate(term) for term in below], dim=1)
+    if not bool(torch.isfinite(P).all() and torch.isfinite(Q).all()):
+        return None
+    ratio = _iterate(P.numpy(), Q.numpy(), goal)
+    if ratio is None:
+        return None
+    root = np.sqrt(ratio.weight)
+    free = least_squares(ratio.columns * root[:, None], ratio.t * root).coefficients
+    if only_exact and not _relative_error(ratio, free, goal.weight.numpy()) < _EXACT:
+        return None
+    snapped = snap(ratio.columns, ratio.t, ratio.weight)
+    plain = [plain_number(float(value)) for value in free]
+    return goal.rather(
+        _judge(goal, snapped.numbers, above, below), _judge(goal, plain, above, below), len(above) + len(below)
+    )
+
+
+def _iterate(P: Array, Q: Array, goal: Goal) -> _Ratio | None:
+    t = goal.t.numpy()
+    largest = float(np.abs(t).max())
+    if largest == 0.0:
+        return None
+    own = goal.weight.numpy() / np.maximum(np.abs(t), _SMALL * largest) ** 2
+    ratio = _Ratio(P, Q, t, own)
+    for _ in range(_PASSES):
+        root = np.sqrt(ratio.weight)
+        coefficients = least_squares(ratio.columns * root[:, None], t * root).coefficients
+        denominator = 1 + Q @ coefficients[P.shape[1] :]
+        if np.abs(denominator).min() <= _VANISHING * np.abs(denominator).max():
+            return None
+        ratio = _Ratio(P, Q, t, own / denominator**2)
+    return ratio
+
+
+def _relative_error(ratio: _Ratio, coefficients: Array, weight: Array) -> float:
+    count = ratio.P.shape[1]
+    fitted = (ratio.P @ coefficients[:count]) / (1 + ratio.Q @ coefficients[count:])
+    error, size = (float(np.average(values**2, weights=weight)) for values in (fitted - ratio.t, ratio.t))
+    return math.sqrt(error / size)
+
+
+def _judge(
+    goal: Goal, numbers: Sequence[Number], above: Sequence[Expression], below: Sequence[Expression]
+) -> Candidate | None:
+    one = nice_number(1.0, 0.0)
+    assert one is not None  # 1 is nice
+    numerator = linear_combination(numbers[: len(above)], above)
+    denominators = numbers[len(above) :]
+    if all(number.value == 0 for number in denominators):
+        return goal.candidate(numerator)
+    return goal.candidate(apply("div", numerator, linear_combination([one, *denominators], [ONE, *below])))
+
+
+@dataclass(frozen=True)
+class RatioOfPolynomials:
+    """P/Q in the slots, by rising degree of both together; the first that is exact up to rounding."""
+
+    max_numerator: int = 6
+    max_denominator: int = 4
+    max_slots: int = 3
+    name: str = "ratio of polynomials"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`; the features play no part."""
+        slots = goal.data.stand_ins
+        if len(slots) > self.max_slots:
+            return []
+        for total in range(2, self.max_numerator + self.max_denominator + 1):
+            found: list[Candidate] = []
+            for q in range(max(1, total - self.max_numerator), min(total, self.max_denominator) + 1):
+                p = total - q
+                unknowns = math.comb(p + len(slots), p) + math.comb(q + len(slots), q) - 1
+                if unknowns > len(goal.t) - _SPARE_ROWS or budget.over():
+                    continue
+                below = monomials(slots, q)[1:]
+                candidate = fit_ratio(goal, monomials(slots, p), below, only_exact=True)
+                if candidate is not None:
+                    found.append(candidate)
+            if found:
+                return found
+        return []
+
+
+@dataclass(frozen=True)
+class Rational:
+    """(a·f + c)/(1 + d·h) on the simplest features, and (a·f + b·g + c)/(1 + d·h) on fewer."""
+
+    numerators: int = 1500
+    denominators: int = 600
+    in_threes: int = 120
+    width: int = 2048
+    name: str = "rational"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`."""
+        t, root = goal.scanned()
+        if len(t) < 4 + _SPARE_ROWS:
+            return []
+        chosen = features.up_to_affine
+        chosen = chosen.take(torch.arange(min(self.numerators, len(chosen))))
+        F, H = chosen.values, chosen.values[: self.denominators] * t
+        rounding = rounding_of(goal)
+        background = orthonormal(root[None])
+        pairs = best_pairs(F * root, t * root, background, H * root, width=self.width, budget=budget)
+        choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
+
+        def fit(above: Sequence[int], h: int) -> list[Candidate | None]:
+            terms = [ONE, *(chosen.expression(index) for index in above)]
+            return [fit_ratio(goal, terms, [chosen.expression(h)])]
+
+        out = fit_chosen(goal, choice, lambda at: fit([int(pairs.i[at])], int(pairs.j[at])), budget)
+        if any(goal.data.is_law(candidate) for candidate in out):
+            return out
+        threes = self._threes(F[: self.in_threes], H[: self.in_threes], t, root, k, budget)
+        complexity = chosen.complexity[threes.index].sum(dim=1)
+        choice = choose(threes.residual, complexity, k, rounding)
+        return out + fit_chosen(
+            goal, choice, lambda at: fit(threes.index[at, :2].tolist(), int(threes.index[at, 2])), budget
+        )
+
+    def _threes(self, F: Tensor, H: Tensor, t: Tensor, root: Tensor, k: int, budget: Budget) -> _Threes:
+        index = [torch.empty(0, 3, dtype=torch.int64)]
+        residual = [torch.empty(0, dtype=torch.float64)]
+        weighted = t * root
+        for number in range(len(H)):
+            if budget.over():
+                break
+            background = orthonormal(torch.stack([torch.ones_like(t), H[number]]) * root)
+            pairs = best_pairs(F * root, weighted, background, width=4 * k, budget=budget)
+            index.append(torch.stack([pairs.i, pairs.j, torch.full_like(pairs.i, number)], dim=1))
+            # Relative to t as a whole: each background leaves another part of it.
+            left = weighted - (weighted @ background.T) @ background
+            residual.append(pairs.residual * (left.norm() / weighted.norm()))
+        return _Threes(torch.cat(index), torch.cat(residual))
+
+
+@dataclass(frozen=True)
+class _Threes:
+    """Features f, g and h (m, 3) int64, and relative residuals (m,)."""
+
+    index: Tensor
+    residual: Tensor

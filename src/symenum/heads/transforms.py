@@ -1,0 +1,108 @@
+"""Target transforms: y = u(f) is searched as u⁻¹(y) = f, y = x·f as y/x = f, and so on, where the data allow.
+
+A transform that is not defined on some row, or constant, is left out. Row weights are those of y times (dy/dt)², so
+that to first order a head's residual on t ranks like the loss on y; the loss itself is always taken on y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symenum.expressions import Constant, Expression, apply
+from symenum.heads.goal import Data, Goal
+from symenum.operators import Operator
+
+__all__ = ["Transform", "goals_of", "transforms"]
+
+Wrap = Callable[[Expression], Expression]
+
+_LARGEST = 1e15
+_FLAT = 1e-9
+_MOST_EXPONENT = 40.0
+_RANGE = 1e4  # of a row's weight above the median: near a zero of dt/dy the first order says nothing
+_MOST_SLOTS = 10  # with more slots, dividing by each of them costs more than it finds
+
+
+@dataclass(frozen=True)
+class Transform:
+    """t = g(y) (rows,), |dy/dt| (rows,), and the way back."""
+
+    name: str
+    t: Tensor
+    slope: Tensor
+    wrap: Wrap
+
+
+def goals_of(data: Data, operators: Sequence[Operator]) -> list[Goal]:
+    """One goal for each transform that the data allow; y itself is not among them."""
+    names = {operator.name for operator in operators}
+    return [
+        Goal(data, transform.name, transform.t, _weights(data.target.weight, transform.slope), transform.wrap)
+        for transform in transforms(data, names)
+        if _allowed(transform)
+    ]
+
+
+def transforms(data: Data, operators: set[str]) -> Iterator[Transform]:
+    """All transforms, some of them with values that are not finite."""
+    y = data.target.y
+    yield from _functions(y, operators)
+    if "div" in operators:
+        yield Transform("1/y", 1 / y, y.square(), lambda f: apply("inv", f))
+    slots = data.stand_ins if len(data.stand_ins) <= _MOST_SLOTS else ()
+    for slot in slots:
+        yield from _with_slot(y, slot, data.evaluate(slot), operators)
+
+
+def _functions(y: Tensor, operators: set[str]) -> Iterator[Transform]:
+    positive, negative = bool((y > 0).all()), bool((y < 0).all())
+    if "exp" in operators and positive:
+        yield Transform("log(y)", y.log(), y.abs(), lambda f: apply("exp", f))
+    if "exp" in operators and negative:
+        yield Transform("log(-y)", (-y).log(), y.abs(), lambda f: apply("neg", apply("exp", f)))
+    if "log" in operators and float(y.abs().max()) < _MOST_EXPONENT:
+        yield Transform("exp(y)", y.exp(), (-y).exp(), lambda f: apply("log", f))
+    if bool((y >= 0).all()):
+        yield Transform("y**2", y.square(), 0.5 / y.abs(), lambda f: apply("sqrt", f))
+        yield Transform("sqrt(y)", y.sqrt(), 2 * y.sqrt(), lambda f: apply("pow", f, Constant(2)))
+    elif bool((y <= 0).all()):
+        yield Transform("y**2", y.square(), 0.5 / y.abs(), lambda f: apply("neg", apply("sqrt", f)))
+    if float(y.abs().max()) <= 1:
+        slope = (1 - y.square()).clamp_min(0).sqrt()
+        if "sin" in operators:
+            yield Transform("asin(y)", y.asin(), slope, lambda f: apply("sin", f))
+        if "cos" in operators:
+            yield Transform("acos(y)", y.acos(), slope, lambda f: apply("cos", f))
+
+
+def _with_slot(y: Tensor, slot: Expression, x: Tensor, operators: set[str]) -> Iterator[Transform]:
+    if "mul" in operators:
+        yield Transform(f"y/{slot}", y / x, x.abs(), lambda f: apply("mul", slot, f))
+    if "div" in operators:
+        yield Transform(f"{slot}/y", x / y, (y.square() / x).abs(), lambda f: apply("div", slot, f))
+        yield Transform(f"y*{slot}", y * x, 1 / x.abs(), lambda f: apply("div", f, slot))
+    if "add" in operators:
+        yield Transform(f"y-{slot}", y - x, torch.ones_like(y), lambda f: apply("add", slot, f))
+
+
+def _allowed(transform: Transform) -> bool:
+    t = transform.t
+    if not bool(torch.isfinite(t).all()):
+        return False
+    largest = float(t.abs().max())
+    return 1 / _LARGEST < largest < _LARGEST and float(t.max() - t.min()) > _FLAT * largest
+
+
+def _weights(weight: Tensor, slope: Tensor) -> Tensor:
+    """weight·slope², summing to 1; where the slope is infinite, or far above its median, it is cut."""
+    square = torch.where(torch.isfinite(slope), slope.square(), torch.full_like(slope, float("inf")))
+    finite = square[torch.isfinite(square) & (square > 0)]
+    if not len(finite):
+        return weight
+    middle = float(finite.median())
+    adjusted = weight * (square.clamp(middle / _RANGE, middle * _RANGE) / middle)
+    return adjusted / adjusted.sum()

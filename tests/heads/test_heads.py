@@ -1,0 +1,198 @@
+"""Each head finds laws of its family, with the loss of what it prints, on y itself, with row weights, under noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from heads.tasks import features_of, loss_of, make_goal
+
+from symenum.enumeration.budget import Budget
+from symenum.expressions import parse
+from symenum.heads import (
+    Affine,
+    Head,
+    InnerConstants,
+    OneFeature,
+    Polynomial,
+    ProductOfPowers,
+    Rational,
+    RatioOfPolynomials,
+    SumOfTerms,
+    TwoTerms,
+    goals_of,
+)
+from symenum.heads.goal import best_first
+from symenum.heads.sum_of_terms import Beam, State, keep_best
+from symenum.operators import get_operators
+
+KOZA = get_operators("koza")
+HEADS: dict[str, Head] = {
+    "two terms": TwoTerms(),
+    "affine": Affine(tuple(operator for operator in KOZA if operator.name != "identity"), cap=200),
+    "one feature": OneFeature(),
+    "polynomial": Polynomial(),
+    "ratio": RatioOfPolynomials(),
+    "rational": Rational(numerators=60, denominators=60, in_threes=20),
+    "powers 0": ProductOfPowers(0),
+    "powers 1": ProductOfPowers(1),
+    "powers 2": ProductOfPowers(2),
+    "sum": SumOfTerms(KOZA),
+    "inner": InnerConstants(KOZA),
+}
+LAWS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "two terms": lambda a, b: 2 * np.sin(a) - 0.75 * a * b + 4,
+    "affine": lambda a, b: 3 * np.sin(a) * np.exp(b) - 1,
+    "one feature": lambda a, b: 2 * a * b + 3 / (a * b) - 1,
+    "polynomial": lambda a, b: a**3 - 2 * a * b + b / 3,
+    "ratio": lambda a, b: (a**2 + 1) / (2 + a * b),
+    "rational": lambda a, b: (np.sin(a) + 2) / (1 + 0.5 * np.cos(b)),
+    "powers 0": lambda a, b: 2.5 * np.sqrt(a) / b**3,
+    "powers 1": lambda a, b: a**2 * np.sin(b) / 7,
+    "powers 2": lambda a, b: a * (a + b) * np.log(b),
+    "sum": lambda a, b: a * b - 2 * np.sin(a) / b + 3 * a * a + 1,
+    "inner": lambda a, b: np.sin(1.7 * a) + 2 * np.exp(-0.4 * b),
+}
+each_head = pytest.mark.parametrize("name", HEADS)
+
+
+def draw(name: str, rows: int = 40, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(seed).uniform(1.2, 2.9, (rows, 2))
+    return X, LAWS[name](*X.T)
+
+
+@each_head
+def test_a_law_of_its_family_is_found(name: str) -> None:
+    X, y = draw(name)
+    goal = make_goal(X, y)
+    found = best_first(HEADS[name].scan(features_of(goal, 1), goal, 10, Budget()), goal.data.target)
+    assert goal.data.is_law(found[0]), f"best: {found[0]}"
+
+
+@each_head
+def test_losses_are_those_of_the_printed_expressions_with_weights_and_noise(name: str) -> None:
+    X, y = draw(name)
+    generator = np.random.default_rng(5)
+    y = y + 0.05 * np.std(y) * generator.normal(size=len(y))
+    weight = generator.uniform(0, 1, len(y))
+    goal = make_goal(X, y, weight)
+    for candidate in HEADS[name].scan(features_of(goal, 1), goal, 5, Budget()):
+        assert np.isfinite(candidate.loss)
+        assert candidate.loss == pytest.approx(loss_of(candidate.expression, X, y, weight), rel=1e-9)
+
+
+@each_head
+def test_a_row_of_tiny_weight_does_not_matter(name: str) -> None:
+    """One row is wrong by far, and hardly counts: the law is found without it."""
+    X, y = draw(name)
+    y = y.copy()
+    y[7] = y[7] * 1.5 + 1
+    weight = np.ones(len(y))
+    weight[7] = 1e-30
+    goal = make_goal(X, y, weight)
+    found = best_first(HEADS[name].scan(features_of(goal, 1), goal, 10, Budget()), goal.data.target)
+    assert goal.data.is_law(found[0]), f"best: {found[0]}"
+
+
+@each_head
+def test_an_ended_budget_gives_back_at_once_what_there_is(name: str) -> None:
+    X, y = draw(name)
+    goal = make_goal(X, y)
+    budget = Budget()
+    budget.end()
+    for candidate in HEADS[name].scan(features_of(goal, 1), goal, 3, budget):
+        assert np.isfinite(candidate.loss)
+
+
+@pytest.mark.parametrize("name", ["two terms", "affine", "one feature", "rational", "sum", "powers 1"])
+def test_many_rows_are_scanned_in_part_and_judged_on_all(name: str) -> None:
+    X, y = draw(name, rows=500)
+    goal = make_goal(X, y, scan_rows=60)
+    found = best_first(HEADS[name].scan(features_of(goal, 1), goal, 10, Budget()), goal.data.target)
+    assert goal.data.is_law(found[0])
+    assert found[0].loss == pytest.approx(loss_of(found[0].expression, X, y), rel=1e-6, abs=1e-28)
+
+
+def test_under_noise_the_best_fit_of_two_terms_is_that_of_least_squares() -> None:
+    X, y = draw("two terms")
+    y = y + 0.2 * np.random.default_rng(0).normal(size=len(y))
+    goal = make_goal(X, y)
+    features = features_of(goal, 1)
+    found = best_first(TwoTerms().scan(features, goal, 10, Budget()), goal.data.target)
+    V = features.up_to_affine.values.numpy()
+    losses = []
+    for i in range(len(V)):
+        for j in range(i):
+            A = np.column_stack([np.ones(len(y)), V[i], V[j]])
+            losses.append(np.mean((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2))
+    # Snapping may cost one standard error for each of three constants.
+    assert min(losses) <= found[0].loss * (1 + 1e-12)
+    assert found[0].loss <= min(losses) * (1 + 3 / (len(y) - 3) + 1e-9)
+
+
+def test_sum_of_terms_under_noise_keeps_the_simple_truth() -> None:
+    """The second Lorenz equation: a beam ordered by fit alone loses it to fancier terms."""
+    generator = np.random.default_rng(2)
+    X = np.column_stack(
+        [generator.uniform(-15, 15, 400), generator.uniform(-20, 20, 400), generator.uniform(5, 40, 400)]
+    )
+    clean = -X[:, 0] * X[:, 2] + 28 * X[:, 0] - X[:, 1]
+    y = clean + 0.05 * np.std(clean) * generator.normal(size=400)
+    goal = make_goal(X, y)
+    found = SumOfTerms(KOZA, max_terms=4).scan(features_of(goal, 0), goal, 10, Budget(20))
+    truth = float(np.mean((y - clean) ** 2))
+    simple = [candidate for candidate in found if candidate.loss <= 1.05 * truth and candidate.complexity <= 6]
+    texts = [str(candidate.expression) for candidate in simple]
+    assert any("x1*x3" in text and "sin" not in text and "/" not in text for text in texts), texts
+
+
+def test_transforms_lead_back_to_y_and_are_left_out_where_they_fail() -> None:
+    X, _ = draw("two terms")
+    positive = make_goal(X, X[:, 0] * X[:, 1])
+    names = {goal.name for goal in goals_of(positive.data, KOZA)}
+    assert {"log(y)", "exp(y)", "1/y", "y**2", "sqrt(y)", "y/x1", "x1/y", "y*x2", "y-x1"} <= names
+    signed = X[:, 0] - 2
+    signed[3] = 0.0
+    names = {goal.name for goal in goals_of(make_goal(X, signed).data, KOZA)}
+    assert not names & {"log(y)", "log(-y)", "1/y", "x1/y", "sqrt(y)", "y**2"}
+    assert "y/x1" in names
+    for y in (X[:, 0], -X[:, 0], X[:, 0] / 4, signed):
+        for goal in goals_of(make_goal(X, y).data, KOZA):
+            assert float(goal.weight.sum()) == pytest.approx(1)
+            candidate = goal.fit([parse("x1 + 1")])
+            assert candidate is None or np.isfinite(candidate.loss)
+
+
+@pytest.mark.parametrize(
+    ("law", "transform"),
+    [
+        (lambda a, b: np.exp(2 * np.sin(a) - b), "log(y)"),
+        (lambda a, b: np.log(np.sin(a) + 2 * b), "exp(y)"),
+        (lambda a, b: 1 / (np.sin(a) + 2 * b), "1/y"),
+        (lambda a, b: np.sqrt(np.sin(a) + 2 * b), "y**2"),
+        (lambda a, b: (np.sin(a) + 2 * b) ** 2, "sqrt(y)"),
+        (lambda a, b: a * (np.sin(b) + np.exp(a)), "y/x1"),
+        (lambda a, b: a / (np.sin(b) + np.exp(a)), "x1/y"),
+        (lambda a, b: (np.sin(b) + np.exp(a)) / b, "y*x2"),
+    ],
+)
+def test_two_terms_through_a_transform(law: Callable[..., np.ndarray], transform: str) -> None:
+    X, _ = draw("two terms")
+    goal = make_goal(X, law(*X.T))
+    through = next(g for g in goals_of(goal.data, KOZA) if g.name == transform)
+    found = best_first(TwoTerms().scan(features_of(goal, 1), through, 10, Budget()), goal.data.target)
+    assert goal.data.is_law(found[0]), f"best: {found[0]}"
+    assert found[0].loss == pytest.approx(loss_of(found[0].expression, X, law(*X.T)), abs=1e-25)
+
+
+def test_the_beam_keeps_the_best_set_of_every_complexity() -> None:
+    left = torch.zeros(1, dtype=torch.float64)
+    fancy = [State(((0, 1, 2, 3),), left[None], left, -10.0 - i, 0.1) for i in range(5)]
+    simple = State(((0,),), left[None], left, 50.0, 0.4)
+    worse = State(((1,),), left[None], left, 51.0, 0.5)
+    assert keep_best([*fancy, worse, simple], Beam(2, False, False)) == [fancy[4], fancy[3]]
+    kept = keep_best([*fancy, worse, simple], Beam(2, True, False))
+    assert any(state is simple for state in kept)
+    assert not any(state is worse for state in kept)

@@ -13,6 +13,7 @@ from symenum.enumeration.budget import Budget
 from symenum.expressions import parse
 from symenum.heads import (
     Affine,
+    Combine,
     Head,
     InnerConstants,
     OneFeature,
@@ -30,6 +31,7 @@ from symenum.operators import get_operators
 
 KOZA = get_operators("koza")
 HEADS: dict[str, Head] = {
+    "combine": Combine(KOZA, cap=200),
     "two terms": TwoTerms(),
     "affine": Affine(tuple(operator for operator in KOZA if operator.name != "identity"), cap=200),
     "one feature": OneFeature(),
@@ -43,6 +45,7 @@ HEADS: dict[str, Head] = {
     "inner": InnerConstants(KOZA),
 }
 LAWS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "combine": lambda a, b: np.sin(a) * (a + b),
     "two terms": lambda a, b: 2 * np.sin(a) - 0.75 * a * b + 4,
     "affine": lambda a, b: 3 * np.sin(a) * np.exp(b) - 1,
     "one feature": lambda a, b: 2 * a * b + 3 / (a * b) - 1,

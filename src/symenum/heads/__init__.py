@@ -1,6 +1,7 @@
 """Heads: ways to turn features into candidates, every one judged with its best coefficients, in closed form."""
 
 from symenum.heads.affine import Affine
+from symenum.heads.combine import Combine
 from symenum.heads.features import Features, build_features
 from symenum.heads.first_pass import first_pass
 from symenum.heads.goal import Data, Goal, make_data
@@ -16,6 +17,7 @@ from symenum.heads.two_terms import TwoTerms
 
 __all__ = [
     "Affine",
+    "Combine",
     "Data",
     "Features",
     "Goal",

@@ -19,6 +19,7 @@ from symenum.enumeration.target import check_slots, check_target
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, Expression, Variable
 from symenum.heads.affine import Affine
+from symenum.heads.combine import Combine
 from symenum.heads.features import Features, build_features, extended_by_unary
 from symenum.heads.goal import Data, Goal, best_and_front, make_data
 from symenum.heads.head import Head
@@ -163,6 +164,7 @@ class _Pass:
         yield self._on(TwoTerms(), lambda: self.extended)
         yield self._on(ProductOfPowers(2), lambda: self.features)
         yield self._on(Affine(products), lambda: self.extended)
+        yield self._on(Combine(self.operators, cap=6000), lambda: self.features)
         if 1 < slots <= _MANY_SLOTS:
             yield self._on(sums)
         yield self._on(InnerConstants(self.operators))

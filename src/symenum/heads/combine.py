@@ -1,0 +1,60 @@
+"""Combine: the paper's last layer. op(v_i, v_j) and u(v_i) as they are, no coefficients, by mean square error.
+
+The scan is the engine's own (`enumeration.backends`), on features instead of one layer of an architecture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from symenum.enumeration.backends import cpu
+from symenum.enumeration.bank import NONE, Bank
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.layer import SymbolLayer
+from symenum.enumeration.scoring import Scorer
+from symenum.enumeration.shortlist import Candidate, Pool
+from symenum.enumeration.target import Target
+from symenum.enumeration.threads import available_cores
+from symenum.expressions import apply
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+from symenum.operators import Operator
+
+__all__ = ["Combine"]
+
+
+@dataclass(frozen=True)
+class Combine:
+    """Every operator of `operators` on the `cap` simplest features."""
+
+    operators: tuple[Operator, ...]
+    cap: int = 20_000
+    name: str = "combine"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`; the best k differ on the scanned rows."""
+        chosen = features.simplest(self.cap)
+        t, root = goal.scanned()
+        target = Target(t, root.square())
+        layer = SymbolLayer(self.operators, len(chosen))
+        pool = Pool(k, target)
+        cpu.scan(Scorer(layer, _bank(chosen), target, pool), budget, available_cores())
+        best = pool.best()
+        found: list[Candidate] = []
+        for number in [] if best is None else best.number.tolist():
+            operator, operands = layer.structure(number)
+            candidate = goal.candidate(apply(operator, *map(chosen.expression, operands)))
+            if candidate is not None:
+                found.append(candidate)
+        return found
+
+
+def _bank(features: Features) -> Bank:
+    """The features as the engine's scan wants them: ordered by norm, each with the one sign that it has."""
+    order = torch.argsort(features.values.norm(dim=1), stable=True)
+    none = torch.full_like(order, NONE)
+    never = torch.full_like(order, torch.iinfo(torch.int64).max // 4)
+    stand_in = torch.arange(len(order))
+    return Bank(features.values[order], order, none, features.complexity[order], never, stand_in)

@@ -3,9 +3,9 @@
     python benchmarks/screening.py [--problems 100] [--inputs 3] [--rows 10000]
 
 A problem is a random candidate of the network itself that is finite on the data, plus noise of 5% of its standard
-deviation. Found: the first of the screened shortlist has the loss of the first of the exact one. Where a law has poles,
-its standard deviation, and so the noise, is that of a few rows, and another candidate than the law itself fits the noisy
-data best: such problems are counted apart.
+deviation. Found: the first of the screened shortlist has the loss of the first of the exact one. Where a law has
+poles, its standard deviation, and so the noise, is that of a few rows, and another candidate than the law itself fits
+the noisy data best: such problems are counted apart.
 """
 
 from __future__ import annotations

@@ -1,0 +1,130 @@
+"""The tests by matrix products let every pair of the true best pass: against numpy.linalg.lstsq for each pair.
+
+Small banks would be judged exactly at once; here the tiles are made so small that the products must do the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symenum.enumeration.budget import Budget
+from symenum.heads import certified
+from symenum.heads.affine import best_affine
+from symenum.heads.pair_tests import AffineProductTest, AffineSumTest, TwoTermTest
+from symenum.heads.projection import orthonormal
+from symenum.heads.two_terms import best_pairs
+from symenum.operators import get_operator
+
+BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+
+
+@pytest.fixture(autouse=True)
+def _small_tiles(monkeypatch):
+    monkeypatch.setattr(certified, "_ALL", 0)
+    monkeypatch.setattr(certified, "TILE", (16, 24))
+
+
+def bank(kind, seed, columns=40, rows=12):
+    random = np.random.default_rng(seed)
+    V = random.normal(size=(columns, rows))
+    if kind == "collinear":
+        V[columns // 2 :] = V[: columns - columns // 2] * 2.5 + 1e-7 * random.normal(
+            size=(columns - columns // 2, rows)
+        )
+    if kind == "offset":
+        V += 1e6 * random.normal(size=(columns, 1))
+    if kind == "scales":
+        V *= 10.0 ** random.uniform(-8, 8, (columns, 1))
+    if kind == "heavy":
+        V = np.tan(1.5 * np.tanh(V))
+    return V, random.normal(size=rows), random.uniform(0.2, 2.0, rows)
+
+
+def residual(columns, y, weight):
+    """The weighted residual norm of y on the columns and 1, relative to its spread."""
+    root = np.sqrt(weight / weight.sum())
+    A = np.column_stack([*(column / np.abs(column).max() for column in columns), np.ones(len(y))])
+    A, b = A * root[:, None], y * root
+    left = b - A @ np.linalg.lstsq(A, b, rcond=None)[0]
+    return np.linalg.norm(left) / np.linalg.norm(b - root * (root @ b))
+
+
+def tensors(V, y, weight):
+    root = torch.from_numpy(np.sqrt(weight / weight.sum()))
+    return torch.from_numpy(V), torch.from_numpy(y), root
+
+
+kinds = pytest.mark.parametrize("kind", ["plain", "collinear", "offset", "scales", "heavy"])
+
+
+@kinds
+@pytest.mark.parametrize("seed", range(4))
+def test_two_terms_find_the_ten_best_pairs_of_least_squares(kind, seed):
+    V, y, weight = bank(kind, seed)
+    values, t, root = tensors(V, y, weight)
+    found = best_pairs(values * root, t * root, orthonormal(root[None]), width=10)
+    truth = sorted(residual((V[i], V[j]), y, weight) for i in range(len(V)) for j in range(i))[:10]
+    np.testing.assert_allclose(found.residual.numpy(), truth, rtol=1e-6, atol=1e-9)
+
+
+@kinds
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("seed", range(2))
+def test_affine_finds_the_ten_best_pairs_of_least_squares(kind, name, seed):
+    V, y, weight = bank(kind, seed)
+    values, t, root = tensors(V, y, weight)
+    found = best_affine(values, t, root, get_operator(name), width=10)
+    half = name in ("add", "mul", "sub")
+    truth = sorted(
+        residual((BINARY[name](V[i], V[j]),), y, weight)
+        for i in range(len(V))
+        for j in range(i if half else 0, len(V))
+        if not (i == j and name in ("sub", "div"))  # constant
+    )[:10]
+    np.testing.assert_allclose(found.residual.numpy(), truth, rtol=1e-6, atol=1e-9)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(["plain", "collinear", "heavy"]),
+    tau=st.floats(0.01, 1 - 1e-12),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_no_pair_that_explains_tau_is_ever_turned_down(seed, kind, tau, dtype):
+    V, y, weight = bank(kind, seed, columns=14)
+    values, t, root = tensors(V, y, weight)
+    t = t * root
+    t = t - root * (root @ t)
+    t = t / t.norm()
+    C = values * root
+    C = C - (C @ root)[:, None] * root
+    C = C / C.norm(dim=1, keepdim=True)
+    whole = slice(0, len(V))
+    cases = [
+        (TwoTermTest(C, C, t), lambda i, j: (V[i], V[j])),
+        (AffineProductTest(values, values, t, root), lambda i, j: (V[i] * V[j],)),
+        (AffineSumTest(values, t, root, -1), lambda i, j: (V[i] - V[j],)),
+    ]
+    for test, columns in cases:
+        passes = test.prepare(tau, dtype)
+        if passes is None:
+            continue
+        scores = [score.clone() for score in passes(whole, whole)]
+        for i in range(len(V)):
+            for j in range(i):
+                if 1 - residual(columns(i, j), y, weight) ** 2 >= tau * (1 + 1e-12):
+                    assert any(float(score[i, j]) >= 0 for score in scores)
+
+
+def test_an_ended_budget_ends_the_scan_with_what_there_is():
+    V, y, weight = bank("plain", 0)
+    values, t, root = tensors(V, y, weight)
+    budget = Budget(stop=lambda: True)
+    found = best_pairs(values * root, t * root, orthonormal(root[None]), width=10, budget=budget)
+    assert len(found.i) <= 10
+    assert bool(torch.isfinite(found.residual).all())

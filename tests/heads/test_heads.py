@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -199,3 +200,22 @@ def test_the_beam_keeps_the_best_set_of_every_complexity() -> None:
     kept = keep_best([*fancy, worse, simple], Beam(2, True, False))
     assert any(state is simple for state in kept)
     assert not any(state is worse for state in kept)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sum_of_terms_is_never_worse_than_the_best_two_or_three_terms_by_brute_force(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X = random.uniform(0.5, 2.0, (30, 2))
+    y = random.normal(size=30)  # no law: the fit must come from the search
+    goal = make_goal(X, y)
+    arithmetic = get_operators("arithmetic")
+    found = SumOfTerms(arithmetic).scan(features_of(goal, operators="arithmetic"), goal, 10, Budget())
+    powers = [(a, b) for a in range(-4, 5) for b in range(-4, 5) if 0 < abs(a) + abs(b) <= 4]
+    terms = np.stack([X[:, 0] ** float(a) * X[:, 1] ** float(b) for a, b in powers], axis=1)
+    for size in (2, 3):
+        best = min(
+            np.mean((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2)
+            for chosen in itertools.combinations(range(len(powers)), size)
+            for A in [np.column_stack([np.ones(30), terms[:, chosen]])]
+        )
+        assert min(candidate.loss for candidate in found) <= best * (1 + 1e-9)

@@ -13,18 +13,11 @@ import torch
 from symenum import PSRN, make_operator
 from symenum.expressions import Variable, parse
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 ROWS = 6
 VALUES = np.array([[1.0, 2.0], [2.0, 5.0], [3.0, 1.0], [4.0, 4.0], [0.5, 2.5], [1.5, 0.5]])
 Y = VALUES[:, 0] * VALUES[:, 1]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -37,15 +37,6 @@ def _nothing_is_left_behind():
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("symenum")]
 
 
-@pytest.fixture
-def one_thread():
-    """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def is_valid(shortlist, k):
     losses = [candidate.loss for candidate in shortlist]
     return (

@@ -14,18 +14,11 @@ from hypothesis.extra import numpy as hnp
 from symenum.enumeration.distinct import canonical_signs, representatives, representatives_by_domain, signature
 from symenum.expressions import sample_points
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 NAN = math.nan
 seeds = st.integers(0, 2**32 - 1)
 exponents = st.integers(-300, 300)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def random_rows(seed, count, points, *, exponent=0):

@@ -13,6 +13,8 @@ from symenum.enumeration.layer import SymbolLayer, layer_sizes
 from symenum.expressions import Variable, apply
 from symenum.operators import OPERATOR_SETS, OPERATORS, Kind, get_operator, get_operators
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 NAN = math.nan
 EVERYTHING = tuple(OPERATORS.values())
 
@@ -55,15 +57,6 @@ PLAIN = {
 }
 
 in_each_set = pytest.mark.parametrize("name", OPERATOR_SETS)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def plain_value(name, *operands):

@@ -28,21 +28,14 @@ from symenum.enumeration.distinct import representatives_by_domain
 from symenum.expressions import sample_points
 from symenum.operators import OPERATOR_SETS, OPERATORS, Kind, get_operators, make_operator
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DIGITS = 50
 AGREE = 30
 
 # What the reference implementation keeps of koza on 5 inputs; the last test of the first part says why.
 REFERENCE = 20_930
 TRUE_NUMBER = 20_963
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @cache

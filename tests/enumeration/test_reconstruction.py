@@ -18,16 +18,9 @@ from symenum.enumeration.target import check_target
 from symenum.expressions import Constant, Variable, apply, evaluate, parse
 from symenum.operators import get_operators
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 ROWS = 5
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

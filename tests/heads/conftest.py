@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symenum.enumeration.threads import torch_threads
-
 
 @pytest.fixture(autouse=True)
-def _one_thread():
-    with torch_threads(1):
-        yield
+def _as_in_first_pass(one_thread):
+    """See above."""

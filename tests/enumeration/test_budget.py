@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from itertools import count
 
@@ -197,3 +199,22 @@ def test_budget_without_limits_is_never_over_until_it_is_ended():
     assert not budget.over()
     budget.end()
     assert budget.over()
+
+
+def test_ctrl_c_ends_a_search_and_the_process_goes_on():
+    script = """
+import os, signal, threading, numpy as np
+from symenum import PSRN
+random = np.random.default_rng(0)
+x, y = random.uniform(1, 2, (1500, 5)), random.normal(size=1500)
+net = PSRN(5, "koza", 3)
+net.sizes
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    net.search(x, y, mode="exact")
+except KeyboardInterrupt:
+    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("symenum")]
+    print("interrupted", left)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "interrupted []"), done.stderr

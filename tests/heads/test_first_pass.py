@@ -87,6 +87,9 @@ def test_duplicated_constant_and_zero_columns() -> None:
     found = first_pass(X, x[:, 0] * x[:, 1] - 2)
     assert all(np.isfinite(candidate.loss) for candidate in found)
     assert found[0].loss < 1e-25
+    assert str(first_pass(X[:, :2], 3 * x[:, 0])[0].expression) == "3*x1"  # not spread over two equal columns
+    falling = first_pass(np.column_stack([x[:, 0], np.full(30, 9.81)]), 9.81 * x[:, 0] ** 2 / 2, slots=["t", "g"])
+    assert str(falling[0].expression) == "4.905*t**2"  # the data cannot say which power of g it is
     only_constant = first_pass(np.full((10, 1), 2.0), np.arange(10.0), time_limit=20)
     assert only_constant[0].loss == pytest.approx(8.25)
 
@@ -150,7 +153,8 @@ def test_a_time_limit_and_a_stop_flag_are_kept() -> None:
         ({"values": [[1.0], [2.0]], "y": [1.0]}, "y must have shape"),
         ({"values": [[1.0], [2.0]], "y": [1.0, 2.0], "k": 0}, "k must be"),
         ({"values": [[1.0], [2.0]], "y": [1.0, 2.0], "slots": "x"}, "slots must be"),
-        ({"values": [[1.0], [2.0]], "y": [1.0, 2.0], "slots": ["a", "b"]}, "values must have shape"),
+        ({"values": [[1.0], [2.0]], "y": [1.0, 2.0], "slots": ["a", "b"]}, "slots must be a sequence of 1"),
+        ({"values": [[1.0, 2.0]] * 2, "y": [1.0, 2.0], "slots": ["a", "a"]}, "slots must differ"),
         ({"values": [[1.0], [2.0]], "y": [1.0, 2.0], "sample_weight": [-1, 1]}, "sample_weight"),
         ({"values": [[1.0], [2.0]], "y": [1.0, 2.0], "operators": "nope"}, "unknown operator set"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
 import torch
 
 from symenum.enumeration.architecture import Architecture
@@ -13,9 +12,9 @@ from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
 from symenum.enumeration.one_pass import Pass
 from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
 from symenum.enumeration.shortlist import Shortlist
-from symenum.enumeration.target import check_slots, check_target
+from symenum.enumeration.target import check_names, check_slots, check_target, check_whole
 from symenum.enumeration.threads import available_cores, torch_threads
-from symenum.expressions import Apply, Constant, Expression, Variable
+from symenum.expressions import Expression
 from symenum.operators import Operator, get_operators
 
 __all__ = ["PSRN"]
@@ -46,9 +45,9 @@ class PSRN:
         *,
         max_memory: int = DEFAULT_MEMORY,
     ) -> None:
-        _whole("inputs", inputs)
-        _whole("layers", layers)
-        _whole("max_memory", max_memory)
+        check_whole("inputs", inputs)
+        check_whole("layers", layers)
+        check_whole("max_memory", max_memory)
         records = get_operators(operators)
         check_mask_fits(inputs, records, layers, max_memory)
         self._architecture = Architecture(inputs, records, layers)
@@ -116,9 +115,9 @@ class PSRN:
         not finite on some row is none.
         """
         budget = Budget(time_limit, stop)
-        _whole("k", k)
+        check_whole("k", k)
         if threads is not None:
-            _whole("threads", threads)
+            check_whole("threads", threads)
         if mode not in _MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
         expressions = self._slots(slots)
@@ -137,22 +136,4 @@ class PSRN:
             return one.screen(k) if screening and len(rows) > SCREEN_ROWS else one.exact(k)
 
     def _slots(self, slots: Iterable[str | Expression] | None) -> list[Expression]:
-        if slots is None:
-            return [Variable(f"x{i + 1}") for i in range(self.inputs)]
-        if isinstance(slots, str) or not isinstance(slots, Iterable) or len(slots := list(slots)) != self.inputs:
-            raise ValueError(f"slots must be a sequence of {self.inputs} names or expressions, not {slots!r}")
-        found: list[Expression] = []
-        for slot in slots:
-            if not isinstance(slot, (str, Variable, Constant, Apply)):
-                raise TypeError(f"slots must hold names or expressions, not {type(slot).__name__}")
-            found.append(Variable(slot) if isinstance(slot, str) else slot)
-        if len(set(found)) < len(found):
-            raise ValueError(f"slots must differ from each other, not {', '.join(map(str, found))}")
-        return found
-
-
-def _whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
+        return check_names(slots, self.inputs)

@@ -1,7 +1,8 @@
-"""The target of a pass: y, row weights and scale, checked and ready for the kernels."""
+"""What a pass is given, checked and ready for the kernels: y with its weights and scale, slots and their names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,9 @@ import pandas
 import torch
 from torch import Tensor
 
-__all__ = ["Target", "check_slots", "check_target"]
+from symenum.expressions import Apply, Constant, Expression, Variable
+
+__all__ = ["Target", "check_names", "check_slots", "check_target", "check_whole"]
 
 # Two losses below this part of the mean square of y differ by rounding only: they are ties.
 ROUNDING_FLOOR = 1e-26
@@ -47,6 +50,30 @@ class Target:
         return Target(self.y[rows], weight / weight.sum())
 
 
+def check_whole(name: str, value: object) -> None:
+    """Refuse what is not a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+
+
+def check_names(slots: Iterable[str | Expression] | None, inputs: int) -> list[Expression]:
+    """The slots' expressions: x1, x2, … without names, and all different."""
+    if slots is None:
+        return [Variable(f"x{i + 1}") for i in range(inputs)]
+    if isinstance(slots, str) or not isinstance(slots, Iterable) or len(slots := list(slots)) != inputs:
+        raise ValueError(f"slots must be a sequence of {inputs} names or expressions, not {slots!r}")
+    found: list[Expression] = []
+    for slot in slots:
+        if not isinstance(slot, (str, Variable, Constant, Apply)):
+            raise TypeError(f"slots must hold names or expressions, not {type(slot).__name__}")
+        found.append(Variable(slot) if isinstance(slot, str) else slot)
+    if len(set(found)) < len(found):
+        raise ValueError(f"slots must differ from each other, not {', '.join(map(str, found))}")
+    return found
+
+
 def check_slots(values: object, inputs: int) -> Tensor:
     """Slot values as float64 (rows, inputs), or a clear error."""
     slots = _as_float64("values", values)
@@ -60,7 +87,9 @@ def check_slots(values: object, inputs: int) -> Tensor:
         raise ValueError("values is empty: at least one row is needed")
     bad = torch.nonzero(~torch.isfinite(slots).all(dim=0)).flatten()
     if len(bad):
-        raise ValueError(f"values has NaN or infinite numbers in column {int(bad[0])}: remove those rows or that slot")
+        raise ValueError(
+            f"values has NaN or infinite numbers in column {int(bad[0])} (the first is 0): remove those rows"
+        )
     return slots
 
 

@@ -45,6 +45,9 @@ def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
     done = [0] * threads
     errors: list[BaseException] = []
 
+    # Python's own Thread.join takes a thread for ended when Ctrl-C interrupts the wait: it must not be relied on.
+    ended = [threading.Event() for _ in range(threads)]
+
     def work(worker: int) -> None:
         try:
             with torch_threads(1):  # the setting is each thread's own
@@ -57,20 +60,24 @@ def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
         except BaseException as error:
             errors.append(error)
             budget.end()
+        finally:
+            ended[worker].set()
 
     workers = [threading.Thread(target=work, args=(i,), name=f"symenum-{i}") for i in range(threads)]
     try:
         with torch_threads(1):
             for thread in workers:
                 thread.start()
-            for thread in workers:
-                thread.join()
+            for event in ended:
+                event.wait()
     except BaseException:
         budget.end()  # Ctrl-C, or no more threads to be had: those that run end with their tiles
-        for thread in workers:
-            if thread.ident is not None:
-                thread.join()
         raise
+    finally:
+        for thread, event in zip(workers, ended, strict=True):
+            if thread.ident is not None:
+                event.wait()
+                thread.join()
     if errors:
         raise errors[0]
     return sum(done)

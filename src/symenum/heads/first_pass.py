@@ -15,9 +15,9 @@ from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate, Shortlist
-from symenum.enumeration.target import check_slots, check_target
+from symenum.enumeration.target import check_names, check_slots, check_target, check_whole
 from symenum.enumeration.threads import torch_threads
-from symenum.expressions import Constant, Expression, Variable
+from symenum.expressions import Constant, Expression
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
 from symenum.heads.features import Features, build_features, extended_by_unary
@@ -45,7 +45,7 @@ def first_pass(
     values: object,
     y: object,
     *,
-    slots: Sequence[str | Expression] | None = None,
+    slots: Iterable[str | Expression] | None = None,
     operators: str | Iterable[str | Operator] = "koza",
     sample_weight: object = None,
     k: int = 10,
@@ -65,28 +65,40 @@ def first_pass(
     >>> print(first_pass(x, 3 * x * np.sin(x) + 1, k=1)[0].expression)
     3*x1*sin(x1) + 1
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"k must be a whole number of at least 1, not {k!r}")
+    check_whole("k", k)
     budget = Budget(time_limit, stop)
     records = get_operators(operators)
     columns, expressions = _checked(values, slots)
     target, rows = check_target(y, sample_weight, columns.shape[0])
-    data = make_data(expressions, columns[rows].T.contiguous(), target, SCAN_ROWS)
+    columns = columns[rows]
+    kept = _telling(columns)
+    data = make_data([expressions[i] for i in kept], columns[:, kept].T.contiguous(), target, SCAN_ROWS)
     with torch_threads(1):  # thousands of small operations: threads that wait for each other cost more than they do
         found, complete = _Pass(data, records, k, budget).run()
     return Shortlist(tuple(best_and_front(found, target, k)), complete, len(found))
 
 
-def _checked(values: object, slots: Sequence[str | Expression] | None) -> tuple[Tensor, list[Expression]]:
+def _checked(values: object, slots: Iterable[str | Expression] | None) -> tuple[Tensor, list[Expression]]:
     """Slot values (rows, slots) and the slots' expressions."""
-    if isinstance(slots, str):
-        raise ValueError(f"slots must be a sequence of names or expressions, not {slots!r}")
-    columns = check_slots(values, _width(values) if slots is None else len(slots))
-    inputs = columns.shape[1]
-    if inputs == 0:
+    width = _width(values)
+    names = check_names(slots, width)
+    columns = check_slots(values, width)
+    if not width:
         raise ValueError("values must have at least one column")
-    named = [f"x{i + 1}" for i in range(inputs)] if slots is None else slots
-    return columns, [Variable(slot) if isinstance(slot, str) else slot for slot in named]
+    return columns, names
+
+
+def _telling(columns: Tensor) -> list[int]:
+    """The slots of `columns` (rows, slots) that say something of their own: not constant, not equal to an earlier one.
+
+    A law written with a constant column, or spread over two equal ones, would be right on these data only.
+    """
+    kept: list[int] = []
+    for i, column in enumerate(columns.T):
+        constant = bool((column == column[0]).all())
+        if not constant and not any(torch.equal(column, columns[:, j]) for j in kept):
+            kept.append(i)
+    return kept or [0]
 
 
 def _width(values: object) -> int:

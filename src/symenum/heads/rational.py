@@ -97,7 +97,10 @@ def _iterate(P: Array, Q: Array, goal: Goal) -> _Ratio | None:
 
 def _relative_error(ratio: _Ratio, coefficients: Array, weight: Array) -> float:
     count = ratio.P.shape[1]
-    fitted = (ratio.P @ coefficients[:count]) / (1 + ratio.Q @ coefficients[count:])
+    denominator = 1 + ratio.Q @ coefficients[count:]
+    if np.abs(denominator).min() <= _VANISHING * np.abs(denominator).max():
+        return math.inf  # a pole on a row: no fit
+    fitted = (ratio.P @ coefficients[:count]) / denominator
     error, size = (float(np.average(values**2, weights=weight)) for values in (fitted - ratio.t, ratio.t))
     return math.sqrt(error / size)
 

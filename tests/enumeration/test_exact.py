@@ -16,7 +16,7 @@ from symenum.operators import OPERATOR_SETS, get_operators
 HYPOT = make_operator("hypot", torch.hypot, arity=2, commutative=True)
 
 
-def check(operators, data, y, layers, k=10, weight=None, **options):
+def assert_brute_force(operators, data, y, layers, k=10, weight=None, **options):
     """The engine's shortlist equals the brute force's, and every loss is that of the expression next to it."""
     records = [HYPOT if operator == "hypot" else operator for operator in operators]
     net = PSRN(data.shape[1], records, layers)
@@ -65,20 +65,20 @@ def sample(seed, rows, inputs, low=-3.0, high=3.0):
 )
 def test_the_shortlist_is_the_brute_forces(operators, inputs, layers):
     data, y = sample(inputs + 7 * layers, 9, inputs)
-    check(operators, data, y, layers)
+    assert_brute_force(operators, data, y, layers)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-3, 1e3, 1e8])
 def test_scales_of_the_target_and_the_inputs_do_not_matter(scale):
     data, y = sample(3, 10, 2)
-    check(OPERATOR_SETS["koza"], data, y * scale, 2)
-    check(OPERATOR_SETS["arithmetic"], data * scale, y, 2)
+    assert_brute_force(OPERATOR_SETS["koza"], data, y * scale, 2)
+    assert_brute_force(OPERATOR_SETS["arithmetic"], data * scale, y, 2)
 
 
 def test_huge_and_tiny_columns_do_not_hide_the_best():
     data, _ = sample(5, 12, 2, 3.0, 30.0)  # exp(x·x) reaches 1e300, exp(-…) underflows
     y = np.exp(data[:, 0]) * data[:, 1]
-    hits, _ = check(("+", "*", "-", "/", "identity", "exp"), data, y, 2)
+    hits, _ = assert_brute_force(("+", "*", "-", "/", "identity", "exp"), data, y, 2)
     assert hits[0].loss < 1e-20 * np.mean(y**2)
 
 
@@ -87,7 +87,7 @@ def test_columns_that_nearly_cancel_are_judged_in_double_precision():
     small = random.normal(size=15)
     big = random.uniform(1e5, 2e5, 15)
     data = np.stack([big, big + small], axis=1)
-    hits, _ = check(OPERATOR_SETS["arithmetic"], data, small, 2)
+    hits, _ = assert_brute_force(OPERATOR_SETS["arithmetic"], data, small, 2)
     assert str(hits[0].expression) == "x2 - x1"
 
 
@@ -96,58 +96,58 @@ def test_weights_count_and_rows_of_weight_zero_do_not():
     weight = np.random.default_rng(1).uniform(0.0, 2.0, 12)
     weight[3] = 0.0
     data[3] = -1.0  # log fails here, but nobody asked
-    check(OPERATOR_SETS["koza"], data, y, 2, weight=weight)
+    assert_brute_force(OPERATOR_SETS["koza"], data, y, 2, weight=weight)
 
 
 def test_a_whole_number_weight_is_a_repeated_row():
     data, y = sample(10, 8, 2)
     weight = np.array([1, 2, 1, 3, 1, 1, 2, 1])
-    weighted, _ = check(OPERATOR_SETS["koza"], data, y, 2, weight=weight.astype(float))
-    repeated, _ = check(OPERATOR_SETS["koza"], np.repeat(data, weight, axis=0), np.repeat(y, weight), 2)
+    weighted, _ = assert_brute_force(OPERATOR_SETS["koza"], data, y, 2, weight=weight.astype(float))
+    repeated, _ = assert_brute_force(OPERATOR_SETS["koza"], np.repeat(data, weight, axis=0), np.repeat(y, weight), 2)
     assert [str(hit.expression) for hit in weighted] == [str(hit.expression) for hit in repeated]
 
 
 def test_sub_expressions_that_are_not_finite_poison_only_their_users():
     data, y = sample(12, 10, 2)
     data[0] = 0.0  # 1/x and log(x) fail on one row, sin(x) does not
-    check(OPERATOR_SETS["koza"], data, y, 2)
+    assert_brute_force(OPERATOR_SETS["koza"], data, y, 2)
 
 
 def test_ties_are_all_there_and_the_simplest_stands_for_equals():
     data = np.array([[1.0, 1.0], [2.0, 4.0], [3.0, 9.0]])  # x2 is x1·x1
     y = np.array([2.0, 6.0, 12.0])
-    hits, truth = check(OPERATOR_SETS["arithmetic"], data, y, 2, k=40)
+    hits, truth = assert_brute_force(OPERATOR_SETS["arithmetic"], data, y, 2, k=40)
     assert hits[0].complexity == truth[0].complexity == 1
     assert str(hits[0].expression) == "x1 + x2"
 
 
 def test_a_target_of_zeros_has_an_answer():
     data, _ = sample(13, 6, 2)
-    hits, _ = check(OPERATOR_SETS["koza"], data, np.zeros(6), 2)
+    hits, _ = assert_brute_force(OPERATOR_SETS["koza"], data, np.zeros(6), 2)
     assert hits[0].loss == 0.0
 
 
 def test_one_row_is_enough():
     data, y = sample(14, 1, 2)
-    check(OPERATOR_SETS["arithmetic"], data, y, 2)
+    assert_brute_force(OPERATOR_SETS["arithmetic"], data, y, 2)
 
 
 def test_more_candidates_than_there_are_gives_all_that_differ():
     data, y = sample(15, 6, 2)
-    hits, truth = check(("+", "-", "sin"), data, y, 2, k=100_000)
+    hits, truth = assert_brute_force(("+", "-", "sin"), data, y, 2, k=100_000)
     assert len(hits) == len(truth) > 50
 
 
 def test_the_exact_mode_is_exact_over_several_row_parts():
     data, y = sample(16, 700, 2, 0.2, 3.0)
     y = np.sort(np.sin(data[:, 0]) * data[:, 1]) + 0.1 * y  # sorted, so that the first rows are special
-    check(OPERATOR_SETS["koza"], data, y, 2, mode="exact")
+    assert_brute_force(OPERATOR_SETS["koza"], data, y, 2, mode="exact")
 
 
 def test_an_exact_hit_comes_first():
     data, _ = sample(17, 20, 3)
     y = (data[:, 0] + data[:, 1]) * np.sin(data[:, 2])
-    hits, _ = check(OPERATOR_SETS["koza"], data, y, 2)
+    hits, _ = assert_brute_force(OPERATOR_SETS["koza"], data, y, 2)
     assert str(hits[0].expression) == "sin(x3)*(x1 + x2)"
     assert hits[0].loss < 1e-28
 
@@ -171,4 +171,4 @@ def test_random_small_architectures_and_data(operators, inputs, layers, rows, k,
     data = random.integers(-3, 4, (rows, inputs)).astype(float) if whole else random.normal(size=(rows, inputs))
     y = random.integers(-3, 4, rows).astype(float) if whole else random.normal(size=rows)
     weight = random.uniform(0.1, 2.0, rows) if weighted else None
-    check(operators, data, y, layers, k=k, weight=weight)
+    assert_brute_force(operators, data, y, layers, k=k, weight=weight)

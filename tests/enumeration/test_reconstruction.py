@@ -44,7 +44,7 @@ def names(inputs):
     return [f"x{i + 1}" for i in range(inputs)]
 
 
-def check(architecture, numbers, seed=0):
+def assert_rebuilt(architecture, numbers, seed=0):
     """Rebuild the candidates `numbers` and compare with the layers' values on random data of both signs."""
     generator = np.random.default_rng(seed)
     data = torch.from_numpy(generator.uniform(-3, 3, (architecture.inputs, ROWS)))
@@ -76,13 +76,13 @@ def test_ten_thousand_candidates_of_koza_on_four_inputs_are_rebuilt_as_they_were
     numbers = np.random.default_rng(1).integers(0, architecture.last_layer.size, 10_000)
     # Unary outputs are few, and would hardly be drawn.
     numbers[:500] = np.random.default_rng(2).integers(0, 5 * len(architecture.kept), 500)
-    check(architecture, numbers)
+    assert_rebuilt(architecture, numbers)
 
 
 @pytest.mark.parametrize("operators", ["semikoza", "basic_koza", "arithmetic", "chaotic", "emps", "turbulence"])
 def test_candidates_of_every_named_set_are_rebuilt_as_they_were_computed(operators):
     architecture = Architecture(2, get_operators(operators), 3)
-    check(architecture, np.random.default_rng(3).integers(0, architecture.last_layer.size, 300))
+    assert_rebuilt(architecture, np.random.default_rng(3).integers(0, architecture.last_layer.size, 300))
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -90,12 +90,12 @@ def test_candidates_of_every_named_set_are_rebuilt_as_they_were_computed(operato
 def test_every_candidate_of_a_small_net_is_rebuilt_as_it_was_computed(inputs, layers):
     architecture = Architecture(inputs, get_operators("koza"), layers)
     size = architecture.last_layer.size
-    check(architecture, np.arange(size) if size < 2_000 else np.arange(0, size, size // 1_500))
+    assert_rebuilt(architecture, np.arange(size) if size < 2_000 else np.arange(0, size, size // 1_500))
 
 
 def test_four_layers_are_rebuilt_as_they_were_computed():
     architecture = Architecture(1, get_operators(["+", "/", "sin"]), 4)
-    check(architecture, np.random.default_rng(4).integers(0, architecture.last_layer.size, 300))
+    assert_rebuilt(architecture, np.random.default_rng(4).integers(0, architecture.last_layer.size, 300))
 
 
 @pytest.mark.parametrize("operators", ["koza", "semikoza", ["+", "pow", "neg", "log", "sign"], ["semisub", "*", "inv"]])

@@ -56,7 +56,7 @@ def _exponents(count: int, degree: int) -> Iterator[tuple[int, ...]]:
 class Polynomial:
     """The polynomial of lowest degree that is exact; if none is, the short ones, as they are."""
 
-    max_degree: int = 9
+    max_degree: int = 12  # beyond this, sin(x) on (-1, 1) is a polynomial up to rounding: a fit would say nothing
 
     @property
     def name(self) -> str:

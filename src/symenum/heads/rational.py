@@ -121,8 +121,9 @@ def _judge(
 class RatioOfPolynomials:
     """P/Q in the slots, by rising degree of both together; the first that is exact up to rounding."""
 
-    max_numerator: int = 6
-    max_denominator: int = 4
+    max_numerator: int = 8
+    max_denominator: int = 8
+    max_total: int = 10  # beyond this, exp(x) is a ratio up to rounding: a fit would say nothing
     max_slots: int = 3
     name: str = "ratio of polynomials"
 
@@ -131,7 +132,7 @@ class RatioOfPolynomials:
         slots = goal.data.stand_ins
         if len(slots) > self.max_slots:
             return []
-        for total in range(2, self.max_numerator + self.max_denominator + 1):
+        for total in range(2, self.max_total + 1):
             found: list[Candidate] = []
             for q in range(max(1, total - self.max_numerator), min(total, self.max_denominator) + 1):
                 p = total - q

@@ -11,6 +11,7 @@ from symenum.expressions.evaluate import evaluate
 from symenum.expressions.fingerprint import fingerprint, same_function, sample_points
 from symenum.expressions.parse import parse
 from symenum.expressions.render import to_latex, to_text
+from symenum.expressions.simplify import simplify
 from symenum.expressions.tree import (
     NAMED_CONSTANTS,
     Apply,
@@ -39,6 +40,7 @@ __all__ = [
     "parse",
     "same_function",
     "sample_points",
+    "simplify",
     "sort_key",
     "substitute",
     "to_latex",

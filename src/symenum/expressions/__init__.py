@@ -16,6 +16,7 @@ from symenum.expressions.fingerprint import fingerprint, same_function, sample_p
 from symenum.expressions.latex_table import LatexRow, latex_table
 from symenum.expressions.parse import parse
 from symenum.expressions.render import to_latex, to_text
+from symenum.expressions.simplify import simplify
 from symenum.expressions.tree import (
     NAMED_CONSTANTS,
     Apply,
@@ -48,6 +49,7 @@ __all__ = [
     "parse",
     "same_function",
     "sample_points",
+    "simplify",
     "sort_key",
     "substitute",
     "to_c",

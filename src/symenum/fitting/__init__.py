@@ -1,18 +1,28 @@
 """Fitting: least squares in double precision, and constants written as the numbers that people write."""
 
+from symenum.fitting.coefficients import with_coefficients
 from symenum.fitting.combination import linear_combination, scaled
 from symenum.fitting.least_squares import Fit, least_squares
 from symenum.fitting.numbers import Number, nice_number, plain_number
+from symenum.fitting.parameters import free_constants, with_constants
+from symenum.fitting.refine import Refined, refine
 from symenum.fitting.snap import Snapped, snap
+from symenum.fitting.tidy import tidy
 
 __all__ = [
     "Fit",
     "Number",
+    "Refined",
     "Snapped",
+    "free_constants",
     "least_squares",
     "linear_combination",
     "nice_number",
     "plain_number",
+    "refine",
     "scaled",
     "snap",
+    "tidy",
+    "with_coefficients",
+    "with_constants",
 ]

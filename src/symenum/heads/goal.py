@@ -18,7 +18,7 @@ from symenum.expressions import Constant, Expression, Variable, evaluate, substi
 from symenum.fitting import Number, linear_combination, plain_number, snap
 from symenum.fitting.least_squares import least_squares
 
-__all__ = ["Data", "Goal", "best_and_front", "best_first", "is_law", "make_data", "unsnapped"]
+__all__ = ["Data", "Goal", "bent", "best_and_front", "best_first", "is_law", "law_limit", "make_data", "unsnapped"]
 
 _LAW = 4.0  # times the target's rounding floor: an expression this near to y is the law, up to rounding
 _DIGITS = 9  # a constant with more of them was fitted, not recognised
@@ -123,7 +123,7 @@ class Goal:
             return snapped or plain
         target = self.data.target
         allowed = plain.loss * (1 + _NOISE_GROWTH * terms / target.rows)
-        return snapped if snapped.loss <= max(allowed, _LAW * target.floor) else plain
+        return snapped if snapped.loss <= max(allowed, law_limit(target)) else plain
 
 
 def unsnapped(expression: Expression) -> int:
@@ -139,8 +139,17 @@ def unsnapped(expression: Expression) -> int:
 
 def is_law(candidate: Candidate, target: Target) -> bool:
     """Whether it equals y up to rounding, with constants that are recognised, or few for the number of rows."""
-    allowed = target.rows // _ROWS_PER_CONSTANT
-    return candidate.loss <= _LAW * target.floor and unsnapped(candidate.expression) <= allowed
+    return candidate.loss <= law_limit(target) and not bent(candidate.expression, target.rows)
+
+
+def law_limit(target: Target) -> float:
+    """The loss up to which an expression equals y but for rounding."""
+    return _LAW * target.floor
+
+
+def bent(expression: Expression, rows: int) -> int:
+    """How many of its constants could have been bent to fit: those not recognised, beyond what the rows vouch for."""
+    return max(0, unsnapped(expression) - rows // _ROWS_PER_CONSTANT)
 
 
 def best_and_front(candidates: Iterable[Candidate], target: Target, k: int) -> list[Candidate]:
@@ -157,7 +166,7 @@ def best_and_front(candidates: Iterable[Candidate], target: Target, k: int) -> l
 
 def best_first(candidates: Iterable[Candidate], target: Target) -> list[Candidate]:
     """Loss ascending, equal expressions once; those at rounding by what they cost to write."""
-    limit = _LAW * target.floor
+    limit = law_limit(target)
 
     def key(candidate: Candidate) -> tuple[float, int, int, int, str]:
         text = str(candidate.expression)

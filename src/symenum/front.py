@@ -1,0 +1,159 @@
+"""The front: the non-dominated expressions by loss and complexity, and the choice of one of them.
+
+Losses are those of the expressions as printed, on all rows. What is exact up to rounding cannot be improved: the
+simplest such expression whose constants the data vouch for ends the front.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.target import Target
+from symenum.expressions import Constant, Expression, same_function, walk
+from symenum.heads.goal import bent, is_law, law_limit, unsnapped
+
+__all__ = ["MODEL_SELECTIONS", "Front", "reward"]
+
+MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
+_NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
+_TWINS = 1e-6  # losses nearer than this, relative, may belong to one function written in two ways
+_GAIN = 1e-9  # an improvement below this part of the loss is none
+
+
+def reward(loss: float, complexity: int, discount: float = 0.99) -> float:
+    """η^α / (1 + √MSE), the paper's equation for the feedback to the token generator.
+
+    >>> round(reward(1.0, 2), 4)
+    0.49
+    """
+    return float(discount**complexity / (1 + math.sqrt(loss)))
+
+
+@dataclass(frozen=True)
+class Front(Sequence[Candidate]):
+    """Candidates by complexity ascending, each better than all before it; an immutable value.
+
+    `floor`: losses up to it are zero up to rounding. `rows`: of the data, for the description length.
+    """
+
+    entries: tuple[Candidate, ...] = ()
+    floor: float = 0.0
+    rows: int = 0
+    discount: float = 0.99
+
+    @staticmethod
+    def of(target: Target, discount: float = 0.99) -> Front:
+        """An empty front for these data."""
+        return Front((), law_limit(target), target.rows, discount)
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | tuple[Candidate, ...]:
+        return self.entries[index]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.entries)
+
+    def update(self, candidates: Iterable[Candidate], max_complexity: int | None = None) -> Front:
+        """The front of what it holds and the candidates; a function appears once, in its simplest form."""
+        pool = {
+            candidate.expression: candidate
+            for candidate in (*candidates, *self.entries)
+            if max_complexity is None or candidate.complexity <= max_complexity
+        }
+        kept: list[Candidate] = []
+        for candidate in sorted(pool.values(), key=self._order):
+            if not kept or self._improves(candidate, kept[-1]):
+                kept.append(candidate)
+        return replace(self, entries=tuple(kept))
+
+    def rewards(self) -> tuple[float, ...]:
+        """The paper's reward of each entry."""
+        return tuple(reward(entry.loss, entry.complexity, self.discount) for entry in self.entries)
+
+    def scores(self) -> tuple[float, ...]:
+        """PySR's score of each entry: how fast ln(loss) falls with complexity; 0 for the first."""
+        scores = [0.0] if self.entries else []
+        for before, entry in zip(self.entries, self.entries[1:], strict=False):
+            fall = math.log(self._clamped(before.loss)) - math.log(self._clamped(entry.loss))
+            scores.append(fall / (entry.complexity - before.complexity))
+        return tuple(scores)
+
+    def description_lengths(self) -> tuple[float, ...]:
+        """Bits to write each entry, its constants to the precision that the data give, and its residuals."""
+        return tuple(
+            0.5 * self.rows * math.log2(self._clamped(entry.loss)) + description_length(entry.expression, self.rows)
+            for entry in self.entries
+        )
+
+    def select(self, rule: str = "best") -> int:
+        """The index of the entry to believe, by one of MODEL_SELECTIONS.
+
+        `best`: the highest score among those with a loss of up to 1.5 times the smallest, as in PySR. `accuracy`: the
+        smallest loss. `reward`: the highest reward. `mdl`: the shortest description of law and data.
+        """
+        if rule not in MODEL_SELECTIONS:
+            raise ValueError(f"model_selection must be one of {', '.join(map(repr, MODEL_SELECTIONS))}, not {rule!r}")
+        if not self.entries:
+            raise ValueError("the front is empty: nothing to select from")
+        indices = range(len(self.entries))
+        if rule == "accuracy":
+            return len(self.entries) - 1
+        if rule == "reward":
+            rewards = self.rewards()
+            return max(indices, key=lambda i: rewards[i])
+        if rule == "mdl":
+            lengths = self.description_lengths()
+            return min(indices, key=lambda i: lengths[i])
+        scores = self.scores()
+        limit = _NEARLY_BEST * self._clamped(self.entries[-1].loss)
+        return max((i for i in indices if self._clamped(self.entries[i].loss) <= limit), key=lambda i: scores[i])
+
+    def has_law(self, target: Target) -> bool:
+        """Whether an entry equals y up to rounding, with constants that the data vouch for."""
+        return any(is_law(entry, target) for entry in self.entries)
+
+    def _clamped(self, loss: float) -> float:
+        return max(loss, self.floor, 1e-300)
+
+    def _doubt(self, candidate: Candidate) -> int:
+        """Of what is exact up to rounding: how many constants could have been bent to make it so."""
+        return bent(candidate.expression, self.rows) if candidate.loss <= self.floor else 0
+
+    def _order(self, candidate: Candidate) -> tuple[int, float, int, int, int, str]:
+        text = str(candidate.expression)
+        loss = 0.0 if candidate.loss <= self.floor else candidate.loss
+        doubt = self._doubt(candidate)
+        return candidate.complexity, loss, doubt, unsnapped(candidate.expression), len(text), text
+
+    def _improves(self, candidate: Candidate, best: Candidate) -> bool:
+        if best.loss <= self.floor:
+            return candidate.loss <= self.floor and self._doubt(candidate) < self._doubt(best)
+        if candidate.loss <= self.floor:
+            return True
+        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - _GAIN):
+            return False
+        twins = candidate.loss > best.loss * (1 - _TWINS)
+        return not (twins and same_function(candidate.expression, best.expression))
+
+
+def description_length(expression: Expression, rows: int) -> float:
+    """Bits to write an expression: its symbols, and its constants no finer than so many rows can tell."""
+    nodes = list(walk(expression))
+    symbols = {getattr(node, "name", None) or type(node).__name__ for node in nodes}
+    bits = len(nodes) * math.log2(1 + len(symbols))
+    for node in nodes:
+        if isinstance(node, Constant) and node.name is None:
+            fitted = 0.5 * math.log2(max(2, rows)) + 2
+            whole = float(node.value).is_integer()
+            bits += math.log2(1 + abs(node.value)) + 1 if whole and abs(node.value) < 1e6 else max(4.0, fitted)
+    return bits

@@ -1,0 +1,179 @@
+"""All heads on one set of slots, in stages from cheap to dear.
+
+The order is that of the cost: with many slots sums of products are cheaper than deep features, with few it is the other
+way round. A stage is the unit in which a search stops, reports and takes turns; inside it heads run one after another,
+until one of them has found the law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant
+from symenum.heads.affine import Affine
+from symenum.heads.combine import Combine
+from symenum.heads.features import Features, build_features, extended_by_unary
+from symenum.heads.goal import Data, Goal
+from symenum.heads.head import Head
+from symenum.heads.inner import InnerConstants
+from symenum.heads.one_feature import OneFeature
+from symenum.heads.polynomial import Polynomial, monomials
+from symenum.heads.product_of_powers import ProductOfPowers
+from symenum.heads.rational import Rational, RatioOfPolynomials
+from symenum.heads.sum_of_terms import SumOfTerms
+from symenum.heads.transforms import goals_of
+from symenum.heads.two_terms import TwoTerms
+from symenum.operators import Operator
+
+__all__ = ["AllHeads", "Stage"]
+
+_MANY_SLOTS = 12
+_DEEP_COLUMNS = 30_000
+_SPARE_ROWS = 6
+
+Scan = Callable[[Budget], list[Candidate]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A few scans that belong together; `name` is what a progress display says."""
+
+    name: str
+    data: Data
+    scans: tuple[Scan, ...]
+
+    def run(self, budget: Budget) -> list[Candidate]:
+        """What the scans find, until the time is over or one of them has the law."""
+        found: list[Candidate] = []
+        for scan in self.scans:
+            if budget.over():
+                break
+            new = scan(budget)
+            found += new
+            if any(self.data.is_law(candidate) for candidate in new):
+                break
+        return found
+
+
+@dataclass(frozen=True)
+class AllHeads:
+    """The heads on `data`; each hands back its best `k`. Features are made when they are first needed."""
+
+    data: Data
+    operators: tuple[Operator, ...]
+    k: int
+
+    @cached_property
+    def goal(self) -> Goal:
+        return Goal.of(self.data)
+
+    @cached_property
+    def goals(self) -> list[Goal]:
+        return goals_of(self.data, self.operators)
+
+    @cached_property
+    def none(self) -> Features:
+        """For heads that need the slots only."""
+        return build_features(self.data.stand_ins, self._slots, (), 0)
+
+    @cached_property
+    def features(self) -> Features:
+        """Two layers on the slots and 1."""
+        return build_features(self.data.stand_ins, self._slots, self.operators, 2, max_columns=_DEEP_COLUMNS)
+
+    @cached_property
+    def extended(self) -> Features:
+        """The same with u(v) of all of them."""
+        return extended_by_unary(self.features, 5 * _DEEP_COLUMNS)
+
+    @property
+    def _slots(self) -> Tensor:
+        return torch.stack([self.data.evaluate(slot)[self.data.scan_rows] for slot in self.data.stand_ins])
+
+    def constant(self) -> list[Candidate]:
+        """The mean of y: what every law must beat."""
+        constant = self.goal.fit([Constant(1)])
+        return [] if constant is None else [constant]
+
+    def stages(self) -> Iterator[Stage]:
+        """Every head on y, and then, one stage for each, on the transforms of y."""
+        yield from self.on_target()
+        yield from self.on_transforms()
+
+    def on_target(self) -> Iterator[Stage]:
+        """The stages that look for y itself."""
+        many = len(self.data.stand_ins) > _MANY_SLOTS
+        sums = self._on(SumOfTerms(self.operators))
+        yield self._stage("products of powers", self._on(ProductOfPowers(0)))
+        yield self._stage("polynomials", self._on(Polynomial()))
+        if many:
+            yield self._stage("sums of terms", sums)
+        yield self._stage("powers with a factor", self._on(ProductOfPowers(1), self._features))
+        yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
+        yield self._stage("one feature", self._one_feature)
+        yield self._stage("ratios of polynomials", self._on(RatioOfPolynomials()))
+        yield self._stage("two terms", self._on(TwoTerms(), self._extended))
+        yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
+        yield self._stage("affine", self._on(Affine(self._products), self._extended))
+        yield self._stage("combine", self._on(Combine(self.operators, cap=6000), self._features))
+        if not many and len(self.data.stand_ins) > 1:
+            yield self._stage("sums of terms", sums)
+        yield self._stage("inner constants", self._on(InnerConstants(self.operators)))
+        yield self._stage("rational", self._on(Rational(), self._features))
+        yield self._stage("two terms on a polynomial", *self._on_polynomials(many))
+
+    def on_transforms(self) -> Iterator[Stage]:
+        """The stages that look for a transform of y."""
+        for goal in self.goals:
+            scans = [
+                self._on(TwoTerms(cap=3000), self._extended, goal),
+                self._on(Affine(self._products, cap=2000), self._extended, goal),
+            ]
+            if len(self.data.stand_ins) == 1:
+                scans.append(self._on(RatioOfPolynomials(), goal=goal))
+            yield self._stage(f"for {goal.name}", *scans)
+
+    def quick(self) -> Iterator[Stage]:
+        """The stages worth their time on slots that will be others in the next step."""
+        yield self._stage("powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1), self._features))
+        yield self._stage("one feature", self._one_feature)
+        yield self._stage("two terms", self._on(TwoTerms(cap=8000), self._extended))
+        yield self._stage("affine", self._on(Affine(self._products, cap=8000), self._extended))
+
+    @property
+    def _products(self) -> tuple[Operator, ...]:
+        return tuple(operator for operator in self.operators if operator.name in ("mul", "div"))
+
+    def _features(self) -> Features:
+        return self.features
+
+    def _extended(self) -> Features:
+        return self.extended
+
+    def _one_feature(self, budget: Budget) -> list[Candidate]:
+        return OneFeature().scan_goals(self.extended, [self.goal, *self.goals], self.k, budget)
+
+    def _on_polynomials(self, many: bool) -> Iterator[Scan]:
+        """Two terms beside a full polynomial, where there are rows enough for it."""
+        for degree in (1, 2, 3):
+            terms = [] if many else monomials(self.data.stand_ins, degree)
+            if 0 < len(terms) <= self.data.target.rows - _SPARE_ROWS:
+                yield self._on(TwoTerms(tuple(terms), cap=3000), self._extended)
+
+    def _stage(self, name: str, *scans: Scan) -> Stage:
+        return Stage(name, self.data, scans)
+
+    def _on(self, head: Head, features: Callable[[], Features] | None = None, goal: Goal | None = None) -> Scan:
+        return partial(self._scan, head, features, goal)
+
+    def _scan(
+        self, head: Head, features: Callable[[], Features] | None, goal: Goal | None, budget: Budget
+    ) -> list[Candidate]:
+        return head.scan(features() if features else self.none, goal or self.goal, self.k, budget)

@@ -1,0 +1,8 @@
+"""Token generators: ways to choose the composite slots of the next pass, behind one protocol."""
+
+from symenum.tokens.generator import Material, Praised, TokenGenerator
+from symenum.tokens.genetic import Genetic
+from symenum.tokens.random_tokens import RandomTokens
+from symenum.tokens.registry import GENERATORS, get_generator
+
+__all__ = ["GENERATORS", "Genetic", "Material", "Praised", "RandomTokens", "TokenGenerator", "get_generator"]

@@ -1,0 +1,141 @@
+"""How much of y a pass could explain with a token: a pass of one layer, for many tokens at once.
+
+A token need not look like y. What counts is the best fit of y by the token, or a function of it, joined with one
+partner by one operator, with the best scale and offset: a·u(t) + b, a·u(t) + b·f + c, a·u(t)·f + b, a·u(t)/f + b and
+a·f/u(t) + b. Partners are simple features of the variables and the best front members, so that what the front leaves
+unexplained counts too. All of it is a few matrix products; the true pass then judges what was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.layer import SymbolLayer, apply_poisoned
+from symenum.expressions import Expression, apply
+from symenum.operators import Kind
+from symenum.tokens.generator import Material
+from symenum.tokens.values import Evaluator, pick_distinct
+
+__all__ = ["Explainer", "simple_partners"]
+
+UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
+_ALIKE = 1e-7  # of 1 - g²: two columns of one direction are no pair
+_TINY = 1e-200
+_BEST_VARIABLES = 8  # partners are built on so many; with more variables, on those that explain y best alone
+
+
+class Explainer:
+    """Scores tokens by what is left of y; made for one proposal, with the partners of the moment."""
+
+    def __init__(self, material: Material, evaluator: Evaluator, partners: Sequence[Expression]) -> None:
+        self._root = material.weight.sqrt()
+        self._unary = tuple(op for op in material.working if op.kind is Kind.UNARY and op.form is None)
+        names = {operator.name for operator in material.working}
+        self._multiplies = "mul" in names
+        self._divides = bool(names & {"div", "semidiv", "inv"})
+        centred = (material.y - (material.y * material.weight).sum()) * self._root
+        self._target = centred / centred.norm().clamp_min(_TINY)
+        values = evaluator.matrix(partners)
+        self._partners = values[torch.isfinite(values).all(dim=1)]
+        self._unit_partners, _ = self._unit(self._partners)
+        self._partner_share = self._unit_partners @ self._target
+
+    def unexplained(self, values: Tensor) -> Tensor:
+        """1 - R² (N,) of the best of all fits with each row of `values` (N, rows), between 1e-9 and 1; NaN rows: 1."""
+        if not len(values):
+            return torch.empty(0, dtype=torch.float64)
+        forms = [values, *(apply_poisoned(operator, values, None) for operator in self._unary)]
+        stacked = torch.cat(forms)
+        left = torch.minimum(self._with_partner(stacked), self._combined(stacked))
+        return left.view(len(forms), len(values)).amin(dim=0)
+
+    def alone(self, values: Tensor) -> Tensor:
+        """1 - R² (N,) of a·t + b for each row t (N, rows)."""
+        unit, fine = self._unit(values)
+        return _bounded(1 - (unit @ self._target).square(), fine)
+
+    def _with_partner(self, values: Tensor) -> Tensor:
+        """a·t + b·f + c with the best f."""
+        unit, fine = self._unit(values)
+        share = unit @ self._target
+        best = share.square()
+        if len(self._unit_partners):
+            g = unit @ self._unit_partners.T
+            own, partner = share[:, None], self._partner_share
+            cross = own.square() + partner.square() - 2 * g * own * partner
+            apart = 1 - g.square()
+            pair = torch.where(apart > _ALIKE, cross / apart.clamp_min(_ALIKE), 0.0)
+            best = torch.maximum(best, pair.amax(dim=1))
+        return _bounded(1 - best, fine)
+
+    def _combined(self, values: Tensor) -> Tensor:
+        """a·t·f + b, a·t/f + b and a·f/t + b with the best f."""
+        out = torch.ones(len(values), dtype=torch.float64)
+        if not len(self._partners):
+            return out
+        nonzero = (self._partners.abs() > _TINY).all(dim=1)
+        if self._multiplies:
+            out = torch.minimum(out, self._products(values, self._partners))
+        if self._divides:
+            out = torch.minimum(out, self._products(values, self._partners[nonzero].reciprocal()))
+            out = torch.minimum(out, self._products(values.reciprocal(), self._partners))
+        return out
+
+    def _products(self, left: Tensor, right: Tensor) -> Tensor:
+        """1 - R² of a·l·r + b with the best row r of `right` for each row l of `left`."""
+        if not len(right):
+            return torch.ones(len(left), dtype=torch.float64)
+        fine = torch.isfinite(left).all(dim=1)
+        left = torch.where(fine[:, None], left, 0.0)
+        # Scaled to size 1, so that neither squares nor fourth powers leave the range of doubles.
+        left = left / left.abs().amax(dim=1, keepdim=True).clamp_min(_TINY)
+        right = right / right.abs().amax(dim=1, keepdim=True).clamp_min(_TINY)
+        root = self._root
+        along = (left * self._target) @ (right * root).T
+        mean = (left * root) @ (right * root).T
+        square = (left * root).square() @ right.square().T
+        spread = square - mean.square()
+        good = spread > 1e-9 * square
+        explained = torch.where(good, along.square() / spread.clamp_min(_TINY), 0.0).amax(dim=1)
+        return _bounded(1 - explained, fine)
+
+    def _unit(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows weighted, centred and of unit norm, and which of them have a direction (bool)."""
+        finite = torch.isfinite(values).all(dim=1)
+        safe = torch.where(finite[:, None], values, 0.0)
+        safe = safe / safe.abs().amax(dim=1, keepdim=True).clamp_min(_TINY)
+        weighted = safe * self._root
+        before: Tensor = weighted.norm(dim=1)
+        weighted = weighted - (weighted @ self._root)[:, None] * self._root
+        norm: Tensor = weighted.norm(dim=1)
+        fine = finite & (norm > 1e-9 * before)
+        return torch.where(fine[:, None], weighted / norm.clamp_min(_TINY)[:, None], 0.0), fine
+
+
+def _bounded(left: Tensor, fine: Tensor) -> Tensor:
+    """What is left (N,), within its bounds; 1 where a row is not fine."""
+    out: Tensor = left.masked_fill(~fine, 1.0).clamp(UNEXPLAINED, 1.0)
+    return out
+
+
+def simple_partners(material: Material, limit: int = 96) -> tuple[Expression, ...]:
+    """Variables and one-operator features of the variables that explain y best alone, at most `limit`."""
+    evaluator = Evaluator(material)
+    bare = Explainer(material, evaluator, ())
+    left = bare.alone(evaluator.matrix(material.variables))
+    order = torch.argsort(left, stable=True).tolist()[:_BEST_VARIABLES]
+    best = [material.variables[i] for i in sorted(order)]
+    features: list[Expression] = []
+    if material.working:
+        layer = SymbolLayer(material.working, len(best))
+        for block, _, lefts, rights in layer.decode(torch.arange(layer.size)):
+            second = [None] * len(lefts) if rights is None else rights.tolist()
+            for i, j in zip(lefts.tolist(), second, strict=True):
+                operands = [best[i]] if j is None else [best[i], best[j]]
+                features.append(apply(block.operator, *operands))
+    features.sort(key=lambda feature: feature.complexity)
+    room = max(0, limit - len(best))
+    return (*best, *pick_distinct(evaluator, material, features, room))

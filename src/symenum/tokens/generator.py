@@ -1,0 +1,125 @@
+"""The protocol of a token generator, and the values that travel through it.
+
+A generator proposes the composite tokens of the next pass and learns from what the pass found. It is a value without
+memory of its own: what it knows stands in a state, a frozen dataclass of expressions and numbers, and every random
+number comes from the caller's generator. The same calls with the same seed give the same tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symenum.expressions import Expression, Variable
+from symenum.operators import Operator
+
+__all__ = ["Material", "Praised", "TokenGenerator", "check_count", "check_front"]
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What every generator works with, fixed for a search.
+
+    `columns` (variable's name -> (rows,)), `y` and `weight` (rows,) are float64, on the CPU and finite, the weights
+    sum to 1: a selection of a few hundred rows, since tokens are only proposed here and judged by the pass.
+    `constant_range` None: no constants in tokens, but those of front members.
+    """
+
+    operators: tuple[Operator, ...]
+    columns: Mapping[str, Tensor]
+    y: Tensor
+    weight: Tensor
+    constant_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.operators:
+            raise ValueError("operators is empty: tokens are built with at least one operator")
+        if not self.columns:
+            raise ValueError("columns is empty: tokens are built on at least one variable")
+        for name, column in {"y": self.y, "weight": self.weight, **self.columns}.items():
+            if not isinstance(column, Tensor) or column.dtype != torch.float64 or column.ndim != 1:
+                raise TypeError(f"{name} must be a float64 tensor of shape (rows,)")
+            if len(column) != len(self.y) or not len(column):
+                raise ValueError(f"{name} has {len(column)} rows and y has {len(self.y)}: all need the same, and one")
+            if not bool(torch.isfinite(column).all()):
+                raise ValueError(f"{name} is not finite on every row: select the rows that are")
+        if bool((self.weight < 0).any()) or not math.isclose(float(self.weight.sum()), 1.0, rel_tol=1e-6):
+            raise ValueError("weight must hold weights of at least 0 that sum to 1")
+        if self.constant_range is not None:
+            low, high = self.constant_range
+            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+                raise ValueError(f"constant_range must be (low, high) with low <= high, not {self.constant_range!r}")
+
+    @cached_property
+    def variables(self) -> tuple[Expression, ...]:
+        """The variables, in the order of the columns."""
+        return tuple(Variable(name) for name in self.columns)
+
+    @cached_property
+    def working(self) -> tuple[Operator, ...]:
+        """The operators that make something new of their operands."""
+        return tuple(operator for operator in self.operators if operator.name != "identity")
+
+    @property
+    def rows(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True)
+class Praised:
+    """A member of the front with its reward."""
+
+    expression: Expression
+    reward: float
+
+
+class TokenGenerator(Protocol[S]):
+    """One way to choose the composite tokens of a pass; S is its state."""
+
+    @property
+    def name(self) -> str: ...
+
+    def start(self, material: Material) -> S:
+        """The state before the first pass."""
+        ...
+
+    def propose(
+        self, material: Material, state: S, count: int, rng: np.random.Generator
+    ) -> tuple[tuple[Expression, ...], S]:
+        """`count` tokens for the next pass, and the state that remembers them.
+
+        Tokens are no bare variables or constants; on the rows they are finite, not constant, and distinct from the
+        variables and from each other. Fewer come back only where the operators cannot build so many.
+        """
+        ...
+
+    def learn(self, material: Material, state: S, reward: float, front: Sequence[Praised]) -> S:
+        """The state after the pass with the tokens proposed last: its best reward, and the front as it now is."""
+        ...
+
+
+def check_count(count: int) -> None:
+    """Refuse a number of tokens that is none."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise ValueError(f"count must be a whole number of at least 0, not {count!r}")
+
+
+def check_front(reward: float, front: Sequence[Praised], material: Material) -> None:
+    """Refuse rewards that are no numbers, and expressions in variables that the material does not have."""
+    from symenum.expressions import variables
+
+    if math.isnan(reward):
+        raise ValueError("reward must be a number, not NaN: a pass that found nothing has reward 0")
+    for member in front:
+        unknown = [name for name in variables(member.expression) if name not in material.columns]
+        if unknown:
+            raise ValueError(f"front holds {member.expression}, and there is no column for {', '.join(unknown)}")

@@ -1,0 +1,214 @@
+"""Genetic programming as token generator (the paper's Algorithm 3): trees evolve towards explaining y.
+
+An individual's fitness is what a pass of one layer could explain with it (`explain`), so an individual need not look
+like y, and one that explains what the front leaves counts as much. Individuals *and their sub-trees* become tokens,
+drawn by how much of y they explain, by what they did in earlier passes, and by how often good laws are made of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from symenum.enumeration.threads import torch_threads
+from symenum.expressions import Apply, Expression, sort_key
+from symenum.tokens.explain import Explainer, simple_partners
+from symenum.tokens.generator import Material, Praised, check_count, check_front
+from symenum.tokens.pool import MAX_COMPLEXITY, Memory, cross_variable, front_parts
+from symenum.tokens.trees import random_tree, random_trees
+from symenum.tokens.values import Evaluator, composite_parts, pick_distinct
+from symenum.tokens.variation import crossover, mutate
+
+__all__ = ["Genetic", "GeneticState"]
+
+Array = npt.NDArray[np.float64]
+
+_START_DEPTH = 2
+_FROM_FRONT = 0.4  # of a population that starts anew come from the front
+_IMMIGRANTS = 0.2  # of the population are replaced by fresh trees before each run
+_STALE = 8  # passes without improvement after which all but the front is forgotten
+_FRONT_PARTNERS = 8
+
+
+@dataclass(frozen=True)
+class Individual:
+    """A tree and its fitness: lower is better."""
+
+    tree: Expression
+    fitness: float
+
+
+@dataclass(frozen=True)
+class GeneticState:
+    """Population and hall of fame of the last run, the partners of `explain`, and the memory of all passes."""
+
+    population: tuple[Expression, ...]
+    hall: tuple[Expression, ...]
+    partners: tuple[Expression, ...]
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True)
+class Genetic:
+    """See `TokenGenerator`; defaults are the paper's. `parsimony`: decades of 1 - R² that one complexity costs."""
+
+    population: int = 50
+    generations: int = 20
+    tournament: int = 10
+    max_height: int = 10
+    crossover: float = 0.1
+    mutation: float = 0.5
+    hall_of_fame: int = 20
+    parsimony: float = 0.02
+    name: str = "gp"
+
+    def start(self, material: Material) -> GeneticState:
+        return GeneticState((), (), simple_partners(material))
+
+    def propose(
+        self, material: Material, state: GeneticState, count: int, rng: np.random.Generator
+    ) -> tuple[tuple[Expression, ...], GeneticState]:
+        check_count(count)
+        if not material.working:
+            return (), GeneticState(state.population, state.hall, state.partners, state.memory.with_proposal(()))
+        with torch_threads(1):
+            run = _Run(self, material, state, rng)
+            population, hall = run.evolve()
+            tokens = run.tokens(population, hall, count)
+        return tokens, GeneticState(population, hall, state.partners, state.memory.with_proposal(tokens))
+
+    def learn(self, material: Material, state: GeneticState, reward: float, front: Sequence[Praised]) -> GeneticState:
+        check_front(reward, front, material)
+        memory = state.memory.after_pass(reward, front)
+        if memory.stale and memory.stale % _STALE == 0:  # a population that leads nowhere makes room for another
+            return GeneticState((), (), state.partners, memory)
+        return GeneticState(state.population, state.hall, state.partners, memory)
+
+
+class _Run:
+    """One proposal: what is computed once for it, and its random numbers."""
+
+    def __init__(self, settings: Genetic, material: Material, state: GeneticState, rng: np.random.Generator) -> None:
+        self.settings = settings
+        self.material = material
+        self.state = state
+        self.rng = rng
+        self.evaluator = Evaluator(material)
+        parts = front_parts(state.memory.front)
+        self.parts = {part: weight for part, weight in parts.items() if self.evaluator.usable(part)}
+        best = sorted(state.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
+        partners = [*state.partners, *(member.expression for member in best)]
+        self.explainer = Explainer(material, self.evaluator, partners)
+        self._fitness: dict[Expression, float] = {}
+        self._unexplained: dict[Expression, float] = {}
+
+    def evolve(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+        """The population after all generations, and the hall of fame, best first."""
+        settings, rng = self.settings, self.rng
+        population = self._first_population()
+        hall: dict[Expression, float] = {}
+        pool = list(self.parts)
+        for generation in range(settings.generations + 1):
+            fitness = self._judge(population)
+            hall.update(zip(population, fitness, strict=True))
+            hall = dict(sorted(hall.items(), key=lambda item: item[1])[: settings.hall_of_fame])
+            if generation == settings.generations:
+                break
+            population = self._selected(population, np.array(fitness))
+            for i in range(1, len(population), 2):
+                if rng.random() < settings.crossover:
+                    population[i - 1], population[i] = crossover(
+                        population[i - 1], population[i], rng, settings.max_height
+                    )
+            for i in range(len(population)):
+                if rng.random() < settings.mutation:
+                    population[i] = mutate(population[i], self.material, rng, settings.max_height, pool)
+        return tuple(population), tuple(hall)
+
+    def tokens(
+        self, population: Sequence[Expression], hall: Sequence[Expression], count: int
+    ) -> tuple[Expression, ...]:
+        """Sub-trees of the evolved, parts of the front and joins of variables, drawn by their weights."""
+        weights: dict[Expression, float] = {}
+        for tree in dict.fromkeys((*hall, *population)):
+            for part in composite_parts(tree):
+                weights[part] = weights.get(part, 0.0) + 1.0
+        top = max(weights.values(), default=1.0)
+        front_top = max(self.parts.values(), default=1.0)
+        candidates: dict[Expression, float] = {part: weight / top for part, weight in weights.items()}
+        for part, weight in self.parts.items():
+            candidates[part] = candidates.get(part, 0.0) + weight / front_top
+        able = [t for t in candidates if t.complexity <= MAX_COMPLEXITY and self.evaluator.usable(t)]
+        able.sort(key=sort_key)
+        left = self._left(able)
+        memory = self.state.memory
+        chances = np.array(
+            [
+                math.sqrt(candidates[token]) * -math.log10(rest) * memory.merit(token)
+                for token, rest in zip(able, left, strict=True)
+            ]
+        )
+        stream = self._stream(able, chances)
+        return tuple(pick_distinct(self.evaluator, self.material, stream, count))
+
+    def _stream(self, able: list[Expression], weight: Array) -> Iterator[Expression]:
+        order: list[int] = []
+        if len(able):
+            p = weight + 1e-3 * max(weight.max(), 1e-12)
+            order = self.rng.choice(len(able), size=len(able), replace=False, p=p / p.sum()).tolist()
+        for index in order:
+            if self.rng.random() < 0.15:
+                joined = cross_variable(self.material, self.rng)
+                if joined is not None:
+                    yield joined
+            yield able[index]
+        yield from random_trees(self.material, self.rng, 16, 3)
+
+    def _first_population(self) -> list[Expression]:
+        """The last population with some fresh blood; at the very start, trees from the front and random ones."""
+        settings, rng = self.settings, self.rng
+        old = list(self.state.population)
+        fresh: list[Expression] = []
+        parts = list(self.parts)
+        wanted = settings.population if not old else math.ceil(_IMMIGRANTS * settings.population)
+        if parts:
+            p = np.array([self.parts[part] for part in parts])
+            size = min(len(parts), math.ceil(_FROM_FRONT * wanted))
+            picked = rng.choice(len(parts), size=size, replace=False, p=(p + 1e-9) / (p + 1e-9).sum())
+            fresh += [parts[int(i)] for i in picked]
+        while len(fresh) < wanted:
+            fresh.append(random_tree(self.material, rng, int(rng.integers(1, _START_DEPTH + 1))))
+        if old:
+            keep = self._judge(old)
+            order = sorted(range(len(old)), key=lambda i: keep[i])[: settings.population - len(fresh)]
+            fresh += [old[i] for i in order]
+        members = [member.expression for member in self.state.memory.front if isinstance(member.expression, Apply)]
+        members = [m for m in members if m.depth <= settings.max_height]
+        return (members[:_FRONT_PARTNERS] + fresh)[: settings.population]
+
+    def _selected(self, population: list[Expression], fitness: Array) -> list[Expression]:
+        """As many winners of tournaments as there are trees."""
+        drawn = self.rng.integers(len(population), size=(len(population), self.settings.tournament))
+        winners = drawn[np.arange(len(population)), fitness[drawn].argmin(axis=1)]
+        return [population[int(i)] for i in winners]
+
+    def _judge(self, trees: Sequence[Expression]) -> list[float]:
+        """Decades of y explained, counted downwards, and the price of complexity."""
+        left = self._left(trees)
+        price = self.settings.parsimony
+        return [
+            math.log10(rest) + price * tree.complexity if self.evaluator.usable(tree) else math.inf
+            for tree, rest in zip(trees, left, strict=True)
+        ]
+
+    def _left(self, trees: Sequence[Expression]) -> list[float]:
+        new = list(dict.fromkeys(tree for tree in trees if tree not in self._unexplained))
+        if new:
+            rest: torch.Tensor = self.explainer.unexplained(self.evaluator.matrix(new))
+            self._unexplained.update(zip(new, rest.tolist(), strict=True))
+        return [self._unexplained[tree] for tree in trees]

@@ -1,0 +1,165 @@
+"""The token pool: what front members are made of, simple joins of variables, and how each token has done so far.
+
+A token is judged by what it did: by the passes that it took part in, and by how often parts of it turn up in the front
+and with what reward. The memory of that is a frozen value of expressions and numbers, as every state is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from symenum.expressions import Apply, Constant, Expression, apply, fold
+from symenum.tokens.generator import Material, Praised
+from symenum.tokens.trees import random_constant
+from symenum.tokens.values import composite_parts
+
+__all__ = ["MAX_COMPLEXITY", "Memory", "Record", "cross_variable", "front_parts", "stripped"]
+
+MAX_COMPLEXITY = 14  # of a token: deeper ones are left to the pass
+_REMEMBERED = 400  # records; the least telling are forgotten first
+_JOINED_TERMS = 6  # sums and products of up to so many terms give all their pairs
+_IMPROVED = 1e-9  # rewards within this are equal
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a token: the passes it took part in, and its share in those that found something better."""
+
+    token: Expression
+    passes: int
+    successes: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a generator remembers of all passes."""
+
+    records: tuple[Record, ...] = ()
+    proposed: tuple[Expression, ...] = ()
+    front: tuple[Praised, ...] = ()
+    best_reward: float = float("-inf")
+    steps: int = 0
+    stale: int = 0  # passes since the last that found something better
+
+    @cached_property
+    def by_token(self) -> Mapping[Expression, Record]:
+        return {record.token: record for record in self.records}
+
+    def merit(self, token: Expression) -> float:
+        """Above 1 for a token of successful passes, below for one that was tried in vain; 1 if never tried."""
+        record = self.by_token.get(token)
+        return 1.0 if record is None else (1.0 + 2.0 * record.successes) / (1.0 + record.passes)
+
+    def with_proposal(self, tokens: Sequence[Expression]) -> Memory:
+        return Memory(self.records, tuple(tokens), self.front, self.best_reward, self.steps, self.stale)
+
+    def after_pass(self, reward: float, front: Sequence[Praised]) -> Memory:
+        """The memory with the outcome of the pass on the tokens proposed last.
+
+        A better reward is the success of those tokens that occur in front members which were not there before; if
+        none does (rewriting may hide it), of all of them in equal shares.
+        """
+        improved = reward > self.best_reward + _IMPROVED
+        known = {member.expression for member in self.front}
+        new_parts: set[Expression] = set()
+        for member in front:
+            if member.expression not in known:
+                new_parts.update(composite_parts(member.expression))
+                new_parts.update(composite_parts(stripped(member.expression)))
+        used = [token for token in self.proposed if token in new_parts]
+        share = dict.fromkeys(used, 1.0) or {token: 1.0 / len(self.proposed) for token in self.proposed}
+        records = dict(self.by_token)
+        for token in self.proposed:
+            before = records.get(token, Record(token, 0, 0.0))
+            gain = share.get(token, 0.0) if improved else 0.5 if token in new_parts else 0.0
+            records[token] = Record(token, before.passes + 1, before.successes + gain)
+        kept = sorted(records.values(), key=lambda record: -(record.successes + 0.1 * record.passes))[:_REMEMBERED]
+        return Memory(
+            tuple(kept),
+            (),
+            tuple(front),
+            max(reward, self.best_reward),
+            self.steps + 1,
+            0 if improved else self.stale + 1,
+        )
+
+
+def stripped(expression: Expression) -> Expression:
+    """The expression without the constants that scale or shift its parts: 2.3*x*y + 1 becomes x*y.
+
+    Exponents and constants under other operators stay: x**2 without its 2 would be another thing altogether.
+    """
+
+    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        if not isinstance(node, Apply):
+            return node
+        name = node.operator.name
+        if name == "neg":
+            return operands[0]
+        if name in ("add", "mul", "sub", "div"):
+            left, right = operands
+            if isinstance(right, Constant):
+                return left
+            if isinstance(left, Constant) and name != "div":
+                return right
+            if isinstance(left, Constant):
+                return apply("div", Constant(1), right)
+        return Apply(node.operator, operands)
+
+    return fold(expression, visit)
+
+
+def front_parts(front: Sequence[Praised], max_complexity: int = MAX_COMPLEXITY) -> dict[Expression, float]:
+    """Composite parts of the front members, with and without constants, and their weights.
+
+    A part weighs the rewards of the members that it occurs in: what the best laws share comes first.
+    """
+    best = max((member.reward for member in front), default=0.0)
+    weights: dict[Expression, float] = {}
+    for member in front:
+        share = member.reward / best if best > 0 else 1.0
+        parts: dict[Expression, None] = {}
+        for form in (member.expression, stripped(member.expression)):
+            for part in composite_parts(form):
+                parts[part] = None
+                parts.update(dict.fromkeys(_joins(part)))
+        for part in parts:
+            if isinstance(part, Apply) and part.complexity <= max_complexity:
+                weights[part] = weights.get(part, 0.0) + max(share, 0.0)
+    return weights
+
+
+def cross_variable(material: Material, rng: np.random.Generator) -> Expression | None:
+    """A sum, difference, product or quotient of two variables, or of a variable and a constant, at random."""
+    binary = [operator for operator in material.working if operator.arity == 2]
+    if not binary:
+        return None
+    operator = binary[int(rng.integers(len(binary)))]
+    variables = material.variables
+    left, right = (variables[int(i)] for i in rng.integers(len(variables), size=2))
+    if material.constant_range is not None and rng.random() < 0.25:
+        constant = random_constant(material, rng)
+        return apply(operator, left, constant) if rng.random() < 0.5 else apply(operator, constant, left)
+    return apply(operator, left, right)
+
+
+def _joins(part: Expression) -> Iterator[Expression]:
+    """All pairs of the terms of a sum or the factors of a product: the tree holds only some of them."""
+    if not isinstance(part, Apply) or part.operator.name not in ("add", "mul"):
+        return
+    terms: list[Expression] = []
+    stack: list[Expression] = [part]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.operator == part.operator:
+            stack.extend(reversed(node.operands))
+        else:
+            terms.append(node)
+    if 2 < len(terms) <= _JOINED_TERMS:
+        for i, left in enumerate(terms):
+            for right in terms[i + 1 :]:
+                yield Apply(part.operator, (left, right))

@@ -1,0 +1,45 @@
+"""Random tokens (the paper's Algorithm 5): trees of depth 1 to 3 over variables and constants; learns nothing.
+
+The yardstick for the others, and the way to stay unbiased on data that mislead them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from symenum.expressions import Expression
+from symenum.tokens.generator import Material, Praised, check_count, check_front
+from symenum.tokens.trees import random_trees
+from symenum.tokens.values import Evaluator, pick_distinct
+
+__all__ = ["RandomState", "RandomTokens"]
+
+
+@dataclass(frozen=True)
+class RandomState:
+    """Nothing: there is nothing to remember."""
+
+
+@dataclass(frozen=True)
+class RandomTokens:
+    """See `TokenGenerator`."""
+
+    depth: int = 3
+    name: str = "random"
+
+    def start(self, material: Material) -> RandomState:
+        return RandomState()
+
+    def propose(
+        self, material: Material, state: RandomState, count: int, rng: np.random.Generator
+    ) -> tuple[tuple[Expression, ...], RandomState]:
+        check_count(count)
+        trees = random_trees(material, rng, count, self.depth)
+        return tuple(pick_distinct(Evaluator(material), material, trees, count)), state
+
+    def learn(self, material: Material, state: RandomState, reward: float, front: Sequence[Praised]) -> RandomState:
+        check_front(reward, front, material)
+        return state

@@ -19,7 +19,7 @@ import sympy
 import torch
 from torch import Tensor
 
-__all__ = ["OPERATORS", "OPERATOR_SETS", "Kind", "Operator", "get_operator", "get_operators", "make_operator"]
+__all__ = ["OPERATORS", "OPERATOR_SETS", "Kind", "Operator", "Source", "get_operator", "get_operators", "make_operator"]
 
 
 class Kind(enum.Enum):
@@ -31,13 +31,28 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True)
+class Source:
+    """The function that computes a unary operator in generated source code, in each language.
+
+    A helper is the definition of a function that the language does not have; it goes before the code that calls it.
+    """
+
+    python: str  # with `import math`
+    numpy: str  # with `import numpy as np`
+    c: str  # with <math.h>
+    python_helper: str = ""
+    c_helper: str = ""
+
+
+@dataclass(frozen=True)
 class Operator:
     """One operator.
 
     `function` maps float tensors of one shape to a tensor of that shape, element by element. `sign` is the infix sign
     (None: written as a function call). `form`, where given, is the operator written with others in our own grammar,
     with a and b for the operands: such an operator is a way to *enumerate*, and expressions hold its form instead
-    (semisub(a, b) is a - b, inv(a) is 1/a). `inverse` names the operator that undoes a unary one.
+    (semisub(a, b) is a - b, inv(a) is 1/a). `inverse` names the operator that undoes a unary one. `source` is how
+    generated code calls it (None: by its sign, or not at all).
     """
 
     name: str
@@ -51,6 +66,7 @@ class Operator:
     form: str | None = None
     inverse: str | None = None
     commutative: bool = False
+    source: Source | None = None
 
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"
@@ -79,8 +95,13 @@ def _unary(
     sign: str | None = None,
     form: str | None = None,
     inverse: str | None = None,
+    source: Source | None = None,
 ) -> Operator:
-    return Operator(name, 1, function, Kind.UNARY, complexity, sympy_function, latex, sign, form, inverse)
+    if source is None and sign is None and form is None:
+        source = Source(f"math.{name}", f"np.{name}", name)
+    return Operator(
+        name, 1, function, Kind.UNARY, complexity, sympy_function, latex, sign, form, inverse, source=source
+    )
 
 
 def _binary(
@@ -103,6 +124,17 @@ def _sign(a: Tensor) -> Tensor:
     return torch.where(torch.isnan(a), a, torch.sign(a))
 
 
+_SIGN_SOURCE = Source(
+    "_sign",
+    "np.sign",
+    "symenum_sign",
+    python_helper="def _sign(a):\n    return a if math.isnan(a) else float((a > 0) - (a < 0))",
+    # Guarded: the code of two laws may be put into one file.
+    c_helper="#ifndef SYMENUM_SIGN\n#define SYMENUM_SIGN\n"
+    "static double symenum_sign(double a) { return isnan(a) ? a : (double)((a > 0.0) - (a < 0.0)); }\n#endif",
+)
+
+
 # Complexities are the reference implementation's weights, so that tables compare (weights of SymPy's operation count).
 _TABLE: tuple[Operator, ...] = (
     _binary("add", torch.add, Kind.TRIANGLED, 1, lambda a, b: a + b, "{0} + {1}", sign="+", commutative=True),
@@ -123,8 +155,8 @@ _TABLE: tuple[Operator, ...] = (
     _unary("tanh", torch.tanh, 2, sympy.tanh, r"\tanh\left({0}\right)"),
     _unary("cosh", torch.cosh, 2, sympy.cosh, r"\cosh\left({0}\right)"),
     _unary("sinh", torch.sinh, 3, sympy.sinh, r"\sinh\left({0}\right)"),
-    _unary("abs", torch.abs, 4, sympy.Abs, r"\left|{0}\right|"),
-    _unary("sign", _sign, 4, sympy.sign, r"\operatorname{{sign}}\left({0}\right)"),
+    _unary("abs", torch.abs, 4, sympy.Abs, r"\left|{0}\right|", source=Source("abs", "np.abs", "fabs")),
+    _unary("sign", _sign, 4, sympy.sign, r"\operatorname{{sign}}\left({0}\right)", source=_SIGN_SOURCE),
     _unary("pow2", torch.square, 2, lambda a: a**2, "{{{0}}}^{{2}}", form="a**2", inverse="sqrt"),
     _unary("pow3", lambda a: a * a * a, 2, lambda a: a**3, "{{{0}}}^{{3}}", form="a**3"),
     _unary(

@@ -9,11 +9,12 @@ left out.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from symenum.expressions.parse import PRECEDENCE, PREFIX_PRECEDENCE
 from symenum.expressions.tree import Constant, Expression, Variable, fold
 
-__all__ = ["to_latex", "to_text"]
+__all__ = ["latex_name", "to_latex", "to_text"]
 
 _ATOM = 5  # binds more strongly than any operator
 
@@ -63,8 +64,10 @@ def _text(node: Expression, operands: tuple[_Piece, ...]) -> _Piece:
     return f"{left} {sign} {right}" if binds == PRECEDENCE["add"] else f"{left}{sign}{right}", binds
 
 
-def to_latex(expression: Expression) -> str:
-    r"""The expression in LaTeX's mathematical mode.
+def to_latex(expression: Expression, precision: int | None = None) -> str:
+    r"""The expression in LaTeX's mathematical mode; `precision` is the number of significant digits of its floats.
+
+    Without a precision every digit is written. Whole numbers and named constants are always exact.
 
     The templates are the operators' own. One without an infix sign is taken to delimit its operands itself, as
     \\sin\\left(...\\right) does; mind that in the `latex` of `make_operator`.
@@ -73,14 +76,17 @@ def to_latex(expression: Expression) -> str:
     >>> print(to_latex(parse("(x1 + 1)*x2**2")))
     \left(x_{1} + 1\right) \cdot {x_{2}}^{2}
     """
-    return fold(expression, _latex)[0]
+    if precision is not None and (isinstance(precision, bool) or not isinstance(precision, int) or precision < 1):
+        raise ValueError(f"precision must be a whole number of digits, 1 or more, or None for all, not {precision!r}")
+    piece: _Piece = fold(expression, partial(_latex, precision=precision))
+    return piece[0]
 
 
-def _latex(node: Expression, operands: tuple[_Piece, ...]) -> _Piece:
+def _latex(node: Expression, operands: tuple[_Piece, ...], precision: int | None) -> _Piece:
     if isinstance(node, Variable):
-        return _latex_name(node.name), _ATOM
+        return latex_name(node.name), _ATOM
     if isinstance(node, Constant):
-        return _latex_number(node)
+        return _latex_number(node, precision)
     operator = node.operator
     texts = [text for text, _ in operands]
     if operator.sign is None:
@@ -106,7 +112,7 @@ def _bracket(text: str, needed: bool) -> str:
     return rf"\left({text}\right)" if needed else text
 
 
-def _latex_name(name: str) -> str:
+def latex_name(name: str) -> str:
     """x1 and x_1 as x with the index 1, Greek names as letters, longer words upright."""
     match = re.fullmatch(r"(.*?[^0-9_])_?([0-9]+)", name)
     stem, index = match.groups() if match else (name, "")
@@ -119,10 +125,11 @@ def _latex_name(name: str) -> str:
     return f"{stem}_{{{index}}}" if index else stem
 
 
-def _latex_number(constant: Constant) -> _Piece:
+def _latex_number(constant: Constant, precision: int | None) -> _Piece:
     if constant.name is not None:
         return _LATEX_CONSTANTS[constant.name], _ATOM
-    text = repr(constant.value)
+    exact = precision is None or isinstance(constant.value, int)
+    text = repr(constant.value) if exact else f"{constant.value:.{precision}g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", PRECEDENCE["mul"]

@@ -1,0 +1,219 @@
+"""Tree to source code that needs nothing of this package: plain Python, NumPy and C.
+
+All numbers are written as doubles, since `evaluate` computes with doubles: 1/3 in C is 0 otherwise, and Python's whole
+numbers do not overflow. Variables keep their names where the language allows that; a comment says which ones do not.
+What an operator is called in each language stands in its record. Nothing here runs the code that it writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from symenum.expressions.names import C_FUNCTIONS, C_RESERVED, PYTHON_RESERVED, check_names, safe_names
+from symenum.expressions.parse import PRECEDENCE, PREFIX_PRECEDENCE
+from symenum.expressions.render import to_text
+from symenum.expressions.tree import Apply, Constant, Expression, Variable, fold, variables
+from symenum.operators import OPERATORS, Operator
+
+__all__ = ["to_c", "to_numpy_source", "to_python"]
+
+_ATOM = 5  # binds more strongly than any operator
+
+Language = Literal["python", "numpy", "c"]
+
+_MODULES: Mapping[Language, str] = {"python": "math.", "numpy": "np.", "c": ""}
+_POWER: Mapping[Language, str] = {"python": "math.pow", "numpy": "np.power", "c": "pow"}
+# <math.h> has M_PI in POSIX only.
+_CONSTANTS: Mapping[Language, Mapping[str, str]] = {
+    "python": {"pi": "math.pi", "E": "math.e"},
+    "numpy": {"pi": "np.pi", "E": "np.e"},
+    "c": {"pi": repr(math.pi), "E": repr(math.e)},
+}
+
+
+def to_python(expression: Expression, names: Sequence[str], function_name: str = "f") -> str:
+    """Source of a Python function of floats, one parameter for each of `names`, in that order; it needs `math` only.
+
+    Where the expression has no finite value, the functions of `math` raise ValueError or OverflowError, and a division
+    by zero raises ZeroDivisionError.
+
+    >>> from symenum.expressions import parse
+    >>> print(to_python(parse("sin(x1)/3 + x2**2"), ["x1", "x2"]))
+    import math
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x1, x2):
+        # sin(x1)/3 + x2**2
+        return math.sin(x1)/3.0 + x2**2.0
+    <BLANKLINE>
+    """
+    listed, safe = _names(expression, names, function_name, "python")
+    lines = ["import math", "", ""]
+    for helper in _helpers(expression, "python"):
+        lines += [helper, "", ""]
+    lines.append(f"def {function_name}({', '.join(safe[name] for name in listed)}):")
+    lines += [f"    # {note}" for note in _notes(expression, safe)]
+    lines += [f"    return {_write(expression, 'python', safe)}", ""]
+    return "\n".join(lines)
+
+
+def to_numpy_source(expression: Expression, names: Sequence[str], function_name: str = "f") -> str:
+    """Source of a Python function of NumPy arrays of one shape, one parameter for each of `names`, in that order.
+
+    Where the expression has no finite value the result is NaN or inf, with NumPy's own warning.
+
+    >>> from symenum.expressions import parse
+    >>> print(to_numpy_source(parse("sin(x1)/3 + x2**2"), ["x1", "x2"]))
+    import numpy as np
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x1, x2):
+        # sin(x1)/3 + x2**2
+        x1, x2 = np.asarray(x1, dtype=float), np.asarray(x2, dtype=float)
+        return np.sin(x1)/3.0 + x2**2.0
+    <BLANKLINE>
+    """
+    listed, safe = _names(expression, names, function_name, "numpy")
+    lines = ["import numpy as np", "", "", f"def {function_name}({', '.join(safe[name] for name in listed)}):"]
+    lines += [f"    # {note}" for note in _notes(expression, safe)]
+    # Whole numbers would wrap around, and a Python float divided by zero is an error.
+    used = [safe[name] for name in variables(expression)]
+    result = _write(expression, "numpy", safe)
+    if used:
+        lines.append(f"    {', '.join(used)} = {', '.join(f'np.asarray({name}, dtype=float)' for name in used)}")
+    elif listed:
+        result = f"np.full(np.shape({safe[listed[0]]}), {result})"
+    if isinstance(expression, Variable):
+        result = f"{result}.copy()"
+    return "\n".join([*lines, f"    return {result}", ""])
+
+
+def to_c(expression: Expression, names: Sequence[str], function_name: str = "f") -> str:
+    """Source of a C99 function of doubles, one parameter for each of `names`, in that order; it needs <math.h> only.
+
+    >>> from symenum.expressions import parse
+    >>> print(to_c(parse("sin(x1)/3 + x2**2"), ["x1", "x2"]))
+    #include <math.h>
+    <BLANKLINE>
+    double f(double x1, double x2) {
+        // sin(x1)/3 + x2**2
+        return sin(x1)/3.0 + pow(x2, 2.0);
+    }
+    <BLANKLINE>
+    """
+    listed, safe = _names(expression, names, function_name, "c")
+    lines = ["#include <math.h>", ""]
+    for helper in _helpers(expression, "c"):
+        lines += [helper, ""]
+    parameters = ", ".join(f"double {safe[name]}" for name in listed) or "void"
+    lines.append(f"double {function_name}({parameters}) {{")
+    lines += [f"    // {note}" for note in _notes(expression, safe)]
+    # A variable that the law does not need is no reason for a compiler to warn.
+    used = set(variables(expression))
+    lines += [f"    (void){safe[name]};" for name in listed if name not in used]
+    return "\n".join([*lines, f"    return {_write(expression, 'c', safe)};", "}", ""])
+
+
+def _names(
+    expression: Expression, names: Sequence[str], function_name: str, language: Language
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """The names in order, and what each of them is called in the code."""
+    listed = check_names(names, variables(expression))
+    reserved = {_POWER[language], *(C_RESERVED if language == "c" else PYTHON_RESERVED)}
+    for operator in OPERATORS.values():
+        if operator.source is not None:
+            reserved.add(getattr(operator.source, language))
+    valid = isinstance(function_name, str) and function_name.isidentifier()
+    if language == "c":
+        valid = valid and function_name.isascii() and function_name not in C_FUNCTIONS
+    if not valid or function_name in reserved:
+        raise ValueError(
+            f"function_name {function_name!r} cannot name a function in {language}: use an identifier that the "
+            "language and its mathematical functions leave free, such as 'law'"
+        )
+    return listed, safe_names(listed, {*reserved, function_name}, ascii_only=language == "c")
+
+
+def _notes(expression: Expression, safe: Mapping[str, str]) -> Iterator[str]:
+    """The law, and the variables that the code calls by another name; one line each, whatever is in a name."""
+    yield to_text(expression)
+    for name, called in safe.items():
+        if called != name:
+            yield f"{called} is the variable {name!a}, whose name is reserved or not allowed here"
+
+
+def _helpers(expression: Expression, language: Literal["python", "c"]) -> list[str]:
+    found: dict[str, None] = {}
+
+    def visit(node: Expression, operands: tuple[None, ...]) -> None:
+        if isinstance(node, Apply) and node.operator.source is not None:
+            source = node.operator.source
+            found[source.c_helper if language == "c" else source.python_helper] = None
+
+    fold(expression, visit)
+    return [helper for helper in found if helper]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Code, how strongly its outermost operator binds, and whether a variable occurs in it."""
+
+    code: str
+    binds: int = _ATOM
+    varies: bool = False
+
+    def inside(self, needs: int) -> str:
+        return self.code if self.binds >= needs else f"({self.code})"
+
+
+def _write(expression: Expression, language: Language, safe: Mapping[str, str]) -> str:
+    def visit(node: Expression, operands: tuple[_Piece, ...]) -> _Piece:
+        if isinstance(node, Variable):
+            return _Piece(safe[node.name], varies=True)
+        if isinstance(node, Constant):
+            code = _CONSTANTS[language][node.name] if node.name else repr(float(node.value))
+            return _Piece(code, PREFIX_PRECEDENCE if code.startswith("-") else _ATOM)
+        if node.operator.sign is None:
+            call = _function(node.operator, language)
+            return _Piece(f"{call}({operands[0].code})", varies=operands[0].varies)
+        if node.operator.arity == 1:
+            # -(-x), never --x, which is another operator in C.
+            return _Piece(f"-{operands[0].inside(PREFIX_PRECEDENCE + 1)}", PREFIX_PRECEDENCE, operands[0].varies)
+        return _infix(node, operands[0], operands[1], language)
+
+    return fold(expression, visit).code
+
+
+def _infix(node: Apply, left: _Piece, right: _Piece, language: Language) -> _Piece:
+    name, sign, varies = node.operator.name, node.operator.sign, left.varies or right.varies
+    if name == "pow":
+        # Python's ** leaves the real numbers for (-2.0)**0.5; NumPy's arrays do not.
+        exponent = node.operands[1]
+        whole = isinstance(exponent, Constant) and float(exponent.value).is_integer()
+        if language == "c" or not left.varies or (language == "python" and not whole):
+            return _Piece(f"{_POWER[language]}({left.code}, {right.code})", varies=varies)
+        return _Piece(f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(_ATOM)}", PRECEDENCE["pow"], varies)
+    divisor = node.operands[1]
+    if name == "div" and language == "numpy" and not varies and not (isinstance(divisor, Constant) and divisor.value):
+        # A constant part may be 1/(1 - 1), and two Python floats are divided by Python, which raises an error.
+        return _Piece(f"np.divide({left.code}, {right.code})")
+    binds = PRECEDENCE[name]
+    first = left.inside(binds)
+    second = right.inside(binds + 1)
+    if second.startswith("-"):
+        second = f"({second})"
+    spaced = f" {sign} " if binds == PRECEDENCE["add"] else sign
+    return _Piece(f"{first}{spaced}{second}", binds, varies)
+
+
+def _function(operator: Operator, language: Language) -> str:
+    if operator.source is None:
+        raise ValueError(
+            f"operator {operator.name!r} is one of your own: it has no source code in {language}. "
+            "Export the law as a callable or a torch module instead (to_callable, to_torch): they call your function"
+        )
+    name: str = getattr(operator.source, language)
+    return name

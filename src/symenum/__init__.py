@@ -5,6 +5,7 @@ users need stands here, flat; importing it touches neither a GPU nor the disk be
 """
 
 from symenum.enumeration import PSRN, Candidate, Shortlist
+from symenum.estimator import PSERegressor
 from symenum.heads import first_pass
 from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
 
@@ -13,6 +14,7 @@ __version__ = "0.1.0"
 __all__ = [
     "OPERATORS",
     "OPERATOR_SETS",
+    "PSERegressor",
     "PSRN",
     "Candidate",
     "Operator",

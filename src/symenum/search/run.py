@@ -70,7 +70,8 @@ def run(
                 state.front,
                 str(task.plan),
             )
-            if any([bool(callback(report)) for callback in callbacks]):
+            answers = [callback(report) for callback in callbacks]  # every one of them is told
+            if any(answers):
                 return Outcome(state, "a callback asked to stop")
     except KeyboardInterrupt:
         return Outcome(state, "interrupted", interrupted=True)

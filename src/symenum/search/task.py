@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -61,7 +62,7 @@ class Task:
     data: Data
     settings: Settings
     plan: Plan
-    generator: TokenGenerator
+    generator: TokenGenerator[Any]
 
     @cached_property
     def heads(self) -> AllHeads:

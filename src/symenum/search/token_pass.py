@@ -53,10 +53,8 @@ def _fill(task: Task, generator: object, rng: np.random.Generator) -> tuple[list
         constant = round(float(rng.uniform(*settings.constant_range)), _DECIMALS)
         slots.append(Constant(constant or 1.0))
     tokens, generator = task.generator.propose(task.material, generator, plan.inputs - len(slots), rng)
-    for token in tokens:
-        # The generator has seen a part of the rows only.
-        if bool(torch.isfinite(task.data.evaluate(token)).all()):
-            slots.append(token)
+    # The generator has seen a part of the rows only.
+    slots += [token for token in tokens if bool(torch.isfinite(task.data.evaluate(token)).all())]
     filling = (Constant(float(value)) for value in range(1, plan.inputs + 1))
     while len(slots) < plan.inputs:
         filler = next(filling)

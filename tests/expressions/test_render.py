@@ -99,3 +99,10 @@ def test_latex_has_balanced_braces_and_brackets(tree):
     latex = to_latex(tree)
     assert latex.count("{") == latex.count("}")
     assert latex.count(r"\left") == latex.count(r"\right")
+
+
+def test_text_with_a_precision_rounds_floats_only() -> None:
+    expression = parse("123456*x1 + 1.23456789*sin(x1) - pi")
+    assert to_text(expression, 3) == "123456*x1 + 1.23*sin(x1) - pi"
+    with pytest.raises(ValueError, match="precision"):
+        to_text(expression, 0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from symenum.expressions import to_text
 from symenum.search import StepReport
 
 __all__ = ["PrintProgress"]
+
+_DIGITS = 5
 
 
 class PrintProgress:
@@ -17,7 +20,7 @@ class PrintProgress:
         if self._last is None:
             print(f"symenum: {report.message}")
         best = report.front[-1]
-        text = str(best.expression)
+        text = to_text(best.expression, _DIGITS)
         if text != self._last:
             print(f"{report.elapsed:7.1f} s  {report.stage:<26} loss {best.loss:.4g}  {text}")
         self._last = text

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import pandas
 
-from symenum.expressions import to_callable, to_sympy
+from symenum.expressions import to_callable, to_sympy, to_text
 from symenum.front import Front
 
 __all__ = ["equations_table", "print_table"]
 
 _NARROWEST = 60
+_DIGITS = 5  # of constants, in what is printed; equations_ has them all
 
 
 def equations_table(front: Front, names: Sequence[str]) -> pandas.DataFrame:
@@ -36,6 +37,6 @@ def print_table(front: Front, selected: int) -> str:
     lines = ["     complexity        loss       score  equation"]
     for i, (entry, score) in enumerate(zip(front, front.scores(), strict=True)):
         mark = ">>>>" if i == selected else "    "
-        line = f"{mark} {entry.complexity:>10} {entry.loss:>11.4g} {score:>11.4g}  {entry.expression}"
+        line = f"{mark} {entry.complexity:>10} {entry.loss:>11.4g} {score:>11.4g}  {to_text(entry.expression, _DIGITS)}"
         lines.append(line if len(line) <= width else f"{line[: width - 1]}…")
     return "\n".join(lines)

@@ -29,21 +29,35 @@ _LATEX_CONSTANTS = {"pi": r"\pi", "E": "e"}
 _Piece = tuple[str, int]
 
 
-def to_text(expression: Expression) -> str:
+def to_text(expression: Expression, precision: int | None = None) -> str:
     """The expression as text, with no more brackets than reading it back needs.
+
+    With a `precision`, floats are written with that many significant digits: for the eye, not to be read back.
 
     >>> from symenum.expressions import parse
     >>> to_text(parse("((a) - (b - (c)))*(-2)**x"))
     '(a - (b - c))*(-2)**x'
     """
-    return fold(expression, _text)[0]
+    _check_precision(precision)
+    piece: _Piece = fold(expression, partial(_text, precision=precision))
+    return piece[0]
 
 
-def _text(node: Expression, operands: tuple[_Piece, ...]) -> _Piece:
+def _check_precision(precision: int | None) -> None:
+    if precision is not None and (isinstance(precision, bool) or not isinstance(precision, int) or precision < 1):
+        raise ValueError(f"precision must be a whole number of digits, 1 or more, or None for all, not {precision!r}")
+
+
+def _digits(constant: Constant, precision: int | None) -> str:
+    exact = precision is None or isinstance(constant.value, int)
+    return repr(constant.value) if exact else f"{constant.value:.{precision}g}"
+
+
+def _text(node: Expression, operands: tuple[_Piece, ...], precision: int | None) -> _Piece:
     if isinstance(node, Variable):
         return node.name, _ATOM
     if isinstance(node, Constant):
-        text = node.name or repr(node.value)
+        text = node.name or _digits(node, precision)
         return text, PREFIX_PRECEDENCE if text.startswith("-") else _ATOM
     name, sign = node.operator.name, node.operator.sign
     if sign is None:
@@ -76,8 +90,7 @@ def to_latex(expression: Expression, precision: int | None = None) -> str:
     >>> print(to_latex(parse("(x1 + 1)*x2**2")))
     \left(x_{1} + 1\right) \cdot {x_{2}}^{2}
     """
-    if precision is not None and (isinstance(precision, bool) or not isinstance(precision, int) or precision < 1):
-        raise ValueError(f"precision must be a whole number of digits, 1 or more, or None for all, not {precision!r}")
+    _check_precision(precision)
     piece: _Piece = fold(expression, partial(_latex, precision=precision))
     return piece[0]
 
@@ -128,8 +141,7 @@ def latex_name(name: str) -> str:
 def _latex_number(constant: Constant, precision: int | None) -> _Piece:
     if constant.name is not None:
         return _LATEX_CONSTANTS[constant.name], _ATOM
-    exact = precision is None or isinstance(constant.value, int)
-    text = repr(constant.value) if exact else f"{constant.value:.{precision}g}"
+    text = _digits(constant, precision)
     if "e" in text:
         mantissa, exponent = text.split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", PRECEDENCE["mul"]

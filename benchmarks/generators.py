@@ -181,9 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passes", type=int, default=20)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1])
-    parser.add_argument(
-        "--full", action="store_true", help="scan the whole last layer"
-    )
+    parser.add_argument("--full", action="store_true", help="scan the whole last layer")
     parser.add_argument("--generators", nargs="*", default=list(GENERATORS), choices=list(GENERATORS))
     parser.add_argument("--problem", nargs="*", default=None, help="only these problems")
     options = parser.parse_args()

@@ -3,12 +3,10 @@
     python benchmarks/generators.py [--passes 20] [--seeds 0 1] [--full] [--generators gp mcts random]
 
 A pass is that of a three-layer koza network on five slots, the variables and the tokens. So that hundreds of searches
-fit into minutes, its last layer is not scanned: for each sub-expression of the second layer the partner that would make
-the law is looked up among the others (a law that the network holds is found, and no other), and what the generators
-learn from comes from a scan of the simplest sub-expressions, of all functions of one sub-expression, and of pairs of
-terms. With --full the network itself is scanned, on 20 rows as in the paper. A problem counts as recovered if a
-candidate equals the law to 1e-9 on 1,000 fresh points of a range twice as wide. No law of the set is within reach of a
-pass from the raw variables (`make_deep_problems.py`).
+fit into minutes its last layer is not scanned (`light_pass.py`): the law is found if the network holds it, and what the
+generators learn from is less than the network would give them. With --full the network itself is scanned, on 20 rows
+as in the paper. A problem counts as recovered if a candidate equals the law to 1e-9 on 1,000 fresh points of a range
+twice as wide. No law of the set is within reach of a pass from the raw variables (`make_deep_problems.py`).
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import torch
+from light_pass import combined, good_fits, laws
 
 from symenum.enumeration import PSRN
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target, check_target
 from symenum.enumeration.threads import torch_threads
-from symenum.expressions import Expression, Variable, apply
-from symenum.heads import Affine, Combine, Features, Goal, TwoTerms, build_features, make_data
+from symenum.expressions import Expression, Variable
+from symenum.heads import build_features
 from symenum.heads.goal import is_law
 from symenum.operators import Kind, get_operators
 from symenum.problems import Problem, problem_set, recovered
@@ -37,12 +35,10 @@ from symenum.tokens import GENERATORS, Material, Praised, get_generator
 
 SLOTS = 5
 LAYERS = 3
-KEPT = 10  # candidates of a scan
-FITTED = 2  # by a head
-SCANNED = 40  # rows; half of them by the full network
-SIMPLEST = 1000  # sub-expressions whose pairs are scanned
+KEPT = 10  # candidates of the network
+SCANNED = 20  # rows
 OPERATORS = get_operators("koza")
-UNARY = tuple(operator for operator in OPERATORS if operator.kind is Kind.UNARY)
+UNARY = tuple(operator for operator in OPERATORS if operator.kind is Kind.UNARY and operator.form is None)
 
 Array = npt.NDArray[np.float64]
 
@@ -86,28 +82,25 @@ class Task:
 
     def one_pass(self, tokens: tuple[Expression, ...]) -> list[Candidate]:
         """The candidates of a pass on the variables and the tokens, judged on all rows."""
-        X, _ = self.sample
+        X, y = self.sample
         slots = [*self.variables, *tokens]
         values = np.stack([self.problem.values(X, slot) for slot in slots], axis=1)
-        data = make_data(slots, torch.from_numpy(values.T.copy()), self.target, SCANNED)
-        goal, budget = Goal.of(data), Budget()
+        rows = np.random.default_rng(self.seed).permutation(len(y))[:SCANNED]
+        if self.full:
+            net = PSRN(len(slots), OPERATORS, LAYERS)
+            found = [one.expression for one in net.search(values[rows], y[rows], slots=slots, k=KEPT)]
+        else:
+            found = []
         with torch_threads(1):
-            columns = torch.stack([data.evaluate(slot)[data.scan_rows] for slot in data.stand_ins])
-            if self.full:
-                found = self.network(slots, values, data.scan_rows[::2].numpy())
-            else:
-                bank = build_features(data.stand_ins, columns, OPERATORS, LAYERS - 1, with_one=False)
-                found = [one for one in map(goal.candidate, law_in(bank, goal.scanned()[0])) if one is not None]
-                found += Combine(OPERATORS, cap=SIMPLEST).scan(bank, goal, KEPT, budget)
-                found += Affine(UNARY, cap=len(bank)).scan(bank, goal, FITTED, budget)
-            features = build_features(data.stand_ins, columns, OPERATORS, 1)
-            found += TwoTerms().scan(features, goal, FITTED, budget)
-        return [candidate for candidate in found if math.isfinite(candidate.loss)]
-
-    def network(self, slots: list[Expression], values: Array, rows: npt.NDArray[np.int64]) -> list[Candidate]:
-        net = PSRN(len(slots), OPERATORS, LAYERS)
-        shortlist = net.search(values[rows], self.sample[1][rows], slots=slots, k=KEPT)
-        return [self.judged(candidate.expression) for candidate in shortlist]
+            columns = torch.from_numpy(values[rows].T.copy())
+            bank = build_features(slots, columns, OPERATORS, LAYERS - 1, with_one=False)
+            target = torch.from_numpy(y[rows])
+            found += laws(bank, target, UNARY) if not self.full else []
+            for terms in good_fits(bank, target, UNARY):
+                on_all = torch.from_numpy(np.stack([self.problem.values(X, term) for term in terms]))
+                if bool(torch.isfinite(on_all).all()):
+                    found.append(combined(terms, on_all, self.target.y))
+        return [one for one in map(self.judged, found) if math.isfinite(one.loss)]
 
     def judged(self, expression: Expression) -> Candidate:
         X, _ = self.sample
@@ -116,28 +109,6 @@ class Task:
 
     def is_recovered(self, found: list[Candidate]) -> bool:
         return any(is_law(one, self.target) and recovered(one.expression, self.problem) for one in found)
-
-
-def law_in(bank: Features, y: torch.Tensor) -> list[Expression]:
-    """The laws a + b, a - b, a*b and a/b of two of the bank that equal y (rows,), a few of them, simplest first."""
-    V = bank.values
-    order = torch.argsort(V[:, 0], stable=True)
-    keys = V[order, 0].contiguous()
-    found: list[tuple[int, Expression]] = []
-    # y = a + b is looked up as b = y - a, and so on; division by zero gives no partner.
-    wanted = {"add": y - V, "sub": V - y, "mul": y / V, "div": V / y}
-    for name, partner in wanted.items():
-        key = partner[:, 0].contiguous()
-        slack = 1e-10 * (V[:, 0].abs() + y[0].abs() + key.abs())
-        low, high = torch.searchsorted(keys, key - slack), torch.searchsorted(keys, key + slack, right=True)
-        for i in torch.nonzero((high > low) & torch.isfinite(key)).flatten().tolist():
-            for j in order[int(low[i]) : int(high[i])].tolist():
-                near = (V[j] - partner[i]).abs() <= 1e-10 * (V[i].abs() + y.abs() + partner[i].abs())
-                if bool(near.all()):
-                    cost = int(bank.complexity[i] + bank.complexity[j])
-                    found.append((cost, apply(name, bank.expression(i), bank.expression(j))))
-    found.sort(key=lambda item: item[0])
-    return [law for _, law in found[:KEPT]]
 
 
 def reward(candidate: Candidate) -> float:

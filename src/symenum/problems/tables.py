@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from symenum.problems.deep import DEEP
 from symenum.problems.problem import Problem
 
 __all__ = ["PROBLEM_SETS", "get_problem", "problem_set"]
@@ -113,16 +114,20 @@ PROBLEM_SETS: Mapping[str, tuple[Problem, ...]] = {
     "r_star": _R_STAR,
     "livermore": _LIVERMORE,
     "feynman": _FEYNMAN,
+    "deep": DEEP,
 }
-"""The sets by name."""
+"""The sets by name; all but `deep` are the paper's."""
+
+_OWN = ("deep",)
 
 
 def problem_set(name: str) -> tuple[Problem, ...]:
-    """The problems of a set; "all" gives those of every set."""
-    if name == "all":
-        return tuple(problem for problems in PROBLEM_SETS.values() for problem in problems)
+    """The problems of a set; "paper" gives those of all the paper's sets, "all" those of every set."""
+    if name in ("paper", "all"):
+        sets = [one for one in PROBLEM_SETS if name == "all" or one not in _OWN]
+        return tuple(problem for one in sets for problem in PROBLEM_SETS[one])
     if name not in PROBLEM_SETS:
-        raise ValueError(f"unknown problem set {name!r}; known: {', '.join(PROBLEM_SETS)}, all")
+        raise ValueError(f"unknown problem set {name!r}; known: {', '.join(PROBLEM_SETS)}, paper, all")
     return PROBLEM_SETS[name]
 
 

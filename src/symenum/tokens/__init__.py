@@ -4,5 +4,15 @@ from symenum.tokens.generator import Material, Praised, TokenGenerator
 from symenum.tokens.genetic import Genetic
 from symenum.tokens.random_tokens import RandomTokens
 from symenum.tokens.registry import GENERATORS, get_generator
+from symenum.tokens.tree_search import TreeSearch
 
-__all__ = ["GENERATORS", "Genetic", "Material", "Praised", "RandomTokens", "TokenGenerator", "get_generator"]
+__all__ = [
+    "GENERATORS",
+    "Genetic",
+    "Material",
+    "Praised",
+    "RandomTokens",
+    "TokenGenerator",
+    "TreeSearch",
+    "get_generator",
+]

@@ -9,6 +9,7 @@ unexplained counts too. All of it is a few matrix products; the true pass then j
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import torch
 from torch import Tensor
@@ -39,8 +40,11 @@ class Explainer:
         centred = (material.y - (material.y * material.weight).sum()) * self._root
         self._target = centred / centred.norm().clamp_min(_TINY)
         values = evaluator.matrix(partners)
-        self._partners = values[torch.isfinite(values).all(dim=1)]
-        self._unit_partners, _ = self._unit(self._partners)
+        self._set_partners(values[torch.isfinite(values).all(dim=1)])
+
+    def _set_partners(self, values: Tensor) -> None:
+        self._partners = values
+        self._unit_partners, _ = self._unit(values)
         self._partner_share = self._unit_partners @ self._target
 
     def unexplained(self, values: Tensor) -> Tensor:
@@ -51,6 +55,15 @@ class Explainer:
         stacked = torch.cat(forms)
         left = torch.minimum(self._with_partner(stacked), self._combined(stacked))
         return left.view(len(forms), len(values)).amin(dim=0)
+
+    def unexplained_by_set(self, values: Tensor) -> float:
+        """The same of the best fit with any of a few tokens (N, rows), which are partners of each other too."""
+        forms = [values, *(apply_poisoned(operator, values, None) for operator in self._unary)]
+        stacked = torch.cat(forms)
+        stacked = stacked[torch.isfinite(stacked).all(dim=1)]
+        both = copy(self)
+        both._set_partners(torch.cat([self._partners, stacked]))
+        return float(torch.minimum(both._with_partner(stacked), both._combined(stacked)).amin())
 
     def alone(self, values: Tensor) -> Tensor:
         """1 - R² (N,) of a·t + b for each row t (N, rows)."""

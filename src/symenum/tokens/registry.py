@@ -9,10 +9,13 @@ from typing import Any
 from symenum.tokens.generator import TokenGenerator
 from symenum.tokens.genetic import Genetic
 from symenum.tokens.random_tokens import RandomTokens
+from symenum.tokens.tree_search import TreeSearch
 
 __all__ = ["GENERATORS", "get_generator"]
 
-GENERATORS: Mapping[str, TokenGenerator[Any]] = {generator.name: generator for generator in (Genetic(), RandomTokens())}
+GENERATORS: Mapping[str, TokenGenerator[Any]] = {
+    generator.name: generator for generator in (Genetic(), TreeSearch(), RandomTokens())
+}
 
 
 def get_generator(name: str) -> TokenGenerator[Any]:

@@ -1,0 +1,239 @@
+"""Monte Carlo tree search over sets of tokens as token generator (the paper's Algorithm 4).
+
+A node is a set of tokens, grown one by one: an action applies an operator to variables, parts of the front, or tokens
+already in the set. Simulations are judged by what a pass of one layer could explain with the whole set (`explain`); the
+true reward of the pass comes back in `learn` and counts for as much as several of them. Statistics belong to the sets,
+not to the ways that lead there, so they stay good when the front, and with it the actions, change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from symenum.enumeration.threads import torch_threads
+from symenum.expressions import Expression, apply, sort_key
+from symenum.tokens.explain import UNEXPLAINED, Explainer, simple_partners
+from symenum.tokens.generator import Material, Praised, check_count, check_front
+from symenum.tokens.pool import MAX_COMPLEXITY, Memory, front_parts
+from symenum.tokens.trees import random_constant, random_trees
+from symenum.tokens.values import Evaluator, pick_distinct
+
+__all__ = ["SetNode", "TreeSearch", "TreeSearchState"]
+
+TokenSet = tuple[Expression, ...]  # in the order of `sort_key`, so that equal sets are equal tuples
+
+_REMEMBERED_NODES = 1000
+_FRONT_PARTNERS = 8
+_BASE_PARTS = 12  # parts of the front that actions start from
+_FROM_FRONT = 0.15  # how often an action takes a part of the front as it is
+_CONSTANT = 0.1  # how often the second operand is a constant, where constants are wanted
+_NOT_IMPROVED = 0.0  # the value of a pass that found nothing better
+_TRIES = 40  # for an action that may join a set
+_ROUNDING = 1e-6  # of values in [0, 1]
+
+
+@dataclass(frozen=True)
+class SetNode:
+    """How often a set of tokens was part of a simulation or a pass, and the sum of their values."""
+
+    tokens: TokenSet
+    visits: float
+    total: float
+
+
+@dataclass(frozen=True)
+class TreeSearchState:
+    """The nodes that matter, the sets on the way to the last proposal, and the memory of all passes."""
+
+    partners: tuple[Expression, ...]
+    nodes: tuple[SetNode, ...] = ()
+    path: tuple[TokenSet, ...] = ()
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True)
+class TreeSearch:
+    """See `TokenGenerator`. `exploration` is the weight of the UCB term, `prior` the actions tried for a new node,
+    and `pass_weight` the number of simulations that one true pass counts for."""
+
+    simulations: int = 24
+    exploration: float = 0.5
+    prior: int = 24
+    pass_weight: float = 6.0
+    name: str = "mcts"
+
+    def start(self, material: Material) -> TreeSearchState:
+        return TreeSearchState(simple_partners(material))
+
+    def propose(
+        self, material: Material, state: TreeSearchState, count: int, rng: np.random.Generator
+    ) -> tuple[tuple[Expression, ...], TreeSearchState]:
+        check_count(count)
+        if not material.working or not count:
+            return (), TreeSearchState(state.partners, state.nodes, (), state.memory.with_proposal(()))
+        with torch_threads(1):
+            planner = _Planner(self, material, state, rng)
+            tokens, path = planner.plan(count)
+        nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_REMEMBERED_NODES])
+        return tokens, TreeSearchState(state.partners, nodes, path, state.memory.with_proposal(tokens))
+
+    def learn(
+        self, material: Material, state: TreeSearchState, reward: float, front: Sequence[Praised]
+    ) -> TreeSearchState:
+        check_front(reward, front, material)
+        memory = state.memory.after_pass(reward, front)
+        value = 1.0 if memory.stale == 0 else _NOT_IMPROVED
+        nodes = {node.tokens: node for node in state.nodes}
+        for tokens in state.path:
+            nodes[tokens] = _visited(nodes, tokens, value, self.pass_weight)
+        return TreeSearchState(state.partners, tuple(nodes.values()), (), memory)
+
+
+def _visited(nodes: Mapping[TokenSet, SetNode], tokens: TokenSet, value: float, weight: float = 1.0) -> SetNode:
+    before = nodes.get(tokens, SetNode(tokens, 0.0, 0.0))
+    return SetNode(tokens, before.visits + weight, before.total + weight * value)
+
+
+class _Planner:
+    """One proposal: the tree while it grows, and what is computed once."""
+
+    def __init__(
+        self, settings: TreeSearch, material: Material, state: TreeSearchState, rng: np.random.Generator
+    ) -> None:
+        self.settings = settings
+        self.material = material
+        self.memory = state.memory
+        self.rng = rng
+        self.nodes = {node.tokens: node for node in state.nodes}
+        self.children: dict[TokenSet, list[TokenSet]] = {}
+        for tokens in self.nodes:
+            for i in range(len(tokens)):
+                self.children.setdefault(tokens[:i] + tokens[i + 1 :], []).append(tokens)
+        self.evaluator = Evaluator(material)
+        best = sorted(self.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
+        self.explainer = Explainer(material, self.evaluator, [*state.partners, *(member.expression for member in best)])
+        parts = front_parts(self.memory.front)
+        usable = [part for part in parts if self.evaluator.usable(part)]
+        usable.sort(key=lambda part: -parts[part] * self.memory.merit(part))
+        self.parts = usable[:_BASE_PARTS]
+
+    def plan(self, count: int) -> tuple[tuple[Expression, ...], tuple[TokenSet, ...]]:
+        """The most promising set of `count` tokens that was simulated, and the nodes on the way to it."""
+        ends: dict[TokenSet, tuple[float, list[TokenSet]]] = {}
+        for _ in range(self.settings.simulations):
+            path = self._walk(count)
+            full = self._rolled_out(path[-1], count)
+            value = self._value(full)
+            for tokens in dict.fromkeys([*path, full]):
+                self.nodes[tokens] = _visited(self.nodes, tokens, value)
+            if len(full) == count:
+                ends[full] = (value, [*path, full])
+        if not ends:
+            stream = random_trees(self.material, self.rng, count, 3)
+            chosen = tuple(pick_distinct(self.evaluator, self.material, stream, count))
+            return chosen, (_ordered(chosen),)
+        merits = {tokens: self._merit(tokens) for tokens in ends}
+        best = max(ends, key=lambda tokens: ends[tokens][0] * merits[tokens])
+        return best, tuple(dict.fromkeys(ends[best][1]))
+
+    def _merit(self, tokens: TokenSet) -> float:
+        return sum(self.memory.merit(token) for token in tokens) / len(tokens)
+
+    def _walk(self, count: int) -> list[TokenSet]:
+        """The sets from the empty one to a new or a full one: by UCB, or by an action never tried here."""
+        path: list[TokenSet] = [()]
+        while len(path[-1]) < count:
+            here = path[-1]
+            known = self.children.get(here, [])
+            visits = self.nodes[here].visits if here in self.nodes else 0.0
+            # Progressive widening: there are hundreds of actions, and a new one must be worth a simulation.
+            if len(known) <= math.sqrt(visits):
+                action = self._best_action(here)
+                if action is None:
+                    break
+                new = _ordered((*here, action))
+                if new not in known:
+                    self.children.setdefault(here, []).append(new)
+                path.append(new)
+                break
+            path.append(self._by_ucb(here, known))
+        return path
+
+    def _by_ucb(self, here: TokenSet, known: Sequence[TokenSet]) -> TokenSet:
+        log_visits = math.log(1.0 + self.nodes[here].visits)
+
+        def bound(tokens: TokenSet) -> float:
+            node = self.nodes.get(tokens)
+            if node is None:
+                return math.inf
+            return node.total / node.visits + self.settings.exploration * math.sqrt(log_visits / node.visits)
+
+        return max(known, key=bound)
+
+    def _best_action(self, here: TokenSet) -> Expression | None:
+        """Of several random actions, one of those that explain y best."""
+        actions = list(dict.fromkeys(self._actions(here, self.settings.prior)))
+        if not actions:
+            return None
+        left = self.explainer.unexplained(self.evaluator.matrix(actions)).tolist()
+        weight = np.array(
+            [-math.log10(rest) * self.memory.merit(token) for rest, token in zip(left, actions, strict=True)]
+        )
+        weight = (weight + _ROUNDING) ** 2
+        return actions[int(self.rng.choice(len(actions), p=weight / weight.sum()))]
+
+    def _rolled_out(self, tokens: TokenSet, count: int) -> TokenSet:
+        """The set, filled up by random actions."""
+        chosen = list(tokens)
+        while len(chosen) < count:
+            before = len(chosen)
+            stream = self._actions(tuple(chosen), 1)
+            chosen = pick_distinct(self.evaluator, self.material, stream, before + 1, chosen)
+            if len(chosen) == before:
+                break
+        return _ordered(chosen)
+
+    def _actions(self, here: TokenSet, count: int) -> Iterator[Expression]:
+        """At most `count` random tokens that may join the set."""
+        found = 0
+        for _ in range(_TRIES * count):
+            token = self._action(here)
+            if token.complexity > MAX_COMPLEXITY or token in here or not self.evaluator.usable(token):
+                continue
+            if len(pick_distinct(self.evaluator, self.material, [token], len(here) + 1, here)) == len(here):
+                continue
+            yield token
+            found += 1
+            if found == count:
+                return
+
+    def _action(self, here: TokenSet) -> Expression:
+        rng, material = self.rng, self.material
+        if self.parts and rng.random() < _FROM_FRONT:
+            return self.parts[int(rng.integers(len(self.parts)))]
+        operator = material.working[int(rng.integers(len(material.working)))]
+        operands = [self._operand(here) for _ in range(operator.arity)]
+        if operator.arity == 2 and material.constant_range is not None and rng.random() < _CONSTANT:
+            operands[int(rng.integers(2))] = random_constant(material, rng)
+        return apply(operator, *operands)
+
+    def _operand(self, here: TokenSet) -> Expression:
+        """A variable, a token of the set or a part of the front; each kind is as likely as the other."""
+        kinds = [kind for kind in (self.material.variables, here, self.parts) if len(kind)]
+        kind = kinds[int(self.rng.integers(len(kinds)))]
+        return kind[int(self.rng.integers(len(kind)))]
+
+    def _value(self, tokens: TokenSet) -> float:
+        """Between 0 and 1: the decades of y that a pass of one layer explains with the set."""
+        if not tokens:
+            return 0.0
+        left = self.explainer.unexplained_by_set(self.evaluator.matrix(tokens))
+        return math.log10(left) / math.log10(UNEXPLAINED)
+
+
+def _ordered(tokens: Sequence[Expression]) -> TokenSet:
+    return tuple(sorted(tokens, key=sort_key))

@@ -32,6 +32,7 @@ ORDER = (
     "__init__",
     "demo",
     "cli",
+    "__main__",
 )
 MAX_LINES = 350
 PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve"}

@@ -2,11 +2,17 @@
 
 Every expression that a set of operators can build on a few inputs is scored, and the exact best ones are kept. What
 users need stands here, flat; importing it touches neither a GPU nor the disk beyond the modules themselves.
+
+A name is imported when it is first used: torch takes seconds, and `symenum --help` need not wait for it.
 """
 
-from symenum.enumeration import PSRN, Candidate, Shortlist
-from symenum.heads import first_pass
-from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from symenum.enumeration import PSRN, Candidate, Shortlist
+    from symenum.heads import first_pass
+    from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
 
 __version__ = "0.1.0"
 
@@ -21,3 +27,22 @@ __all__ = [
     "first_pass",
     "make_operator",
 ]
+
+_PARTS = {
+    "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
+    "symenum.heads": ("first_pass",),
+    "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Operator", "make_operator"),
+}
+_HOME = {name: part for part, names in _PARTS.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'symenum' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from symenum.enumeration import PSRN, Candidate, Shortlist
+    from symenum.estimator import PSERegressor
     from symenum.heads import first_pass
     from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
 
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 __all__ = [
     "OPERATORS",
     "OPERATOR_SETS",
+    "PSERegressor",
     "PSRN",
     "Candidate",
     "Operator",
@@ -30,18 +32,20 @@ __all__ = [
 
 _PARTS = {
     "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
+    "symenum.estimator": ("PSERegressor",),
     "symenum.heads": ("first_pass",),
     "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Operator", "make_operator"),
 }
 _HOME = {name: part for part, names in _PARTS.items() for name in names}
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'symenum' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is found here
+
+    def __getattr__(name):
+        if name not in _HOME:
+            raise AttributeError(f"module 'symenum' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ import click
 from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import EXAMPLES, Example
 from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
-from symenum.cli.options import NonNegative, Seconds, split_list
+from symenum.cli.options import non_negative, seconds, split_list
 from symenum.cli.outputs import PARTIAL, front_csv, prepare, write_results, write_whole
 from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of
 from symenum.cli.tables import Choice, Table, choose, read_frame
@@ -46,9 +46,18 @@ def _make_model(**settings: Any) -> Model:
 @click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
 @click.option("--header/--no-header", default=None, help="Whether the first line names the columns. [default: detect]")
 @click.option("--delimiter", help="Between columns: one character, 'tab' or 'space'. [default: detect]")
-@click.option("--max-time", type=Seconds(), default=60.0, show_default=True, help="Seconds to search, or 'none'.")
+@click.option(
+    "--max-time",
+    metavar="SECONDS",
+    default="60",
+    callback=seconds,
+    show_default=True,
+    help="Seconds to search, or 'none'.",
+)
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Steps to search.")
-@click.option("--stop-loss", type=NonNegative(), help="Mean squared error that is good enough to end.")
+@click.option(
+    "--stop-loss", metavar="NUMBER", callback=non_negative, help="Mean squared error that is good enough to end."
+)
 @click.option("--operators", default="koza", show_default=True, help='A set\'s name, or a list such as "+,*,sin".')
 @click.option("--constants/--no-constants", default=True, show_default=True, help="Whether laws may hold constants.")
 @click.option("--max-complexity", type=click.IntRange(min=0), default=50, show_default=True, help="Of a law.")
@@ -75,6 +84,7 @@ def _make_model(**settings: Any) -> Model:
 @click.pass_context
 def fit(
     context: click.Context,
+    /,
     data: Path | None,
     target: str | None,
     features: tuple[str, ...],

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from symenum.cli.errors import InputError, did_you_mean
 
@@ -25,7 +25,11 @@ _LINES = 50
 _WHITESPACE = r"\s+"
 _DELIMITERS = ("\t", ";", "|", ",")
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITESPACE, "whitespace": _WHITESPACE}
-_OPENERS: dict[str, Callable[[Path], IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
+    ".gz": lambda path: gzip.GzipFile(path),
+    ".bz2": lambda path: bz2.BZ2File(path),
+    ".xz": lambda path: lzma.LZMAFile(path),
+}
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
@@ -51,8 +55,8 @@ def read_start(path: Path) -> bytes:
     if not path.exists():
         raise InputError(f"There is no file {shown}.{_nearest_file(path)}")
     try:
-        with _OPENERS.get(path.suffix.lower(), lambda p: p.open("rb"))(path) as file:
-            start: bytes = file.read(_START)
+        with _OPENERS.get(path.suffix.lower(), _open_plain)(path) as file:
+            start = file.read(_START)
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from error
     except (EOFError, lzma.LZMAError) as error:
@@ -62,6 +66,10 @@ def read_start(path: Path) -> bytes:
     if start.startswith(b"PK\x03\x04") or start.startswith(b"\xd0\xcf\x11\xe0"):
         raise InputError(f"{shown} is a workbook or an archive, not a text table: save the sheet as CSV.")
     return start
+
+
+def _open_plain(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def _nearest_file(path: Path) -> str:

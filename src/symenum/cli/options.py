@@ -1,4 +1,4 @@
-"""Types of options that click does not have."""
+"""Checks of options that click does not have; each is the callback of an option."""
 
 from __future__ import annotations
 
@@ -7,40 +7,34 @@ from collections.abc import Sequence
 
 import click
 
-__all__ = ["NonNegative", "Seconds", "split_list"]
+__all__ = ["non_negative", "seconds", "split_list"]
 
 
-class Seconds(click.ParamType):
-    """A time limit: a number above zero, or "none"."""
-
-    name = "seconds"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        if isinstance(value, str) and value.strip().lower() == "none":
-            return None
-        number = _number(value)
-        if number is None or not 0 < number < math.inf:
-            self.fail(f"{value!r} is no time limit: give seconds above 0, such as 60, or 'none'", param, ctx)
-        return number
-
-
-class NonNegative(click.ParamType):
-    """A finite number of at least zero."""
-
-    name = "number"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = _number(value)
-        if number is None or not 0 <= number < math.inf:
-            self.fail(f"{value!r} must be a number of 0 or more, such as 1e-6", param, ctx)
-        return number
-
-
-def _number(value: object) -> float | None:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+def seconds(context: click.Context, option: click.Parameter, value: str) -> float | None:
+    """A time limit: a number above zero, or None for "none"."""
+    if value.strip().lower() == "none":
         return None
+    number = _number(value)
+    if not 0 < number < math.inf:
+        raise click.BadParameter(f"{value!r} is no time limit: give seconds above 0, such as 60, or 'none'.")
+    return number
+
+
+def non_negative(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """A finite number of at least zero, where one is given."""
+    if value is None:
+        return None
+    number = _number(value)
+    if not 0 <= number < math.inf:
+        raise click.BadParameter(f"{value!r} must be a number of 0 or more, such as 1e-6.")
+    return number
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def split_list(values: Sequence[str]) -> tuple[str, ...]:

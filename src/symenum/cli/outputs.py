@@ -60,25 +60,17 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:
-    """The four files; raises OSError where the disk does not take them, after trying each."""
+    """The four files; raises OSError where the disk does not take them. The machine-readable one comes first."""
     texts = {
         "model.json": model_json(result),
         "front.csv": front_csv(result.laws),
         "law.txt": f"{result.target} = {result.law.expression}\n",
         "law.tex": law_tex(result),
     }
-    failure: OSError | None = None
-    written: list[Path] = []
     for name, text in texts.items():
-        try:
-            write_whole(folder / name, text)
-            written.append(folder / name)
-        except OSError as error:
-            failure = error
-    if failure is not None:
-        raise failure
+        write_whole(folder / name, text)
     (folder / PARTIAL).unlink(missing_ok=True)
-    return written
+    return [folder / name for name in texts]
 
 
 def front_csv(laws: Sequence[Law]) -> str:

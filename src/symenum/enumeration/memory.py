@@ -8,7 +8,7 @@ from symenum.enumeration.layer import layer_sizes
 from symenum.expressions import sample_points
 from symenum.operators import Operator
 
-__all__ = ["DEFAULT_MEMORY", "check_bank_fits", "check_mask_fits"]
+__all__ = ["DEFAULT_MEMORY", "check_bank_fits", "check_mask_fits", "fits_memory"]
 
 DEFAULT_MEMORY = 4 << 30
 
@@ -17,15 +17,19 @@ _BANK_COPIES = 2  # as computed, and as ordered
 _WORKSPACE = 128 << 20  # tiles and factors of a few threads
 
 
+def fits_memory(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> bool:
+    """Whether the sub-expressions of an architecture fit, before any data."""
+    return all(_mask_memory(inputs, operators, depth) <= max_memory for depth in range(1, layers))
+
+
 def check_mask_fits(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> None:
     """Refuse an architecture whose sub-expressions alone, without any data, do not fit."""
-    points = sample_points(1).shape[0]
     if 64 * inputs > max_memory:
         raise ValueError(f"inputs = {inputs:,} slots alone need more than max_memory = {_gigabytes(max_memory)}")
     for depth in range(1, layers):  # one layer at a time: sizes square with each, and must not be computed in vain
-        size = layer_sizes(operators, inputs, depth)[-1]
-        need = size * points * 8 * _MASK_COPIES + _WORKSPACE
+        need = _mask_memory(inputs, operators, depth)
         if need > max_memory:
+            size = layer_sizes(operators, inputs, depth)[-1]
             raise ValueError(
                 f"layer {depth} of {layers} would have {size:,} sub-expressions and need {_gigabytes(need)}, more than "
                 f"max_memory = {_gigabytes(max_memory)}: use fewer layers, inputs (now {inputs}) or operators "
@@ -42,6 +46,12 @@ def check_bank_fits(columns: int, rows: int, max_memory: int) -> None:
             f"max_memory = {_gigabytes(max_memory)}: use mode='screen' or fewer rows, inputs, layers or operators, "
             "or raise max_memory"
         )
+
+
+def _mask_memory(inputs: int, operators: Sequence[Operator], depth: int) -> int:
+    """Bytes to tell the outputs of that layer apart."""
+    points = sample_points(1).shape[0]
+    return layer_sizes(operators, inputs, depth)[-1] * points * 8 * _MASK_COPIES + _WORKSPACE
 
 
 def _gigabytes(size: float) -> str:

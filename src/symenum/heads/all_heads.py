@@ -122,7 +122,7 @@ class AllHeads:
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
         yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
         yield self._stage("affine", self._on(Affine(self._products), self._extended))
-        yield self._stage("combine", self._on(Combine(self.operators, cap=6000), self._features))
+        yield self.combined()
         if not many and len(self.data.stand_ins) > 1:
             yield self._stage("sums of terms", sums)
         yield self._stage("inner constants", self._on(InnerConstants(self.operators)))
@@ -139,6 +139,10 @@ class AllHeads:
             if len(self.data.stand_ins) == 1:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
             yield self._stage(f"for {goal.name}", *scans)
+
+    def combined(self) -> Stage:
+        """The paper's last layer: expressions as they are, no coefficients."""
+        return self._stage("combine", self._on(Combine(self.operators, cap=6000), self._features))
 
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""

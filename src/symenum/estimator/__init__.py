@@ -1,0 +1,5 @@
+"""The estimator: scikit-learn's interface to the search."""
+
+from symenum.estimator.regressor import PSERegressor
+
+__all__ = ["PSERegressor"]

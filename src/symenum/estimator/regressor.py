@@ -1,0 +1,253 @@
+"""PSERegressor: the search behind scikit-learn's conventions. A thin shell: it checks, hands on, and shows."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas
+import sympy
+import torch
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from symenum.enumeration.target import check_target
+from symenum.estimator.constraints import check_parameters
+from symenum.estimator.progress import PrintProgress
+from symenum.estimator.table import equations_table, print_table
+from symenum.expressions import (
+    NAMED_CONSTANTS,
+    Expression,
+    ExpressionModule,
+    LatexRow,
+    evaluate,
+    latex_table,
+    to_c,
+    to_latex,
+    to_numpy_source,
+    to_python,
+    to_sympy,
+    to_torch,
+)
+from symenum.expressions.names import safe_names
+from symenum.front import Front
+from symenum.operators import OPERATORS, Operator, get_operators
+from symenum.search import Settings, StepReport, make_task, run
+
+__all__ = ["PSERegressor"]
+
+Array = npt.NDArray[np.float64]
+
+# A variable called sin would print as sin*x: legal, but nobody reads it rightly.
+_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist})
+_EXPORTS = ("python", "numpy", "torch", "c")
+
+
+class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
+
+    Parameters
+    ----------
+    operators : a set's name ("koza", "arithmetic", …), or a list of signs, names and Operator records
+    max_time : seconds after which the search ends, or None
+    max_iterations : steps after which it ends, or None; with a seed and only this limit, results repeat exactly
+    stop_loss : the mean squared error at which it ends; without, it ends at a law that equals the data up to rounding
+    layers, inputs : of the network; chosen from the data, the operators and the machine where None
+    token_generator : "gp", "mcts" or "random"
+    constants : whether laws may hold fitted constants
+    constant_range : from which constants inside tokens are drawn
+    top_k : candidates of each pass whose coefficients are fitted
+    discount : η of the reward η^complexity / (1 + √MSE)
+    max_complexity : of a law on the front
+    model_selection : "best" (PySR's rule), "accuracy", "reward" or "mdl"
+    device : "auto" or "cpu"
+    random_state : a seed, a RandomState, or None
+    verbose : print each improvement
+    callbacks : callables that get a StepReport after each step; one that returns True ends the search
+
+    Attributes
+    ----------
+    equations_ : DataFrame, one row for each law of the front: complexity, loss, score, reward, equation,
+        sympy_format, lambda_format
+    best_expression_, selected_index_ : the law that `model_selection` picks, and its row
+    front_ : the front itself
+    variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
+    n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(1, 3, (30, 2))
+    >>> model = PSERegressor(max_iterations=5, max_time=None, random_state=0).fit(X, X[:, 0] ** 2 / X[:, 1])
+    >>> print(model.best_expression_)
+    x1**2/x2
+    """
+
+    def __init__(
+        self,
+        operators: str | Iterable[str | Operator] = "koza",
+        *,
+        max_time: float | None = 60.0,
+        max_iterations: int | None = None,
+        stop_loss: float | None = None,
+        layers: int | None = None,
+        inputs: int | None = None,
+        token_generator: str = "gp",
+        constants: bool = True,
+        constant_range: tuple[float, float] = (-3.0, 3.0),
+        top_k: int = 30,
+        discount: float = 0.99,
+        max_complexity: int = 50,
+        model_selection: str = "best",
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        callbacks: Sequence[Callable[[StepReport], object]] | None = None,
+    ) -> None:
+        self.operators = operators
+        self.max_time = max_time
+        self.max_iterations = max_iterations
+        self.stop_loss = stop_loss
+        self.layers = layers
+        self.inputs = inputs
+        self.token_generator = token_generator
+        self.constants = constants
+        self.constant_range = constant_range
+        self.top_k = top_k
+        self.discount = discount
+        self.max_complexity = max_complexity
+        self.model_selection = model_selection
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> PSERegressor:
+        """Search the law y = f(X) for X (rows, features), an array or a DataFrame, and y (rows,).
+
+        Ctrl-C ends the search and keeps what was found; `interrupted_` says so.
+        """
+        check_parameters(self.get_params(deep=False))
+        _check_device(self.device)
+        settings = self._settings()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
+        target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
+        self.variable_names_ = self._names()
+        task = make_task(self.variable_names_, torch.tensor(values)[rows], target, settings)
+        observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
+        observers += self.callbacks or ()
+        outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
+        self.front_: Front = outcome.state.front
+        self.selected_index_ = self.front_.select(self.model_selection)
+        self.best_expression_ = self.front_[self.selected_index_].expression
+        self.equations_: pandas.DataFrame = equations_table(self.front_, self.variable_names_)
+        self.n_iter_ = outcome.state.iteration
+        self.scored_ = outcome.state.scored
+        self.elapsed_ = outcome.state.elapsed
+        self.stop_reason_ = outcome.reason
+        self.interrupted_ = outcome.interrupted
+        self.plan_ = str(task.plan)
+        return self
+
+    def predict(self, X: object, index: int | None = None) -> Array:
+        """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
+
+        Where the law is not defined, the value is NaN or infinite.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
+        predicted: Array = evaluate(self._expression(index), columns)
+        return predicted
+
+    def get_best(self, index: int | None = None) -> pandas.Series:
+        """The chosen row of `equations_`, or that of another index."""
+        self._expression(index)
+        return self.equations_.iloc[self.selected_index_ if index is None else index]
+
+    def sympy(self, index: int | None = None) -> sympy.Expr:
+        """The law as a SymPy expression."""
+        return to_sympy(self._expression(index))
+
+    def latex(self, index: int | None = None, precision: int = 3) -> str:
+        """The law in LaTeX, constants to so many significant digits."""
+        return to_latex(self._expression(index), precision)
+
+    def latex_table(
+        self,
+        indices: Iterable[int] | None = None,
+        precision: int = 3,
+        columns: Sequence[str] = ("equation", "complexity", "loss", "score"),
+    ) -> str:
+        """The front, or some rows of it, as a LaTeX table (packages amsmath and booktabs)."""
+        check_is_fitted(self)
+        chosen = range(len(self.front_)) if indices is None else list(indices)
+        scores = self.front_.scores()
+        rows = [
+            LatexRow(self._expression(i), self.front_[i].complexity, self.front_[i].loss, scores[i]) for i in chosen
+        ]
+        return latex_table(rows, precision=precision, columns=columns)
+
+    def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
+        """The law as source text ("python", "numpy", "c") or as a torch module ("torch")."""
+        expression, names = self._expression(index), self.variable_names_
+        if language == "python":
+            return to_python(expression, names)
+        if language == "numpy":
+            return to_numpy_source(expression, names)
+        if language == "c":
+            return to_c(expression, names)
+        if language == "torch":
+            return to_torch(expression, names)
+        raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
+
+    def __str__(self) -> str:
+        fitted = hasattr(self, "front_")
+        return print_table(self.front_, self.selected_index_) if fitted else repr(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # the checks' tiny budgets find no law in random data
+        return tags
+
+    def _settings(self) -> Settings:
+        return Settings(
+            operators=get_operators(self.operators),
+            layers=self.layers,
+            inputs=self.inputs,
+            token_generator=self.token_generator,
+            constants=self.constants,
+            constant_range=(float(self.constant_range[0]), float(self.constant_range[1])),
+            top_k=self.top_k,
+            discount=self.discount,
+            max_complexity=self.max_complexity,
+            stop_loss=self.stop_loss,
+        )
+
+    def _names(self) -> tuple[str, ...]:
+        """x1, x2, … for an array; the columns' own names for a DataFrame, made readable where they must be."""
+        if not hasattr(self, "feature_names_in_"):
+            return tuple(f"x{i + 1}" for i in range(self.n_features_in_))
+        return tuple(safe_names([str(name) for name in self.feature_names_in_], _RESERVED).values())
+
+    def _expression(self, index: int | None) -> Expression:
+        check_is_fitted(self)
+        if index is None:
+            return self.best_expression_
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+            raise TypeError(f"index must be a row number of equations_, not {type(index).__name__}")
+        if not -len(self.front_) <= index < len(self.front_):
+            raise IndexError(f"index {index} is out of range: equations_ has {len(self.front_)} rows")
+        return self.front_[int(index)].expression
+
+
+def _check_device(device: object) -> None:
+    if device in ("auto", "cpu"):
+        return
+    if isinstance(device, str) and device.split(":")[0] == "cuda":
+        raise ValueError(f"device {device!r}: this version searches on the CPU; use 'auto' or 'cpu'")
+    raise ValueError(f"device must be 'auto' or 'cpu', not {device!r}")

@@ -1,0 +1,51 @@
+"""The coefficients of what a pass has found: inserted, fitted on the working rows, and written as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Expression
+from symenum.fitting import refine, tidy, with_coefficients
+from symenum.front import Front
+from symenum.heads.goal import best_first
+from symenum.search.task import Task
+
+__all__ = ["refined"]
+
+_BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
+_STARTS = 2
+_SLACK = 1.5  # a family may be so much more complex than allowed: coefficients may turn out to be 1 or 0
+
+
+def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], budget: Budget) -> list[Candidate]:
+    """All candidates, and what becomes of the best of them with their constants fitted; losses on the working rows.
+
+    `raw` are expressions without coefficients of their own, `fitted` candidates whose outer ones are solved already.
+    """
+    data = task.data
+    found = [candidate for expression in raw if (candidate := data.candidate(expression)) is not None]
+    found += fitted
+    if not task.settings.constants or any(data.is_law(candidate) for candidate in found):
+        return found
+    best = [candidate.expression for candidate in best_first(fitted, data.target)[:_BEST]]
+    most = _SLACK * task.settings.max_complexity
+    families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= most]
+    results = refine([*families, *best], data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
+    found += [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+    return found + _tidied(task, found, budget)
+
+
+def _tidied(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
+    """Those that stand on a front of their own, with nice numbers for constants where the data allow them."""
+    data = task.data
+    front = Front.of(data.target).update(found, task.settings.max_complexity)
+    tidied: list[Candidate] = []
+    for candidate in reversed(front):  # the best first: the time may run out
+        if budget.over():
+            break
+        result = tidy(candidate.expression, data.columns, data.target.y, data.target.weight, budget=budget)
+        if result.loss < float("inf"):
+            tidied.append(Candidate(result.expression, result.loss))
+    return tidied

@@ -1,0 +1,73 @@
+"""How large a pass may be: layers, inputs, and what fills the slots, chosen from the problem and the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symenum.enumeration.layer import layer_sizes
+from symenum.enumeration.memory import fits_memory
+from symenum.operators import Operator
+
+__all__ = ["Plan", "make_plan"]
+
+# Candidates by the paper's formula, duplicates included, that one core scores in about a second and a half.
+_CANDIDATES_PER_CORE = 2_000_000_000
+_MOST_INPUTS = 100
+_FEWEST_INPUTS = 3
+_SPARE_SLOTS = 2  # for tokens, however many variables there are
+_MOST_TOKENS = 4
+_DEEP = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`inputs` slots of a network of `layers` layers; up to `variables` of them are variables, the rest tokens."""
+
+    layers: int
+    inputs: int
+    variables: int
+    candidates: int  # by the paper's formula, duplicates included
+
+    def __str__(self) -> str:
+        tokens = self.inputs - self.variables
+        return (
+            f"{self.layers} layers on {self.inputs} inputs ({self.variables} variables, {tokens} tokens), "
+            f"{self.candidates:.2g} candidates a pass"
+        )
+
+
+def make_plan(
+    variables: int,
+    operators: tuple[Operator, ...],
+    *,
+    layers: int | None,
+    inputs: int | None,
+    max_memory: int,
+    cores: int,
+) -> Plan:
+    """The plan for that many variables; what the caller has fixed stays.
+
+    Three layers where half of the variables or more fit beside two tokens; two, with many more inputs, elsewhere.
+    """
+    limit = _CANDIDATES_PER_CORE * max(1, cores)
+    most = min(_MOST_INPUTS, variables + _MOST_TOKENS)
+
+    def widest(depth: int) -> int:
+        found = _FEWEST_INPUTS
+        while found < most and _fits(found + 1, operators, depth, limit, max_memory):
+            found += 1
+        return found
+
+    if layers is None:
+        width = inputs or widest(_DEEP)
+        deep = _fits(width, operators, _DEEP, limit, max_memory) and 2 * (width - _SPARE_SLOTS) >= variables
+        layers = _DEEP if deep else _DEEP - 1
+    inputs = inputs or widest(layers)
+    inside = max(1, min(variables, inputs - _SPARE_SLOTS))
+    return Plan(layers, inputs, inside, layer_sizes(operators, inputs, layers)[-1])
+
+
+def _fits(inputs: int, operators: tuple[Operator, ...], layers: int, candidates: int, max_memory: int) -> bool:
+    return (
+        fits_memory(inputs, operators, layers, max_memory) and layer_sizes(operators, inputs, layers)[-1] <= candidates
+    )

@@ -1,0 +1,77 @@
+"""Steps one after another, until something says stop: the clock, a count, the front, the user."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from symenum.enumeration.budget import Budget
+from symenum.search.state import State, StepReport
+from symenum.search.step import start, step, stop_reason
+from symenum.search.task import Task
+
+__all__ = ["Outcome", "run"]
+
+Callback = Callable[[StepReport], object]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The last state, why the search ended, and whether that was the user's Ctrl-C."""
+
+    state: State
+    reason: str
+    interrupted: bool = False
+
+
+def run(
+    task: Task,
+    seed: int,
+    *,
+    max_time: float | None = None,
+    max_iterations: int | None = None,
+    callbacks: Iterable[Callback] = (),
+    state: State | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome:
+    """Search from the beginning, or from a state that an earlier run has left.
+
+    A callback gets each StepReport; one that returns True ends the search. Ctrl-C ends it too, with the front of the
+    steps before.
+    """
+    callbacks = tuple(callbacks)
+    begin = clock()
+    budget = Budget(max_time)
+    state = state or start(task, seed)
+    earlier = state.elapsed
+    try:
+        while True:
+            reason = stop_reason(task, state.front)
+            if reason is None and budget.over():
+                reason = f"the time limit of {max_time:g} s is over"
+            if reason is None and max_iterations is not None and state.iteration >= max_iterations:
+                reason = f"the limit of {max_iterations} iterations is reached"
+            if reason is not None:
+                return Outcome(state, reason)
+            before = clock()
+            after, stage = step(task, state, budget)
+            now = clock()
+            state = replace(after, elapsed=earlier + now - begin)
+            left = None if max_time is None else max(0.0, max_time - (now - begin))
+            report = StepReport(
+                state.iteration,
+                stage,
+                now - before,
+                state.elapsed,
+                left,
+                state.scored,
+                state.scored / max(state.elapsed, 1e-9),
+                state.front,
+                str(task.plan),
+            )
+            answers = [callback(report) for callback in callbacks]  # every one of them is told
+            if any(answers):
+                return Outcome(state, "a callback asked to stop")
+    except KeyboardInterrupt:
+        return Outcome(state, "interrupted", interrupted=True)

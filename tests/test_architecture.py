@@ -30,7 +30,6 @@ ORDER = (
     "problems",
     "bench",
     "__init__",
-    "demo",
     "cli",
     "__main__",
 )
@@ -111,7 +110,7 @@ def is_empty(statement: ast.stmt) -> bool:
 
 
 def test_there_are_modules_to_check() -> None:
-    assert {part_of(path) for path in MODULES} >= {"__init__", "operators", "data", "demo"}
+    assert {part_of(path) for path in MODULES} >= {"__init__", "operators", "data", "cli"}
 
 
 @each_module

@@ -11,8 +11,8 @@ from __future__ import annotations
 import click
 
 from symenum import __version__
-from symenum.cli.devices import devices
-from symenum.cli.fit import fit
+from symenum.cli.command import fit_command
+from symenum.cli.devices import devices_command
 
 __all__ = ["main"]
 
@@ -28,5 +28,5 @@ def main() -> None:
     """
 
 
-main.add_command(fit)
-main.add_command(devices)
+main.add_command(fit_command)
+main.add_command(devices_command)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-__all__ = ["devices"]
+__all__ = ["devices_command"]
 
 _GIB = 1 << 30
 
 
-@click.command()
-def devices() -> None:
+@click.command("devices")
+def devices_command() -> None:
     """Show CPU cores, memory, torch and CUDA devices, and what "auto" picks."""
     for name, value in _facts():
         click.echo(f"{name + ':':12}{value}")

@@ -22,8 +22,8 @@ class Failure(click.ClickException):
     exit_code = 1
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.5) -> str:
     """A hint at the nearest known word, or nothing."""
     by_case = {name.casefold(): name for name in known}
-    close = difflib.get_close_matches(word.casefold(), list(by_case), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word.casefold(), list(by_case), n=1, cutoff=likeness)
     return f" Did you mean {by_case[close[0]]!r}?" if close else ""

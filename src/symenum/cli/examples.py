@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = ["EXAMPLES", "Example"]
@@ -14,7 +15,8 @@ class Example:
     file: str
     target: str
     drop: tuple[str, ...]
-    max_time: float
+    settings: Mapping[str, object]
+    """Instead of the defaults of `symenum fit`."""
     story: str
     known: str
     law: str
@@ -25,9 +27,11 @@ EXAMPLES = {
         file="planets.csv",
         target="period_years",
         drop=("planet",),
-        max_time=3.0,
+        # The table is of mean orbits, in which Kepler's law holds to 0.06%, and has eight rows: what fits better is
+        # chance, and the reward, which asks most for simplicity, says so.
+        settings={"max_time": 2.0, "model_selection": "reward"},
         story="The eight planets: distance from the Sun (AU) and period (years). Which law gives the period?",
-        known="Kepler's third law (1619), period_years**2 = distance_au**3",
+        known="Kepler's third law (1619) is period_years = distance_au**(3/2)",
         law="distance_au**(3/2)",
     )
 }

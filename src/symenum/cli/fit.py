@@ -11,133 +11,35 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import click
 
 from symenum.cli.errors import Failure, InputError
-from symenum.cli.examples import EXAMPLES, Example
+from symenum.cli.examples import Example
 from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
-from symenum.cli.options import non_negative, seconds, split_list
-from symenum.cli.outputs import PARTIAL, front_csv, prepare, write_results, write_whole
-from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of
-from symenum.cli.tables import Choice, Table, choose, read_frame
+from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
+from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, rounded
+from symenum.cli.tables import Table
 
-__all__ = ["fit", "run_fit"]
+__all__ = ["make_regressor", "run_fit", "say"]
 
 MakeModel = Callable[..., Model]
 
 
-def _make_model(**settings: Any) -> Model:
+def make_regressor(**settings: Any) -> Model:
     from symenum import PSERegressor
 
     model: Model = PSERegressor(**settings)
     return model
 
 
-@click.command(no_args_is_help=True)
-@click.argument("data", required=False, type=click.Path(path_type=Path))
-@click.option("-t", "--target", metavar="COLUMN", help="Column to explain: a name, or a number from 1. [default: last]")
-@click.option("--features", multiple=True, metavar="A,B,…", help="Columns to explain it with. [default: all others]")
-@click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
-@click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
-@click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
-@click.option("--header/--no-header", default=None, help="Whether the first line names the columns. [default: detect]")
-@click.option("--delimiter", help="Between columns: one character, 'tab' or 'space'. [default: detect]")
-@click.option(
-    "--max-time",
-    metavar="SECONDS",
-    default="60",
-    callback=seconds,
-    show_default=True,
-    help="Seconds to search, or 'none'.",
-)
-@click.option("--max-iterations", type=click.IntRange(min=1), help="Steps to search.")
-@click.option(
-    "--stop-loss", metavar="NUMBER", callback=non_negative, help="Mean squared error that is good enough to end."
-)
-@click.option("--operators", default="koza", show_default=True, help='A set\'s name, or a list such as "+,*,sin".')
-@click.option("--constants/--no-constants", default=True, show_default=True, help="Whether laws may hold constants.")
-@click.option("--max-complexity", type=click.IntRange(min=0), default=50, show_default=True, help="Of a law.")
-@click.option(
-    "--model-selection",
-    type=click.Choice(["best", "accuracy", "reward", "mdl"]),
-    default="best",
-    show_default=True,
-    help="How the law is chosen from the front.",
-)
-@click.option("--token-generator", type=click.Choice(["gp", "mcts", "random"]), default="gp", show_default=True)
-@click.option(
-    "--top-k", type=click.IntRange(min=1), default=30, show_default=True, help="Candidates kept of each pass."
-)
-@click.option("--layers", type=click.IntRange(min=1), help="Layers of the network. [default: chosen]")
-@click.option("--inputs", type=click.IntRange(min=1), help="Inputs of the network. [default: chosen]")
-@click.option("--device", default="auto", show_default=True, help="'auto' or 'cpu'; see symenum devices.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For results that repeat; also set --max-iterations.")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder for front.csv, model.json, law.txt, law.tex."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
-@click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="Search a table that comes with symenum.")
-@click.pass_context
-def fit(
-    context: click.Context,
-    /,
-    data: Path | None,
-    target: str | None,
-    features: tuple[str, ...],
-    drop: tuple[str, ...],
-    weights: str | None,
-    drop_nan: bool,
-    header: bool | None,
-    delimiter: str | None,
-    seed: int | None,
-    out: Path | None,
-    quiet: bool,
-    example: str | None,
-    operators: str,
-    **settings: Any,
-) -> None:
-    """Search for the law of a column of DATA: a table as CSV, TSV, text or Parquet.
-
-    The front of laws, from simple to accurate, and the one to believe are printed at the end. Ctrl-C ends the search
-    early and keeps what was found.
-    """
-    note = _silent if quiet else _say
-    if (data is None) == (example is None):
-        raise click.UsageError("Name one file with a table, such as data.csv, or an --example.")
-    shown = EXAMPLES[example] if example is not None else None
-    if shown is not None:
-        target, drop = target or shown.target, drop or shown.drop
-        if context.get_parameter_source("max_time") == click.core.ParameterSource.DEFAULT:
-            settings["max_time"] = shown.max_time
-    if out is not None:
-        prepare(out)
-    choice = Choice(target, features or None, drop, weights, drop_nan)
-    with _path(data, shown) as path:
-        where = f"'{path.name}'"
-        frame = read_frame(path, note, header=header, delimiter=delimiter)
-        table = choose(frame, choice, note, where)
-    if shown is not None:
-        note(shown.story)
-    run_fit(
-        table,
-        {"operators": _operators(operators), "random_state": seed, **settings},
-        out=out,
-        quiet=quiet,
-        source="" if data is None else str(data),
-        make_model=context.obj or _make_model,
-        example=shown,
-    )
-
-
 def run_fit(
     table: Table,
     settings: Mapping[str, Any],
     *,
-    make_model: MakeModel = _make_model,
+    make_model: MakeModel = make_regressor,
     out: Path | None = None,
     quiet: bool = False,
     source: str = "",
@@ -194,7 +96,7 @@ def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, exampl
     try:
         written = write_results(out, result)
         if not quiet:
-            _say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
+            say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
     except OSError as error:
         if quiet:
             click.echo("\n".join(front_lines(result.laws, result.selected)))
@@ -210,12 +112,12 @@ def _summary(result: Result, table: Table, example: Example | None) -> list[str]
     ended = (
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
-    lines += ["", ended, f"{result.target} = {result.law.expression}{_explained(result.law, table)}"]
+    lines += ["", ended, f"{_explained(result.law, table)} The law:", f"{result.target} = {result.law.expression}"]
+    short = rounded(result.law.expression, 3)
+    if short != result.law.expression:
+        lines += ["With three digits of each constant:", f"{result.target} = {short}"]
     if example is not None:
-        from symenum.expressions import parse, same_function
-
-        same = same_function(result.law.expression, parse(example.law))
-        lines.append(f"{example.known}: {'the same law' if same else 'not the same law'}.")
+        lines.append(f"{example.known}; on these rows the two differ by {_difference(result.law, table, example):.2%}.")
     return lines
 
 
@@ -223,8 +125,16 @@ def _explained(law: Law, table: Table) -> str:
     import numpy
 
     mean = numpy.average(table.y, weights=table.weights)
-    variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
-    return f"    (R² = {1 - law.loss / variance:.8g})" if variance > 0 else ""
+    rest = law.loss / float(numpy.average((table.y - mean) ** 2, weights=table.weights))
+    return f"R² = {1 - rest:.4g}." if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}."
+
+
+def _difference(law: Law, table: Table, example: Example) -> float:
+    """The largest relative difference of the law and the known one."""
+    from symenum.expressions import parse, to_callable
+
+    found, known = (to_callable(tree, tuple(table.X.columns))(table.X) for tree in (law.expression, parse(example.law)))
+    return float(abs(found / known - 1).max())
 
 
 class _Recorder:
@@ -246,7 +156,7 @@ class _Recorder:
             write_whole(self._path, text)
             self._written = text
         except OSError as error:
-            _say(f"'{self._path}' could not be written ({error.strerror or error}); the search goes on.")
+            say(f"'{self._path}' could not be written ({error.strerror or error}); the search goes on.")
             self._path = None
 
 
@@ -271,16 +181,6 @@ def _terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-@contextmanager
-def _path(data: Path | None, example: Example | None) -> Iterator[Path]:
-    if example is None:
-        assert data is not None
-        yield data
-    else:
-        with as_file(files("symenum.data").joinpath(example.file)) as path:
-            yield path
-
-
 def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> Progress:
     if quiet:
         return NoProgress()
@@ -291,29 +191,11 @@ def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> P
     return LiveProgress(Console(stderr=True, highlight=False), table.target, rule, max_time)
 
 
-def _operators(text: str) -> str | list[str]:
-    """A set's name as it is; a list of names and signs cut at its commas."""
-    from symenum.operators import OPERATOR_SETS, get_operators
-
-    name = text.strip().lower().replace("-", "_")
-    operators: str | list[str] = name if name in OPERATOR_SETS else list(split_list([text]))
-    try:
-        get_operators(operators)
-    except ValueError as error:
-        known = f" Sets: {', '.join(OPERATOR_SETS)}." if "," not in text else ""
-        raise InputError(f"--operators: {error}{known}") from error
-    return operators
-
-
 def _spelled(operators: str | list[str]) -> list[str]:
     from symenum.operators import get_operators
 
     return [operator.name for operator in get_operators(operators)]
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
     click.echo(message, err=True)
-
-
-def _silent(message: str) -> None:
-    return None

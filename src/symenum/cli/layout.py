@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from symenum.cli.errors import InputError, did_you_mean
 
@@ -25,11 +25,7 @@ _LINES = 50
 _WHITESPACE = r"\s+"
 _DELIMITERS = ("\t", ";", "|", ",")
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITESPACE, "whitespace": _WHITESPACE}
-_OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
-    ".gz": lambda path: gzip.GzipFile(path),
-    ".bz2": lambda path: bz2.BZ2File(path),
-    ".xz": lambda path: lzma.LZMAFile(path),
-}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
@@ -55,8 +51,8 @@ def read_start(path: Path) -> bytes:
     if not path.exists():
         raise InputError(f"There is no file {shown}.{_nearest_file(path)}")
     try:
-        with _OPENERS.get(path.suffix.lower(), _open_plain)(path) as file:
-            start = file.read(_START)
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            start: bytes = file.read(_START)
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from error
     except (EOFError, lzma.LZMAError) as error:
@@ -68,13 +64,9 @@ def read_start(path: Path) -> bytes:
     return start
 
 
-def _open_plain(path: Path) -> IO[bytes]:
-    return path.open("rb")
-
-
 def _nearest_file(path: Path) -> str:
     try:
-        return did_you_mean(path.name, [found.name for found in path.parent.iterdir()])
+        return did_you_mean(path.name, [found.name for found in path.parent.iterdir()], 0.75)
     except OSError:
         return f" There is no folder '{path.parent}' either."
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from symenum.cli.results import Report, laws_of
+from symenum.cli.results import Report, laws_of, rounded
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -60,7 +60,7 @@ class LineProgress(NoProgress):
         self._shown = state
         law = laws[report.front.select(self._rule)]
         print(
-            f"{status_line(report)} | loss {law.loss:.3g}, complexity {law.complexity}: {law.expression}",
+            f"{status_line(report)} | loss {law.loss:.3g}, complexity {law.complexity}: {rounded(law.expression)}",
             file=self._stream,
             flush=True,
         )
@@ -115,15 +115,15 @@ class LiveProgress:
             return Text(f"{_time(elapsed, left)} | the first step is running | Ctrl-C ends the search", style="dim")
         laws = laws_of(report.front)
         selected = report.front.select(self._rule) if laws else 0
-        table = Table(box=None, expand=False, pad_edge=False)
-        for title in ("", "complexity", "loss", "score"):
-            table.add_column(title, justify="right", no_wrap=True)
-        table.add_column(Text(self._target), overflow="ellipsis", no_wrap=True)
+        table = Table(box=None, expand=True, pad_edge=False)
+        for title, width in (("", 4), ("complexity", 10), ("loss", 10), ("score", 8)):
+            table.add_column(title, justify="right", no_wrap=True, min_width=width)
+        table.add_column(Text(self._target), overflow="ellipsis", no_wrap=True, ratio=1)
         room = max(3, self._console.height - _SPARE_LINES)
         first = max(0, min(len(laws) - room, selected))
         for i, law in list(enumerate(laws))[first : first + room]:
             mark, style = (">>>>", "bold") if i == selected else ("", "")
-            cells = (mark, str(law.complexity), f"{law.loss:.4g}", f"{law.score:.3g}", str(law.expression))
+            cells = (mark, str(law.complexity), f"{law.loss:.4g}", f"{law.score:.3g}", str(rounded(law.expression)))
             table.add_row(*(Text(cell) for cell in cells), style=style)
         head = Text(f"{_time(elapsed, left)} | {_work(report)}", style="bold")
         foot = Text(f"{report.message}\nCtrl-C ends the search and keeps what was found.", style="dim")
@@ -140,4 +140,5 @@ def _time(elapsed: float, left: float | None) -> str:
 
 
 def _work(report: Report) -> str:
-    return f"step {report.iteration} ({report.stage}) | {report.scored:.3g} candidates, {report.rate:.3g} a second"
+    count = f" | {report.scored:.3g} candidates, {report.rate:.3g} a second" if report.scored else ""
+    return f"step {report.iteration} ({report.stage}){count}"

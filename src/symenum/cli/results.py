@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from symenum.expressions import Expression
 
-__all__ = ["Entry", "FrontLike", "Law", "Model", "Report", "Result", "front_lines", "laws_of"]
+__all__ = ["FrontLike", "Law", "Model", "Report", "Result", "front_lines", "laws_of", "rounded"]
 
-
-class Entry(Protocol):
-    """One law of a front."""
-
-    @property
-    def expression(self) -> Expression: ...
-    @property
-    def loss(self) -> float: ...
-    @property
-    def complexity(self) -> int: ...
+_DIGITS = 5  # of constants on the screen; files hold them in full
 
 
 class FrontLike(Protocol):
@@ -100,10 +91,24 @@ def laws_of(front: FrontLike) -> tuple[Law, ...]:
     )
 
 
+def rounded(expression: Expression, digits: int = _DIGITS) -> Expression:
+    """The expression with its floats cut to so many significant digits: for the eye only."""
+    from symenum.expressions import Apply, Constant, fold
+
+    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        if isinstance(node, Apply):
+            return Apply(node.operator, operands)
+        if isinstance(node, Constant) and node.name is None and isinstance(node.value, float):
+            return Constant(float(f"{node.value:.{digits}g}"))
+        return node
+
+    return fold(expression, visit)
+
+
 def front_lines(laws: Sequence[Law], selected: int) -> list[str]:
-    """The front as text, >>>> at the chosen row; the law comes last, so that no line has to be cut."""
+    """The front as text, >>>> at the chosen row; constants are rounded. Laws come last: no line has to be cut."""
     lines = [f"     {'complexity':>10}  {'loss':>11}  {'score':>9}  equation"]
     for i, law in enumerate(laws):
         mark = ">>>>" if i == selected else ""
-        lines.append(f"{mark:4} {law.complexity:>10}  {law.loss:>11.4g}  {law.score:>9.3g}  {law.expression}")
+        lines.append(f"{mark:4} {law.complexity:>10}  {law.loss:>11.4g}  {law.score:>9.3g}  {rounded(law.expression)}")
     return lines

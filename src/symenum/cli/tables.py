@@ -90,9 +90,11 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
         "index_col": False,
         "skiprows": layout.skip,
         "skipinitialspace": True,
-        "float_precision": "round_trip",  # the default may be off in the last digit, which a law can tell
         "low_memory": False,
     }
+    if tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1):
+        # Later ones read every digit; before, the default could be off in the last one, which a law can tell.
+        options["float_precision"] = "round_trip"
     try:
         try:
             return pandas.read_csv(path, encoding=layout.encoding, **options)
@@ -140,6 +142,8 @@ def choose(frame: pandas.DataFrame, choice: Choice, note: Note, where: str) -> T
         raise InputError(f"--drop leaves no column of {where}.")
     target = left[-1] if choice.target is None else names[_find(choice.target, names, "--target")]
     weights = None if choice.weights is None else names[_find(choice.weights, names, "--weights")]
+    if weights == target:
+        raise InputError(f"Column '{target}' cannot be both the target and the weights.")
     if choice.features is None:
         features = [name for name in left if name not in (target, weights)]
     else:
@@ -147,7 +151,7 @@ def choose(frame: pandas.DataFrame, choice: Choice, note: Note, where: str) -> T
         if target in features:
             hint = " Say which column is the target with --target." if choice.target is None else ""
             raise InputError(f"Column '{target}' is the target and cannot be one of --features too.{hint}")
-        features = [name for name in features if name not in dropped]
+        features = [name for name in features if name not in dropped and name != weights]
     if not features:
         raise InputError(
             f"There is no column left for a variable in {where}: the target is '{target}'"
@@ -210,9 +214,8 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
             continue
         first = int(wrong.to_numpy().argmax()) if wrong.any() else 0
         count = int(wrong.sum()) or len(column)
-        what = (
-            "holds text" if count > len(column) / 2 else f"holds {count} value{'s' * (count > 1)} that are no numbers"
-        )
+        some = "1 value that is no number" if count == 1 else f"{count} values that are no numbers"
+        what = "holds text" if count > len(column) / 2 else f"holds {some}"
         faults.append(f"'{name}' {what} (row {first + 1}: {str(column.iloc[first])[:40]!r})")
         bad.append(name)
     if not faults:

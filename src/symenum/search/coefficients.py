@@ -12,7 +12,7 @@ from symenum.front import Front
 from symenum.heads.goal import best_first
 from symenum.search.task import Task
 
-__all__ = ["refined"]
+__all__ = ["refined", "refitted"]
 
 _BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
 _STARTS = 2
@@ -35,6 +35,19 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     results = refine([*families, *best], data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
     found += [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
     return found + _tidied(task, found, budget)
+
+
+def refitted(task: Task, front: Front, budget: Budget) -> Front:
+    """The front with constants fitted on all rows, as far as the time goes; ends a search on a part of them."""
+    found: list[Candidate] = []
+    for entry in reversed(front):  # the best first
+        if budget.over():
+            break
+        results = refine(
+            [entry.expression], task.columns, task.target.y, task.target.weight, starts=0, integers=False, budget=budget
+        )
+        found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
+    return front.update(found, task.settings.max_complexity)
 
 
 def _tidied(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from symenum.enumeration.budget import Budget
+from symenum.search.coefficients import refitted
 from symenum.search.state import State, StepReport
 from symenum.search.step import start, step, stop_reason
 from symenum.search.task import Task
@@ -14,6 +15,8 @@ from symenum.search.task import Task
 __all__ = ["Outcome", "run"]
 
 Callback = Callable[[StepReport], object]
+
+_SEARCHING = 0.9  # of the time, where constants are fitted anew on all rows in the end
 
 
 @dataclass(frozen=True)
@@ -42,29 +45,29 @@ def run(
     """
     callbacks = tuple(callbacks)
     begin = clock()
-    budget = Budget(max_time)
+    whole = Budget(max_time)
+    searching = Budget(None if max_time is None else max_time * (_SEARCHING if task.partial else 1.0))
     state = state or start(task, seed)
     earlier = state.elapsed
     try:
         while True:
             reason = stop_reason(task, state.front)
-            if reason is None and budget.over():
+            if reason is None and searching.over():
                 reason = f"the time limit of {max_time:g} s is over"
             if reason is None and max_iterations is not None and state.iteration >= max_iterations:
                 reason = f"the limit of {max_iterations} iterations is reached"
             if reason is not None:
-                return Outcome(state, reason)
+                break
             before = clock()
-            after, stage = step(task, state, budget)
+            after, stage = step(task, state, searching)
             now = clock()
             state = replace(after, elapsed=earlier + now - begin)
-            left = None if max_time is None else max(0.0, max_time - (now - begin))
             report = StepReport(
                 state.iteration,
                 stage,
                 now - before,
                 state.elapsed,
-                left,
+                None if max_time is None else max(0.0, max_time - (now - begin)),
                 state.scored,
                 state.scored / max(state.elapsed, 1e-9),
                 state.front,
@@ -72,6 +75,10 @@ def run(
             )
             answers = [callback(report) for callback in callbacks]  # every one of them is told
             if any(answers):
-                return Outcome(state, "a callback asked to stop")
+                reason = "a callback asked to stop"
+                break
+        if task.partial and task.settings.constants:
+            state = replace(state, front=refitted(task, state.front, whole))
     except KeyboardInterrupt:
         return Outcome(state, "interrupted", interrupted=True)
+    return Outcome(replace(state, elapsed=earlier + clock() - begin), reason)

@@ -1,0 +1,254 @@
+"""PSERegressor: what users rely on, in the words of the public contract."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas
+import pytest
+import sympy
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from symenum import PSERegressor, make_operator
+from symenum.expressions import parse
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 3, (40, 2))
+Y = 2 * X[:, 0] ** 2 / X[:, 1]
+
+
+def quick(**parameters) -> PSERegressor:
+    """A budget in steps: the same on every machine."""
+    return PSERegressor(**{"max_time": None, "max_iterations": 3, "random_state": 0, **parameters})
+
+
+@pytest.fixture(scope="module")
+def fitted() -> PSERegressor:
+    return quick().fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> PSERegressor:
+    """A front of several laws."""
+    return quick(max_iterations=2).fit(X, np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=40))
+
+
+def test_the_law_comes_out(fitted: PSERegressor) -> None:
+    assert str(fitted.best_expression_) == "2*x1**2/x2"
+    assert "law" in fitted.stop_reason_
+    assert not fitted.interrupted_
+    assert fitted.n_iter_ <= 3
+    assert fitted.score(X, Y) == 1.0
+
+
+def test_equations_have_pysrs_columns(noisy: PSERegressor) -> None:
+    table = noisy.equations_
+    assert list(table.columns) == [
+        "complexity", "loss", "score", "reward", "equation", "sympy_format", "lambda_format",
+    ]  # fmt: skip
+    assert len(table) > 1
+    assert table["complexity"].is_monotonic_increasing
+    assert table["loss"].is_monotonic_decreasing
+    for i, row in table.iterrows():
+        predicted = noisy.predict(X, index=i)
+        np.testing.assert_allclose(row["lambda_format"](X), predicted, rtol=1e-12)
+        assert str(parse(row["equation"])) == row["equation"]
+        by_sympy = sympy.lambdify(sympy.symbols("x1 x2"), row["sympy_format"])(*X.T)
+        np.testing.assert_allclose(np.broadcast_to(by_sympy, 40), predicted, rtol=1e-9)
+
+
+def test_index_picks_another_row(noisy: PSERegressor) -> None:
+    mean = noisy.predict(X, index=0)
+    assert np.ptp(mean) == 0
+    assert noisy.get_best(0)["complexity"] == 0
+    assert noisy.get_best()["equation"] == str(noisy.best_expression_)
+    assert noisy.latex(0) != noisy.latex()
+    assert noisy.sympy(0).is_number
+    np.testing.assert_array_equal(noisy.predict(X, index=-1), noisy.predict(X, index=len(noisy.equations_) - 1))
+
+
+def test_a_wrong_index_is_refused(noisy: PSERegressor) -> None:
+    with pytest.raises(IndexError, match="out of range"):
+        noisy.predict(X, index=99)
+    with pytest.raises(TypeError, match="row number"):
+        noisy.predict(X, index="best")
+
+
+def test_print_marks_the_chosen_row(noisy: PSERegressor) -> None:
+    lines = str(noisy).splitlines()
+    marked = [i for i, line in enumerate(lines[1:]) if line.startswith(">>>>")]
+    assert marked == [noisy.selected_index_]
+    assert str(PSERegressor(top_k=7)) == "PSERegressor(top_k=7)"
+
+
+def test_model_selection_changes_the_choice_only(noisy: PSERegressor) -> None:
+    accurate = clone(noisy).set_params(model_selection="accuracy").fit(X, np.sin(3 * X[:, 0]) * X[:, 1])
+    assert accurate.selected_index_ == len(accurate.equations_) - 1
+
+
+@pytest.mark.parametrize("language", ["python", "numpy", "c"])
+def test_source_exports_are_text_that_holds_the_law(fitted: PSERegressor, language: str) -> None:
+    source = fitted.export(language)
+    assert isinstance(source, str)
+    assert "x1" in source
+    assert "x2" in source
+
+
+def test_torch_export_agrees_with_predict(noisy: PSERegressor) -> None:
+    module = noisy.export("torch")
+    np.testing.assert_allclose(module(torch.tensor(X)).detach().numpy(), noisy.predict(X), rtol=1e-9)
+
+
+def test_latex_and_its_table(noisy: PSERegressor) -> None:
+    table = noisy.latex_table(precision=2)
+    assert table.count("\\\\") >= len(noisy.equations_)
+    assert noisy.latex_table(indices=[0], columns=["equation"]).count("$y = ") == 1
+
+
+def test_unknown_export_is_refused(fitted: PSERegressor) -> None:
+    with pytest.raises(ValueError, match="language must be one of 'python'"):
+        fitted.export("fortran")
+
+
+def test_names_of_a_data_frame_are_kept() -> None:
+    frame = pandas.DataFrame(X, columns=["mass", "length"])
+    model = quick().fit(frame, Y)
+    assert str(model.best_expression_) == "2*mass**2/length"
+    assert list(model.feature_names_in_) == ["mass", "length"]
+    np.testing.assert_allclose(model.predict(frame), Y, rtol=1e-12)
+    assert list(frame.columns) == ["mass", "length"]
+
+
+def test_names_that_are_no_variables_are_made_so() -> None:
+    frame = pandas.DataFrame(X, columns=["sin", "distance (AU)"])
+    model = quick().fit(frame, Y)
+    assert model.variable_names_ == ("sin_", "distance_AU")
+    assert str(model.best_expression_) == "2*sin_**2/distance_AU"
+    np.testing.assert_allclose(model.predict(frame), Y, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["E", "pi", "lambda", "exp", "x 1", "1", "ß", "_"])
+def test_any_column_name_works(name: str) -> None:
+    model = quick(max_iterations=1).fit(pandas.DataFrame({name: X[:, 0], "b": X[:, 1]}), X[:, 0] * X[:, 1])
+    assert model.score(pandas.DataFrame({name: X[:, 0], "b": X[:, 1]}), X[:, 0] * X[:, 1]) == 1.0
+
+
+def test_weights_of_zero_leave_rows_out() -> None:
+    y = Y.copy()
+    y[:5] = 1e3
+    weight = np.ones(40)
+    weight[:5] = 0
+    model = quick().fit(X, y, sample_weight=weight)
+    assert str(model.best_expression_) == "2*x1**2/x2"
+
+
+def test_pickle_and_clone(noisy: PSERegressor) -> None:
+    again = pickle.loads(pickle.dumps(noisy))
+    np.testing.assert_array_equal(again.predict(X), noisy.predict(X))
+    assert again.equations_["equation"].tolist() == noisy.equations_["equation"].tolist()
+    assert clone(noisy).get_params() == noisy.get_params()
+    assert not hasattr(clone(noisy), "front_")
+
+
+def test_grid_search_and_cross_validation() -> None:
+    assert cross_val_score(quick(max_iterations=1), X, Y, cv=3).min() > 0.999
+    grid = GridSearchCV(quick(max_iterations=1), {"model_selection": ["best", "accuracy"]}, cv=2).fit(X, Y)
+    assert grid.best_score_ > 0.999
+
+
+def test_one_row_can_be_predicted(fitted: PSERegressor) -> None:
+    assert fitted.predict(X[:1]).shape == (1,)
+
+
+def test_predict_before_fit_says_so() -> None:
+    with pytest.raises(NotFittedError):
+        PSERegressor().predict(X)
+
+
+def test_an_interrupted_fit_can_predict() -> None:
+    def interrupt(report: object) -> None:
+        raise KeyboardInterrupt
+
+    model = quick(callbacks=[interrupt]).fit(X, np.sin(9 * X[:, 0]))
+    assert model.interrupted_
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_constant_target_is_that_constant() -> None:
+    model = quick().fit(X, np.full(40, 3.0))
+    assert str(model.best_expression_) == "3"
+    assert len(model.equations_) == 1
+
+
+def test_own_operators_work() -> None:
+    softplus = make_operator("softplus", torch.nn.functional.softplus)
+    y = np.log1p(np.exp(X[:, 0])) * X[:, 1]
+    model = quick(operators=["+", "*", softplus], max_iterations=6).fit(X, y)
+    assert "softplus(x1)" in str(model.best_expression_)
+    np.testing.assert_allclose(model.predict(X), y, rtol=1e-9)
+
+
+def test_verbose_prints_improvements(capsys: pytest.CaptureFixture[str]) -> None:
+    quick(verbose=True).fit(X, Y)
+    out = capsys.readouterr().out
+    assert "layers on" in out
+    assert "2*x1**2/x2" in out
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_time": -1}, "max_time must be a number above 0"),
+        ({"max_time": float("nan")}, "max_time must be"),
+        ({"max_iterations": 0}, "max_iterations must be a whole number"),
+        ({"max_time": None, "max_iterations": None}, "would not end"),
+        ({"stop_loss": -1e-3}, "stop_loss must be"),
+        ({"layers": 0}, "layers must be"),
+        ({"inputs": 2.5}, "inputs must be"),
+        ({"token_generator": "pg"}, "token_generator must be one of 'gp'"),
+        ({"constants": 1}, "constants must be True or False"),
+        ({"constant_range": (3, -3)}, "low < high"),
+        ({"constant_range": 3}, "constant_range must be a pair"),
+        ({"top_k": 0}, "top_k must be"),
+        ({"discount": 1.5}, "discount must be"),
+        ({"max_complexity": 0}, "max_complexity must be"),
+        ({"model_selection": "bset"}, "model_selection must be one of"),
+        ({"device": "cuda"}, "CPU"),
+        ({"device": "tpu"}, "device must be"),
+        ({"operators": "kozza"}, "did you mean 'koza'"),
+        ({"operators": ["+", "sni"]}, "did you mean 'sin'"),
+        ({"callbacks": [3]}, "callbacks must be"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_fit(parameters: dict[str, object], message: str) -> None:
+    model = quick(**parameters)  # never in __init__
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "message"),
+    [
+        (X[:1], Y[:1], "minimum of 2"),
+        (X[:0], Y[:0], "0 sample"),
+        (X[:, :0], Y, "0 feature"),
+        (X, Y[:-1], "inconsistent"),
+        (np.where(X > 2.9, np.nan, X), Y, "NaN"),
+        (X, np.where(Y > 9, np.inf, Y), "infinity"),
+        (np.array([["a", "b"]] * 40), Y, "could not convert|dtype"),
+        (X, Y * 1e200, "out of range"),
+    ],
+)
+def test_wrong_data_are_refused(data: np.ndarray, target: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick().fit(data, target)
+
+
+def test_two_hundred_variables_are_searched() -> None:
+    wide = np.random.default_rng(1).uniform(-1, 1, (300, 200))
+    model = quick(max_iterations=3).fit(wide, wide[:, 3] * wide[:, 150] + wide[:, 7])
+    assert str(model.best_expression_) in ("x8 + x4*x151", "x4*x151 + x8")

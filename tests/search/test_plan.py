@@ -1,0 +1,51 @@
+"""Plans fit the machine, use what they may, and keep what the caller has fixed."""
+
+from __future__ import annotations
+
+import pytest
+
+from symenum.enumeration.layer import layer_sizes
+from symenum.enumeration.memory import DEFAULT_MEMORY, fits_memory
+from symenum.operators import OPERATOR_SETS, get_operators
+from symenum.search import Plan, make_plan
+
+
+def plan(variables: int, operators: str = "koza", layers=None, inputs=None, max_memory=DEFAULT_MEMORY, cores=2) -> Plan:
+    records = get_operators(operators)
+    return make_plan(variables, records, layers=layers, inputs=inputs, max_memory=max_memory, cores=cores)
+
+
+def test_koza_with_a_few_variables_gets_the_papers_network() -> None:
+    for variables in (1, 2, 3, 5):
+        assert (plan(variables).layers, plan(variables).inputs) == (3, 5)
+
+
+@pytest.mark.parametrize("operators", list(OPERATOR_SETS))
+@pytest.mark.parametrize("variables", [1, 3, 8, 20, 50, 200])
+def test_a_plan_fits_memory_and_has_room_for_tokens(operators: str, variables: int) -> None:
+    made = plan(variables, operators)
+    assert fits_memory(made.inputs, get_operators(operators), made.layers, DEFAULT_MEMORY)
+    assert 1 <= made.variables <= min(variables, made.inputs - 2)
+    assert made.candidates == layer_sizes(get_operators(operators), made.inputs, made.layers)[-1]
+
+
+def test_many_variables_get_two_layers_that_hold_them_all() -> None:
+    made = plan(50)
+    assert made.layers == 2
+    assert made.variables == 50
+
+
+def test_more_cores_or_less_memory_change_the_width() -> None:
+    assert plan(8, "basic_koza", cores=64).inputs > plan(8, "basic_koza", cores=1).inputs
+    assert plan(8, "basic_koza", max_memory=1 << 28).inputs < plan(8, "basic_koza").inputs
+
+
+def test_what_the_caller_fixes_stays() -> None:
+    assert (plan(2, layers=2, inputs=7).layers, plan(2, layers=2, inputs=7).inputs) == (2, 7)
+    assert plan(2, layers=2).layers == 2
+    assert plan(2, inputs=4).inputs == 4
+    assert plan(2, inputs=40).layers == 2  # three would not fit
+
+
+def test_a_plan_says_what_was_chosen() -> None:
+    assert str(plan(2)) == "3 layers on 5 inputs (2 variables, 3 tokens), 3.4e+09 candidates a pass"

@@ -1,0 +1,120 @@
+"""A step takes a state and gives a state back; the same one every time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.target import check_target
+from symenum.expressions import evaluate, parse
+from symenum.front import Front
+from symenum.operators import get_operators
+from symenum.search import Settings, make_task, start, step, stop_reason
+from symenum.tokens import GENERATORS
+
+
+def steps(task, count: int, seed: int = 0):
+    state = start(task, seed)
+    names = []
+    for _ in range(count):
+        state, name = step(task, state, Budget())
+        names.append(name)
+    return state, names
+
+
+def texts(front: Front) -> list[tuple[str, float]]:
+    return [(str(entry.expression), entry.loss) for entry in front]
+
+
+def hard(a, b):
+    """Nothing that the heads find."""
+    return np.sin(3 * a) / (b + np.exp(np.cos(a * b))) + np.tanh(a - b)
+
+
+def test_the_start_knows_the_mean_and_the_linear_regression(make) -> None:
+    task = make(lambda a, b: 2 * a - 3 * b + 0.1 * np.sin(9 * a), rows=60)
+    state = start(task, 0)
+    assert state.iteration == 0
+    assert {entry.complexity for entry in state.front} >= {0}
+    linear = state.front[-1]
+    A = np.column_stack([np.ones(60), *[column.numpy() for column in task.columns.values()]])
+    residual = task.target.y.numpy() - A @ np.linalg.lstsq(A, task.target.y.numpy(), rcond=None)[0]
+    assert linear.loss == pytest.approx(np.mean(residual**2), rel=0.2)  # the constants are snapped
+
+
+def test_heads_come_first_and_tokens_take_turns_with_transforms(make) -> None:
+    task = make(hard)
+    first, later = task.stages
+    _, names = steps(task, len(first) + 4)
+    assert names[: len(first)] == [stage.name for stage in first]
+    assert names[len(first) :] == ["tokens", later[0].name, "tokens", later[1].name]
+
+
+def test_losses_on_the_front_are_those_of_what_is_printed(make) -> None:
+    task = make(hard, noise=0.1)
+    state, _ = steps(task, 12)
+    assert len(state.front) > 2
+    for entry in state.front:
+        values = evaluate(parse(str(entry.expression)), task.columns)
+        assert entry.loss == pytest.approx(float(task.target.loss(values[None])), rel=1e-9)
+
+
+@pytest.mark.parametrize("generator", list(GENERATORS))
+def test_two_runs_with_one_seed_are_the_same(make, generator: str) -> None:
+    def front(seed: int) -> list[tuple[str, float]]:
+        task = make(hard, token_generator=generator)
+        return texts(steps(task, len(task.stages[0]) + 5, seed)[0].front)
+
+    assert front(1) == front(1)
+
+
+def test_a_search_can_be_taken_up_where_it_was_left(make) -> None:
+    task = make(hard)
+    count = len(task.stages[0])
+    whole, _ = steps(task, count + 3)
+    state, _ = steps(task, count + 1)
+    for _ in range(2):
+        state, _ = step(make(hard), state, Budget())
+    assert texts(state.front) == texts(whole.front)
+
+
+def test_a_step_that_has_no_time_left_ends_with_the_front_it_had(make) -> None:
+    task = make(hard)
+    state = start(task, 0)
+    over = Budget(stop=lambda: True)
+    for _ in range(len(task.stages[0]) + 1):
+        state, _ = step(task, state, over)
+    assert len(state.front) >= 1
+
+
+def test_without_constants_no_law_holds_one(make) -> None:
+    task = make(lambda a, b: 1.7 * a * b + 0.3, constants=False)
+    state, _ = steps(task, 3)
+    numbers = [entry for entry in state.front if "." in str(entry.expression)]
+    assert [entry.complexity for entry in numbers] in ([], [0])  # but the mean, which everything must beat
+
+
+def test_reasons_to_stop(make) -> None:
+    task = make(lambda a, b: a * b, stop_loss=1e-3)
+    found = Front.of(task.target).update([task.data.candidate(parse("x1*x2"))])
+    assert "0.001" in stop_reason(task, found)
+    assert "law" in stop_reason(make(lambda a, b: a * b), found)
+    probing = make(lambda a, b: a * b, probe=parse("x2*x1"))
+    assert "probe" in stop_reason(probing, found)
+    assert stop_reason(make(hard), Front.of(task.target)) is None
+
+
+def test_many_rows_are_worked_on_in_part_and_judged_on_all() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 2, (6_000, 2))
+    y = X[:, 0] / X[:, 1] + 0.01 * rng.normal(size=len(X))
+    target, _ = check_target(y, None, len(X))
+    task = make_task(["a", "b"], torch.tensor(X), target, Settings(operators=get_operators("arithmetic")))
+    assert task.partial
+    state, _ = steps(task, 5)
+    for entry in state.front:
+        values = evaluate(entry.expression, task.columns)
+        assert entry.loss == pytest.approx(float(target.loss(values[None])), rel=1e-12)
+    assert any(str(entry.expression) == "a/b" for entry in state.front)

@@ -1,0 +1,124 @@
+"""The front: what stays on it, and which of its entries each rule picks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.target import Target
+from symenum.expressions import parse, same_function
+from symenum.front import MODEL_SELECTIONS, Front, reward
+
+TARGET = Target(torch.linspace(1, 2, 50, dtype=torch.float64), torch.full((50,), 0.02, dtype=torch.float64))
+EXPRESSIONS = [
+    parse(text)
+    for text in ("1.5", "x", "x + 1", "x*x", "1 + x", "x/y", "sin(x)", "sin(x) + y", "x*y + x", "exp(sin(x))", "x*x*x")
+]
+candidates = st.lists(
+    st.builds(Candidate, st.sampled_from(EXPRESSIONS), st.floats(1e-9, 1e9, allow_nan=False)), max_size=20
+)
+
+
+def front_of(*pairs: tuple[str, float]) -> Front:
+    return Front.of(TARGET).update([Candidate(parse(text), loss) for text, loss in pairs])
+
+
+@given(candidates)
+def test_entries_get_better_as_they_get_more_complex(found: list[Candidate]) -> None:
+    front = Front.of(TARGET).update(found)
+    for before, after in itertools.pairwise(front):
+        assert before.complexity < after.complexity
+        assert before.loss > after.loss
+
+
+@given(candidates)
+def test_nothing_that_was_found_beats_the_front(found: list[Candidate]) -> None:
+    front = Front.of(TARGET).update(found)
+    last = {candidate.expression: candidate for candidate in found}.values()
+    for candidate in last:
+        assert any(
+            entry.complexity <= candidate.complexity and entry.loss <= candidate.loss * (1 + 1e-5) for entry in front
+        )
+
+
+@given(candidates, candidates)
+def test_a_front_updated_twice_is_the_front_of_all(first: list[Candidate], second: list[Candidate]) -> None:
+    losses: dict[object, Candidate] = {}
+    for candidate in (*first, *second):
+        losses.setdefault(candidate.expression, candidate)
+    first = [losses[candidate.expression] for candidate in first]
+    second = [losses[candidate.expression] for candidate in second]
+    empty = Front.of(TARGET)
+    in_turn = [entry.loss for entry in empty.update(first).update(second)]
+    assert in_turn == pytest.approx([entry.loss for entry in empty.update([*first, *second])], rel=1e-5)
+
+
+def test_a_function_appears_once_in_its_simplest_form() -> None:
+    front = front_of(("x*x + x", 1.0), ("x*(x + 1)", 1.0), ("x*x + x + 0*y", 1.0 - 1e-8))
+    assert len(front) == 1
+    assert same_function(front[0].expression, parse("x*(x + 1)"))
+
+
+def test_what_is_too_complex_does_not_enter() -> None:
+    front = Front.of(TARGET).update([Candidate(parse("x"), 2.0), Candidate(parse("sin(sin(x))"), 1.0)], 5)
+    assert [str(entry.expression) for entry in front] == ["x"]
+
+
+def test_of_exact_laws_the_simplest_ends_the_front() -> None:
+    floor = TARGET.floor
+    front = front_of(("x", 1.0), ("x + y", 2 * floor), ("x*y + sin(x)", 0.0))
+    assert [str(entry.expression) for entry in front] == ["x", "x + y"]
+
+
+def test_an_exact_fit_with_bent_constants_does_not_hide_the_law() -> None:
+    bent = "1.23456789012345*x + 2.3456789012345*y + 3.45678901234567*x*y + 4.5678901234567*x*x + 5.67890123456*y*y"
+    front = front_of((bent, 0.0), ("exp(sin(x)) + exp(sin(y)) + x*y + x/y", 0.0))
+    assert [entry.loss for entry in front] == [0.0, 0.0]
+    assert "exp" in str(front[-1].expression)
+
+
+def test_reward_is_the_papers() -> None:
+    assert reward(4.0, 3, 0.9) == pytest.approx(0.9**3 / 3)
+    assert front_of(("x", 1.0)).rewards() == (0.5,)
+
+
+def test_scores_are_pysrs() -> None:
+    front = front_of(("x", 1.0), ("x*x", 0.1), ("sin(x)", 0.05))
+    assert front.scores() == pytest.approx((0.0, math.log(10), math.log(2) / 2))
+
+
+def test_best_is_the_steepest_of_the_nearly_best() -> None:
+    front = front_of(("x", 1.0), ("x*x", 0.11), ("sin(x)", 0.1), ("sin(x) + y", 0.09))
+    assert front.select("best") == 1
+    assert front.select("accuracy") == 3
+    # The loss of x*x is now too far from the best.
+    assert front_of(("x", 1.0), ("x*x", 0.2), ("sin(x)", 0.1)).select("best") == 2
+
+
+def test_mdl_prefers_the_law_to_a_slightly_better_fit_with_more_symbols() -> None:
+    front = front_of(("x", 1.0), ("x*x", 0.01), ("sin(x)*exp(x)*1.2345 + 2.345*y", 0.0099))
+    assert front.select("mdl") == 1
+
+
+def test_reward_rule_takes_the_highest_reward() -> None:
+    front = front_of(("x", 1.0), ("sin(x)", 0.9999))
+    assert front.select("reward") == 0
+
+
+@pytest.mark.parametrize("rule", MODEL_SELECTIONS)
+def test_every_rule_picks_an_entry(rule: str) -> None:
+    front = front_of(("1.5", 3.0), ("x", 1.0), ("x*x", 0.0))
+    assert 0 <= front.select(rule) < len(front)
+
+
+def test_unknown_rule_and_empty_front_are_refused() -> None:
+    with pytest.raises(ValueError, match="model_selection must be one of 'best'"):
+        front_of(("x", 1.0)).select("bset")
+    with pytest.raises(ValueError, match="the front is empty"):
+        Front.of(TARGET).select()

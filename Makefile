@@ -12,7 +12,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt 
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
-	@$(RUN) -m symenum.demo
+	@$(RUN) -m symenum fit --example planets
 
 test: $(READY)
 	@$(RUN) -m pytest $(ARGS)

@@ -2,12 +2,18 @@
 
 Every expression that a set of operators can build on a few inputs is scored, and the exact best ones are kept. What
 users need stands here, flat; importing it touches neither a GPU nor the disk beyond the modules themselves.
+
+A name is imported when it is first used: torch takes seconds, and `symenum --help` need not wait for it.
 """
 
-from symenum.enumeration import PSRN, Candidate, Shortlist
-from symenum.estimator import PSERegressor
-from symenum.heads import first_pass
-from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from symenum.enumeration import PSRN, Candidate, Shortlist
+    from symenum.estimator import PSERegressor
+    from symenum.heads import first_pass
+    from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
 
 __version__ = "0.1.0"
 
@@ -23,3 +29,24 @@ __all__ = [
     "first_pass",
     "make_operator",
 ]
+
+_PARTS = {
+    "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
+    "symenum.estimator": ("PSERegressor",),
+    "symenum.heads": ("first_pass",),
+    "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Operator", "make_operator"),
+}
+_HOME = {name: part for part, names in _PARTS.items() for name in names}
+
+
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is found here
+
+    def __getattr__(name):
+        if name not in _HOME:
+            raise AttributeError(f"module 'symenum' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

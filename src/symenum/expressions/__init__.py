@@ -14,6 +14,7 @@ from symenum.expressions.convert import from_sympy, to_sympy
 from symenum.expressions.evaluate import evaluate
 from symenum.expressions.fingerprint import fingerprint, same_function, sample_points
 from symenum.expressions.latex_table import LatexRow, latex_table
+from symenum.expressions.names import formula_names
 from symenum.expressions.parse import parse
 from symenum.expressions.render import to_latex, to_text
 from symenum.expressions.simplify import simplify
@@ -43,6 +44,7 @@ __all__ = [
     "evaluate",
     "fingerprint",
     "fold",
+    "formula_names",
     "from_sympy",
     "latex_table",
     "natural_key",

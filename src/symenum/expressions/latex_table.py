@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from symenum.expressions.render import latex_name, to_latex
 from symenum.expressions.tree import Apply, Expression, Variable
 
-__all__ = ["LatexRow", "latex_number", "latex_table"]
+__all__ = ["LatexRow", "latex_equation", "latex_number", "latex_table"]
 
 # Longer lines, in characters of LaTeX without its commands, do not fit on a page beside the numbers.
 _LONG = 60
@@ -60,7 +60,7 @@ def latex_table(
     ]
     for row in rows:
         cells = {
-            "equation": f"${_equation(row.expression, target, precision)}$",
+            "equation": f"${latex_equation(row.expression, target, precision)}$",
             "complexity": f"${row.complexity:g}$",
             "loss": f"${latex_number(row.loss, precision)}$",
             "score": f"${latex_number(row.score, precision)}$",
@@ -77,7 +77,8 @@ def latex_number(value: float, precision: int) -> str:
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
-def _equation(expression: Expression, target: str, precision: int) -> str:
+def latex_equation(expression: Expression, target: str = "y", precision: int | None = None) -> str:
+    """target = expression, in mathematical mode; a sum that is too long for one line is broken between its terms."""
     left = latex_name(target) if target.isidentifier() else rf"\text{{{_escaped(target)}}}"
     whole = to_latex(expression, precision)
     lines: list[str] = []
@@ -93,7 +94,7 @@ def _equation(expression: Expression, target: str, precision: int) -> str:
     return rf"\begin{{aligned}}[t] {left} = {{}} {body} \end{{aligned}}"
 
 
-def _terms(expression: Expression, precision: int) -> list[str]:
+def _terms(expression: Expression, precision: int | None) -> list[str]:
     """The terms of the outermost sum, each but the first with its sign before it."""
     terms: list[str] = []
     while isinstance(expression, Apply) and expression.operator.name in ("add", "sub"):

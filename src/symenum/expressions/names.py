@@ -1,6 +1,7 @@
-"""Names that a programming language accepts, for variables whose own names it does not.
+"""Names that formulas and programming languages accept, for variables whose own names they do not.
 
-For generated source code only: inside the package a variable keeps the name that the user gave it.
+`formula_names` is for whoever reads data; inside the package a variable then keeps its name. The rest is for generated
+source code.
 """
 
 from __future__ import annotations
@@ -11,7 +12,21 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 
-__all__ = ["C_FUNCTIONS", "C_RESERVED", "PYTHON_RESERVED", "check_names", "safe_names"]
+from symenum.expressions.tree import NAMED_CONSTANTS
+from symenum.operators import OPERATORS
+
+__all__ = [
+    "C_FUNCTIONS",
+    "C_RESERVED",
+    "FORMULA_RESERVED",
+    "PYTHON_RESERVED",
+    "check_names",
+    "formula_names",
+    "safe_names",
+]
+
+# A variable called sin would print as sin*x: legal, but nobody reads it rightly.
+FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist})
 
 # "lambda" and the like cannot be assigned; a parameter called "abs" would hide the function that the code calls.
 PYTHON_RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "math", "np", "numpy"})
@@ -61,6 +76,15 @@ def check_names(names: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
             f"names: {', '.join(listed) or 'nothing'}"
         )
     return listed
+
+
+def formula_names(names: Sequence[str]) -> Mapping[str, str]:
+    """What the columns of a table are called in formulas: their own names wherever these are free identifiers.
+
+    >>> formula_names(["mass", "sin", "distance (AU)"])
+    {'mass': 'mass', 'sin': 'sin_', 'distance (AU)': 'distance_AU'}
+    """
+    return safe_names(names, FORMULA_RESERVED)
 
 
 def safe_names(names: Sequence[str], reserved: Collection[str], *, ascii_only: bool = False) -> Mapping[str, str]:

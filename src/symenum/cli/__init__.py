@@ -1,0 +1,32 @@
+"""The command line: `symenum fit`, `symenum devices`.
+
+Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
+side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
+
+Torch takes seconds to import: commands import it, and whatever needs it, only once the request makes sense.
+"""
+
+from __future__ import annotations
+
+import click
+
+from symenum import __version__
+from symenum.cli.command import fit_command
+from symenum.cli.devices import devices_command
+
+__all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="symenum", message="%(prog)s %(version)s")
+def main() -> None:
+    """Find the closed-form law behind a table of numbers.
+
+    \b
+    symenum fit data.csv --target y       search for y as a formula of the other columns
+    symenum fit --example planets         Kepler's third law from the eight planets
+    """
+
+
+main.add_command(fit_command)
+main.add_command(devices_command)

@@ -1,0 +1,151 @@
+"""The options of `symenum fit`, and what they mean; `fit` does the work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import click
+
+from symenum.cli.errors import InputError
+from symenum.cli.examples import EXAMPLES, Example
+from symenum.cli.fit import make_regressor, run_fit, say
+from symenum.cli.options import non_negative, seconds, split_list
+from symenum.cli.outputs import prepare
+from symenum.cli.tables import Choice, choose, read_frame
+
+__all__ = ["fit_command"]
+
+
+@click.command("fit", no_args_is_help=True)
+@click.argument("data", required=False, type=click.Path(path_type=Path))
+@click.option("-t", "--target", metavar="COLUMN", help="Column to explain: a name, or a number from 1. [default: last]")
+@click.option("--features", multiple=True, metavar="A,B,…", help="Columns to explain it with. [default: all others]")
+@click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
+@click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
+@click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
+@click.option("--header/--no-header", default=None, help="Whether the first line names the columns. [default: detect]")
+@click.option("--delimiter", help="Between columns: one character, 'tab' or 'space'. [default: detect]")
+@click.option(
+    "--max-time",
+    metavar="SECONDS",
+    default="60",
+    callback=seconds,
+    show_default=True,
+    help="Seconds to search, or 'none'.",
+)
+@click.option("--max-iterations", type=click.IntRange(min=1), help="Steps to search.")
+@click.option(
+    "--stop-loss", metavar="NUMBER", callback=non_negative, help="Mean squared error that is good enough to end."
+)
+@click.option("--operators", default="koza", show_default=True, help='A set\'s name, or a list such as "+,*,sin".')
+@click.option("--constants/--no-constants", default=True, show_default=True, help="Whether laws may hold constants.")
+@click.option("--max-complexity", type=click.IntRange(min=0), default=50, show_default=True, help="Of a law.")
+@click.option(
+    "--model-selection",
+    type=click.Choice(["best", "accuracy", "reward", "mdl"]),
+    default="best",
+    show_default=True,
+    help="How the law is chosen from the front.",
+)
+@click.option("--token-generator", type=click.Choice(["gp", "mcts", "random"]), default="gp", show_default=True)
+@click.option(
+    "--top-k", type=click.IntRange(min=1), default=30, show_default=True, help="Candidates kept of each pass."
+)
+@click.option("--layers", type=click.IntRange(min=1), help="Layers of the network. [default: chosen]")
+@click.option("--inputs", type=click.IntRange(min=1), help="Inputs of the network. [default: chosen]")
+@click.option("--device", default="auto", show_default=True, help="'auto' or 'cpu'; see symenum devices.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For results that repeat; also set --max-iterations.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder for front.csv, model.json, law.txt, law.tex."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
+@click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="Search a table that comes with symenum.")
+@click.pass_context
+def fit_command(
+    context: click.Context,
+    /,
+    data: Path | None,
+    target: str | None,
+    features: tuple[str, ...],
+    drop: tuple[str, ...],
+    weights: str | None,
+    drop_nan: bool,
+    header: bool | None,
+    delimiter: str | None,
+    seed: int | None,
+    out: Path | None,
+    quiet: bool,
+    example: str | None,
+    operators: str,
+    **settings: Any,
+) -> None:
+    """Search for the law of a column of DATA: a table as CSV, TSV, text or Parquet.
+
+    The front of laws, from simple to accurate, and the one to believe are printed at the end. Ctrl-C ends the search
+    early and keeps what was found.
+    """
+    note = _silent if quiet else say
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter of a column's name must not cost the result.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if (data is None) == (example is None):
+        raise click.UsageError("Name one file with a table, such as data.csv, or an --example.")
+    shown = EXAMPLES[example] if example is not None else None
+    if shown is not None:
+        target, drop = target or shown.target, drop or shown.drop
+        settings |= {name: value for name, value in shown.settings.items() if _is_default(context, name)}
+    if out is not None:
+        prepare(out)
+    choice = Choice(target, features or None, drop, weights, drop_nan)
+    with _path(data, shown) as path:
+        where = f"'{path.name}'"
+        frame = read_frame(path, note, header=header, delimiter=delimiter)
+        table = choose(frame, choice, note, where)
+    if shown is not None:
+        note(shown.story)
+    run_fit(
+        table,
+        {"operators": _operators(operators), "random_state": seed, **settings},
+        out=out,
+        quiet=quiet,
+        source=str(data) if data is not None else f"example {example}",
+        make_model=context.obj or make_regressor,
+        example=shown,
+    )
+
+
+@contextmanager
+def _path(data: Path | None, example: Example | None) -> Iterator[Path]:
+    if example is None:
+        assert data is not None
+        yield data
+    else:
+        with as_file(files("symenum.data").joinpath(example.file)) as path:
+            yield path
+
+
+def _is_default(context: click.Context, option: str) -> bool:
+    return context.get_parameter_source(option) == click.core.ParameterSource.DEFAULT
+
+
+def _operators(text: str) -> str | list[str]:
+    """A set's name as it is; a list of names and signs cut at its commas."""
+    from symenum.operators import OPERATOR_SETS, get_operators
+
+    name = text.strip().lower().replace("-", "_")
+    operators: str | list[str] = name if name in OPERATOR_SETS else list(split_list([text]))
+    try:
+        get_operators(operators)
+    except ValueError as error:
+        known = f" Sets: {', '.join(OPERATOR_SETS)}." if "," not in text else ""
+        raise InputError(f"--operators: {error}{known}") from error
+    return operators
+
+
+def _silent(message: str) -> None:
+    return None

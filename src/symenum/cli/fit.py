@@ -1,0 +1,201 @@
+"""`symenum fit`: a file in, the front of laws out.
+
+The order of work keeps what was found: the folder for results is tried first, the front is printed before it is
+written, and it is printed even if the search itself fails.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from symenum.cli.errors import Failure, InputError
+from symenum.cli.examples import Example
+from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
+from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
+from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, rounded
+from symenum.cli.tables import Table
+
+__all__ = ["make_regressor", "run_fit", "say"]
+
+MakeModel = Callable[..., Model]
+
+
+def make_regressor(**settings: Any) -> Model:
+    from symenum import PSERegressor
+
+    model: Model = PSERegressor(**settings)
+    return model
+
+
+def run_fit(
+    table: Table,
+    settings: Mapping[str, Any],
+    *,
+    make_model: MakeModel = make_regressor,
+    out: Path | None = None,
+    quiet: bool = False,
+    source: str = "",
+    example: Example | None = None,
+) -> Result:
+    """Search, print, write. `make_model` takes the settings of PSERegressor and gives an estimator."""
+    rule = settings["model_selection"]
+    recorder = _Recorder(None if out is None else out / PARTIAL)
+    progress = _progress(table, rule, settings["max_time"], quiet)
+    model: Model | None = None
+    failure: str | None = None
+    try:
+        model = make_model(callbacks=[recorder, progress], **settings)
+        with _terminated_like_interrupted(), progress:
+            model.fit(table.X, table.y, sample_weight=table.weights)
+    except (Exception, KeyboardInterrupt) as error:
+        if recorder.front is None:
+            raise _beginning_failed(error) from error
+        failure = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
+        if not isinstance(error, KeyboardInterrupt):
+            click.echo("".join(traceback.format_exception(error)), err=True)
+    front = recorder.front if failure is not None or model is None else model.front_
+    interrupted = failure == "interrupted" or (model is not None and getattr(model, "interrupted_", False))
+    reason = failure if failure is not None or model is None else model.stop_reason_
+    result = Result(
+        target=table.target,
+        names=tuple(table.X.columns),
+        columns=table.columns,
+        laws=laws_of(front),
+        selected=front.select(rule),
+        settings={**settings, "operators": _spelled(settings["operators"])},
+        stop_reason=reason or "",
+        interrupted=bool(interrupted),
+        rows=len(table.y),
+        source=source,
+    )
+    problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
+    problems += _deliver(result, table, out, quiet, example)
+    if problems:
+        raise Failure(" ".join(problems))
+    return result
+
+
+def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, example: Example | None) -> list[str]:
+    """Print and write the result; what went wrong is given back, since one must not keep the other from happening."""
+    problems: list[str] = []
+    lines = [f"{result.target} = {result.law.expression}"] if quiet else _summary(result, table, example)
+    try:
+        click.echo("\n".join(lines))
+    except OSError as error:
+        problems.append(f"The result could not be printed ({error.strerror or error}).")
+    if out is None:
+        return problems
+    try:
+        written = write_results(out, result)
+        if not quiet:
+            say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
+    except OSError as error:
+        if quiet:
+            click.echo("\n".join(front_lines(result.laws, result.selected)))
+        problems.append(
+            f"The results could not be written to '{out}' ({error.strerror or error}). They are printed above: "
+            "copy them from there."
+        )
+    return problems
+
+
+def _summary(result: Result, table: Table, example: Example | None) -> list[str]:
+    lines = front_lines(result.laws, result.selected)
+    ended = (
+        "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
+    )
+    lines += ["", ended, f"{_explained(result.law, table)} The law:", f"{result.target} = {result.law.expression}"]
+    short = rounded(result.law.expression, 3)
+    if short != result.law.expression:
+        lines += ["With three digits of each constant:", f"{result.target} = {short}"]
+    if example is not None:
+        lines.append(f"{example.known}; on these rows the two differ by {_difference(result.law, table, example):.2%}.")
+    return lines
+
+
+def _explained(law: Law, table: Table) -> str:
+    import numpy
+
+    mean = numpy.average(table.y, weights=table.weights)
+    rest = law.loss / float(numpy.average((table.y - mean) ** 2, weights=table.weights))
+    return f"R² = {1 - rest:.4g}." if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}."
+
+
+def _difference(law: Law, table: Table, example: Example) -> float:
+    """The largest relative difference of the law and the known one."""
+    from symenum.expressions import parse, to_callable
+
+    found, known = (to_callable(tree, tuple(table.X.columns))(table.X) for tree in (law.expression, parse(example.law)))
+    return float(abs(found / known - 1).max())
+
+
+class _Recorder:
+    """Keeps the last front, in memory and, if there is a path, on the disk: a power cut must not lose it either."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.front: Any = None
+        self._path = path
+        self._written = ""
+
+    def __call__(self, report: Report) -> None:
+        self.front = report.front
+        if self._path is None:
+            return
+        text = front_csv(laws_of(report.front))
+        if text == self._written:
+            return
+        try:
+            write_whole(self._path, text)
+            self._written = text
+        except OSError as error:
+            say(f"'{self._path}' could not be written ({error.strerror or error}); the search goes on.")
+            self._path = None
+
+
+def _beginning_failed(error: BaseException) -> BaseException:
+    """What to raise for an error before anything was found."""
+    if isinstance(error, KeyboardInterrupt):
+        return click.Abort()
+    if isinstance(error, (ValueError, TypeError)):
+        return InputError(str(error))
+    if isinstance(error, MemoryError):
+        return Failure(f"Memory does not suffice: use fewer rows, --features, --layers or --inputs. {error}")
+    return error
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM, which `timeout` and job queues send, ends the search as Ctrl-C does: with its results."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> Progress:
+    if quiet:
+        return NoProgress()
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        return LineProgress(sys.stderr, rule)
+    from rich.console import Console
+
+    return LiveProgress(Console(stderr=True, highlight=False), table.target, rule, max_time)
+
+
+def _spelled(operators: str | list[str]) -> list[str]:
+    from symenum.operators import get_operators
+
+    return [operator.name for operator in get_operators(operators)]
+
+
+def say(message: str) -> None:
+    click.echo(message, err=True)

@@ -1,0 +1,42 @@
+"""Checks of options that click does not have; each is the callback of an option."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import click
+
+__all__ = ["non_negative", "seconds", "split_list"]
+
+
+def seconds(context: click.Context, option: click.Parameter, value: str) -> float | None:
+    """A time limit: a number above zero, or None for "none"."""
+    if value.strip().lower() == "none":
+        return None
+    number = _number(value)
+    if not 0 < number < math.inf:
+        raise click.BadParameter(f"{value!r} is no time limit: give seconds above 0, such as 60, or 'none'.")
+    return number
+
+
+def non_negative(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """A finite number of at least zero, where one is given."""
+    if value is None:
+        return None
+    number = _number(value)
+    if not 0 <= number < math.inf:
+        raise click.BadParameter(f"{value!r} must be a number of 0 or more, such as 1e-6.")
+    return number
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def split_list(values: Sequence[str]) -> tuple[str, ...]:
+    """Words of options that may be repeated or hold several words with commas between them."""
+    return tuple(word for value in values for part in value.split(",") if (word := part.strip()))

@@ -1,0 +1,114 @@
+"""What a search has found, as plain values that can be shown, written and read back.
+
+Between the estimator and the screen or the disk: knows the shape of a front, and neither how it was found nor where it
+goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from symenum.expressions import Expression
+
+__all__ = ["FrontLike", "Law", "Model", "Report", "Result", "front_lines", "laws_of", "rounded"]
+
+_DIGITS = 5  # of constants on the screen; files hold them in full
+
+
+class FrontLike(Protocol):
+    """The front of a search."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def scores(self) -> Sequence[float]: ...
+    def rewards(self) -> Sequence[float]: ...
+    def select(self, rule: str) -> int: ...
+
+
+class Report(Protocol):
+    """What the search tells after each step."""
+
+    iteration: int
+    stage: str
+    elapsed: float
+    time_left: float | None
+    scored: int
+    rate: float
+    front: Any
+    message: str
+
+
+class Model(Protocol):
+    """The estimator, as far as the command line needs it."""
+
+    front_: Any
+    interrupted_: bool
+    stop_reason_: str
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Law:
+    """One row of the front."""
+
+    expression: Expression
+    complexity: int
+    loss: float
+    score: float
+    reward: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """All that is kept of a run. `names` are the variables' names in the laws, `columns` those in the file."""
+
+    target: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    laws: tuple[Law, ...]
+    selected: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    stop_reason: str = ""
+    interrupted: bool = False
+    rows: int = 0
+    source: str = ""
+
+    @property
+    def law(self) -> Law:
+        """The law to believe."""
+        return self.laws[self.selected]
+
+
+def laws_of(front: FrontLike) -> tuple[Law, ...]:
+    """The rows of a front, by complexity ascending."""
+    return tuple(
+        Law(entry.expression, int(entry.complexity), float(entry.loss), float(score), float(reward))
+        for entry, score, reward in zip(front, front.scores(), front.rewards(), strict=True)
+    )
+
+
+def rounded(expression: Expression, digits: int = _DIGITS) -> Expression:
+    """The expression with its floats cut to so many significant digits: for the eye only."""
+    from symenum.expressions import Apply, Constant, fold
+
+    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        if isinstance(node, Apply):
+            return Apply(node.operator, operands)
+        if isinstance(node, Constant) and node.name is None and isinstance(node.value, float):
+            return Constant(float(f"{node.value:.{digits}g}"))
+        return node
+
+    return fold(expression, visit)
+
+
+def front_lines(laws: Sequence[Law], selected: int) -> list[str]:
+    """The front as text, >>>> at the chosen row; constants are rounded. Laws come last: no line has to be cut."""
+    lines = [f"     {'complexity':>10}  {'loss':>11}  {'score':>9}  equation"]
+    for i, law in enumerate(laws):
+        mark = ">>>>" if i == selected else ""
+        lines.append(f"{mark:4} {law.complexity:>10}  {law.loss:>11.4g}  {law.score:>9.3g}  {rounded(law.expression)}")
+    return lines

@@ -1,0 +1,266 @@
+"""`symenum fit`: what it asks of the estimator, what it prints and writes, and that it never loses a front."""
+
+import csv
+import errno
+import json
+import os
+import signal
+
+import pytest
+
+from symenum.cli import fit as fit_module
+from symenum.cli import outputs
+from symenum.cli.outputs import read_model
+from symenum.expressions import evaluate, parse
+
+DATA = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
+LAW = "y = a*a + sin(a)"
+
+
+def test_the_front_and_the_law_are_printed(symenum, table):
+    result = symenum("fit", table(DATA))
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["complexity", "loss", "score", "equation"]
+    assert [line.startswith(">>>>") for line in lines[1:4]] == [False, False, True]
+    assert "2.1235*a" in lines[2]
+    assert LAW in lines
+    assert "Ended: the time limit of 60 s is over." in lines
+
+
+def test_progress_goes_to_stderr_as_lines_when_there_is_no_terminal(symenum, table):
+    stderr = symenum("fit", table(DATA)).stderr.splitlines()
+    assert len(stderr) == 3
+    assert "step 1 (tokens) | 1e+09 candidates, 2.5e+08 a second | loss 4, complexity 0: 1" in stderr[0]
+    assert "s left" in stderr[0]
+
+
+def test_quiet_prints_the_law_and_nothing_else(symenum, table):
+    result = symenum("fit", table(DATA.replace("a,", "sin,", 1)), "--quiet")
+    assert result.output == "y = sin_*sin_ + sin(sin_)\n"
+
+
+def test_settings_reach_the_estimator(symenum, models, table):
+    symenum(
+        "fit", table(DATA), "--max-time", "7.5", "--max-iterations", "3", "--operators", "+, *,sin", "--seed", "4",
+        "--model-selection", "accuracy", "--token-generator", "mcts", "--top-k", "9", "--layers", "2", "--inputs", "6",
+        "--no-constants", "--stop-loss", "1e-8", "--max-complexity", "12", "--device", "cpu",
+    )  # fmt: skip
+    del models.settings["callbacks"]
+    assert models.settings == {
+        "max_time": 7.5, "max_iterations": 3, "operators": ["+", "*", "sin"], "random_state": 4,
+        "model_selection": "accuracy", "token_generator": "mcts", "top_k": 9, "layers": 2, "inputs": 6,
+        "constants": False, "stop_loss": 1e-8, "max_complexity": 12, "device": "cpu",
+    }  # fmt: skip
+
+
+def test_no_time_limit(symenum, models, table):
+    symenum("fit", table(DATA), "--max-time", "none", "--operators", "Basic-Koza")
+    assert models.settings["max_time"] is None
+    assert models.settings["operators"] == "basic_koza"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-time", "-1"], "is no time limit: give seconds above 0"),
+        (["--max-time", "0"], "is no time limit"),
+        (["--max-time", "nan"], "is no time limit"),
+        (["--max-time", "inf"], "is no time limit"),
+        (["--max-time", "soon"], "is no time limit"),
+        (["--max-iterations", "0"], "--max-iterations"),
+        (["--stop-loss", "-1"], "0 or more"),
+        (["--stop-loss", "nan"], "0 or more"),
+        (["--top-k", "0"], "--top-k"),
+        (["--operators", "kozza"], "unknown operator"),
+        (["--operators", "+,sinn"], "did you mean 'sin'?"),
+        (["--operators", ","], "operators is empty"),
+        (["--model-selection", "worst"], "worst"),
+        (["--seed", "-1"], "--seed"),
+        (["--example", "planets"], "one file"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(symenum, table, options, message):
+    result = symenum("fit", table(DATA), *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def test_an_error_of_the_estimator_before_it_begins_is_the_users(symenum, models, table):
+    models.error_before_any_step = ValueError("layers = 9 needs 4 TB")
+    result = symenum("fit", table(DATA))
+    assert result.exit_code == 2
+    assert result.stderr == "Error: layers = 9 needs 4 TB\n"
+
+
+def test_the_example_is_ready_to_run(symenum, models):
+    result = symenum("fit", "--example", "planets")
+    assert result.exit_code == 0, result.output
+    assert models.X.columns.tolist() == ["distance_au"]
+    assert models.settings["max_time"] == 2.0
+    assert "Kepler's third law" in result.stdout
+    symenum("fit", "--example", "planets", "--max-time", "9")
+    assert models.settings["max_time"] == 9.0
+
+
+def test_results_are_written_and_read_back(symenum, table, tmp_path):
+    out = tmp_path / "new" / "folder"
+    result = symenum("fit", table(DATA.replace("a,", "a (m),", 1)), "--out", out, "--seed", "1")
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in out.iterdir()) == ["front.csv", "law.tex", "law.txt", "model.json"]
+    assert (out / "law.txt").read_text() == "y = a_m*a_m + sin(a_m)\n"
+    assert r"\sin\left" in (out / "law.tex").read_text()
+    rows = list(csv.DictReader((out / "front.csv").read_text().splitlines()))
+    assert [row["equation"] for row in rows] == ["1", "2.123456789*a_m", "a_m*a_m + sin(a_m)"]
+    document = json.loads((out / "model.json").read_text())
+    assert document["version"] == 1
+    assert document["variables"][0] == {"name": "a_m", "column": "a (m)"}
+    assert document["settings"]["random_state"] == 1
+    model = read_model(out / "model.json")
+    assert model.law.expression == parse("a_m*a_m + sin(a_m)")
+    assert model.law.loss == 1e-9
+    assert outputs.model_json(model) == (out / "model.json").read_text()
+
+
+def test_infinite_scores_are_valid_json(tmp_path):
+    law = outputs.Law(parse("x"), 0, 0.0, float("inf"), 1.0)
+    path = tmp_path / "model.json"
+    path.write_text(outputs.model_json(outputs.Result("y", ("x",), ("x",), (law,), 0)))
+    assert read_model(path).law.score == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no json", "cannot be read"),
+        ("[]", "not a model"),
+        ('{"format": "symenum model", "version": 99}', "version 99"),
+        ('{"format": "symenum model", "version": 1}', "damaged"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused(tmp_path, text, message):
+    path = tmp_path / "model.json"
+    path.write_text(text)
+    with pytest.raises(outputs.InputError, match=message):
+        read_model(path)
+
+
+def test_an_earlier_run_stays_until_the_new_one_is_complete(symenum, models, table, tmp_path):
+    symenum("fit", table(DATA), "--out", tmp_path / "out")
+    before = (tmp_path / "out" / "front.csv").read_text()
+    seen = []
+
+    def look():
+        seen.append((tmp_path / "out" / "front.csv").read_text())
+        seen.append((tmp_path / "out" / outputs.PARTIAL).read_text())
+
+    models.between_steps = look
+    models.laws = (("7", 2.0),)
+    symenum("fit", table(DATA), "--out", tmp_path / "out")
+    assert seen[0] == before
+    assert seen[1].splitlines()[1].endswith(",7")
+    assert "7" in (tmp_path / "out" / "law.txt").read_text()
+    assert not (tmp_path / "out" / outputs.PARTIAL).exists()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_at_the_start(symenum, models, table, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = symenum("fit", table(DATA), "--out", tmp_path / "file")
+    assert result.exit_code == 2
+    assert "--out: the folder" in result.stderr
+    assert models.y is None
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
+def test_a_disk_that_is_full_at_the_start_is_seen(tmp_path, monkeypatch):
+    (tmp_path / f".probe-{os.getpid()}").symlink_to("/dev/full")
+    with pytest.raises(outputs.InputError, match="No space left"):
+        outputs.prepare(tmp_path)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_disk_that_fails_at_the_end_costs_nothing(symenum, table, tmp_path, monkeypatch, number, quiet):
+    def fails(path, text):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(outputs, "write_whole", fails)
+    monkeypatch.setattr(fit_module, "write_whole", fails)
+    result = symenum("fit", table(DATA), "--out", tmp_path / "out", *(["--quiet"] if quiet else []))
+    assert result.exit_code == 1
+    assert os.strerror(number) in result.stderr
+    assert LAW in result.stdout
+    assert "2.1235*a" in result.stdout
+    assert "Traceback" not in result.output
+
+
+def test_a_folder_that_vanishes_costs_nothing(symenum, models, table, tmp_path):
+    out = tmp_path / "out"
+
+    def remove():
+        for path in out.iterdir():
+            path.unlink()
+        out.rmdir()
+        models.between_steps = None
+
+    models.between_steps = remove
+    result = symenum("fit", table(DATA), "--out", out)
+    assert result.exit_code == 1
+    assert LAW in result.stdout
+
+
+def test_a_half_written_file_is_never_seen(tmp_path, monkeypatch):
+    path = tmp_path / "front.csv"
+    path.write_text("old")
+    monkeypatch.setattr(os, "fsync", lambda number: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        outputs.write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert [found.name for found in tmp_path.iterdir()] == ["front.csv"]
+
+
+def test_an_interrupted_search_shows_and_writes_what_it_found(symenum, models, table, tmp_path):
+    models.interrupted = True
+    result = symenum("fit", table(DATA), "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert "You ended the search" in result.stdout
+    assert read_model(tmp_path / "out" / "model.json").interrupted
+
+
+def test_an_interrupt_that_the_estimator_lets_through_is_one_all_the_same(symenum, models, table):
+    models.error = KeyboardInterrupt()
+    result = symenum("fit", table(DATA))
+    assert result.exit_code == 0
+    assert "You ended the search" in result.stdout
+    assert LAW in result.stdout
+
+
+def test_an_interrupt_before_anything_was_found_ends_with_1(symenum, models, table):
+    models.error_before_any_step = KeyboardInterrupt()
+    assert symenum("fit", table(DATA)).exit_code == 1
+
+
+def test_sigterm_ends_the_search_like_an_interrupt(symenum, models, table):
+    models.between_steps = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    result = symenum("fit", table(DATA))
+    assert result.exit_code == 0
+    assert "You ended the search" in result.stdout
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_search_that_breaks_down_loses_nothing(symenum, models, table, tmp_path):
+    models.error = RuntimeError("out of luck")
+    result = symenum("fit", table(DATA), "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert LAW in result.stdout
+    assert "The search failed (RuntimeError: out of luck)" in result.stderr
+    assert (tmp_path / "out" / "law.txt").read_text() == f"{LAW}\n"
+
+
+def test_rounding_is_for_the_eye_only(symenum, table, tmp_path):
+    symenum("fit", table(DATA), "--out", tmp_path)
+    law = read_model(tmp_path / "model.json").laws[1].expression
+    import numpy as np
+
+    assert evaluate(law, {"a": np.array([1.0])}).tolist() == [2.123456789]

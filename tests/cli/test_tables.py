@@ -1,0 +1,239 @@
+"""Files of all the shapes that people have, and a message that helps for those that cannot be used."""
+
+import bz2
+import gzip
+
+import numpy as np
+import pytest
+
+GOOD = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
+
+
+def refused(symenum, *arguments):
+    result = symenum("fit", *arguments)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+    return " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (GOOD, "data.csv"),
+        (GOOD.replace(",", "\t"), "data.tsv"),
+        (GOOD.replace(",", ";"), "data.csv"),
+        (GOOD.replace(",", "   "), "data.txt"),
+        ("  " + GOOD.replace(",", "   ").replace("\n", "\n  "), "data.dat"),
+        (GOOD.replace(",", "|"), "data.csv"),
+        (GOOD.replace(",", ", "), "data.csv"),
+        (GOOD.replace("\n", "\r\n"), "data.csv"),
+        (GOOD.rstrip("\n"), "data.csv"),
+        (GOOD.replace("\n", ",\n"), "data.csv"),
+        ('"a","b","y"\n1,2,3\n2,5,4\n3,7,9\n', "data.csv"),
+        ("\ufeff" + GOOD, "data.csv"),
+        (GOOD.encode("utf-16"), "data.csv"),
+        (gzip.compress(GOOD.encode()), "data.csv.gz"),
+        (bz2.compress(GOOD.encode()), "data.csv.bz2"),
+        ("# a b y\n1 2 3\n2 5 4\n3 7 9\n", "savetxt.txt"),
+        ("# made by hand\n\n" + GOOD, "data.csv"),
+        ("a;b;y\n1,0;2,0;3,0\n2,0;5,0;4,0\n3,0;7,0;9,0\n", "european.csv"),
+        (",a,b,y\n0,1,2,3\n1,2,5,4\n2,3,7,9\n", "with_index.csv"),
+    ],
+)
+def test_tables_are_read_whatever_their_form(symenum, models, table, text, name):
+    result = symenum("fit", table(text, name))
+    assert result.exit_code == 0, result.output
+    assert models.X.columns.tolist() == ["a", "b"]
+    assert models.X.to_numpy().tolist() == [[1, 2], [2, 5], [3, 7]]
+    assert models.y.tolist() == [3, 4, 9]
+    assert "y = a*a + sin(a)" in result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("options", [[], ["--no-header"]])
+def test_without_a_header_columns_are_numbered(symenum, models, table, options):
+    result = symenum("fit", table("1 2 3\n2 5 4\n3 7 9\n"), *options)
+    assert models.X.columns.tolist() == ["x1", "x2"]
+    assert "No header found" in result.stderr
+    assert "x3 = " in result.stdout
+
+
+def test_a_header_of_numbers_can_be_forced_either_way(symenum, models, table):
+    path = table("1990,1991\n1,2\n3,5\n")
+    symenum("fit", path)
+    assert len(models.y) == 3
+    symenum("fit", path, "--header")
+    assert len(models.y) == 2
+
+
+def test_text_beside_numbers_in_the_first_row_is_no_header(symenum, models, table):
+    symenum("fit", table("Mercury,0.39,0.24\nVenus,0.72,0.62\nEarth,1,1\n"), "--drop", "x1")
+    assert models.y.tolist() == [0.24, 0.62, 1]
+
+
+def test_numbers_are_read_to_the_last_digit(symenum, models, table):
+    values = np.random.default_rng(0).normal(size=(50, 2)) * 10.0 ** np.arange(-25, 25)[:, None]
+    text = "\n".join(",".join(map(repr, row)) for row in values.tolist())
+    symenum("fit", table(text))
+    assert models.X["x1"].tolist() == values[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "features", "target"),
+    [
+        ([], ["a", "b"], "y"),
+        (["--target", "a"], ["b", "y"], "a"),
+        (["--target", "1"], ["b", "y"], "a"),
+        (["--target", "-2"], ["a", "y"], "b"),
+        (["--features", "b"], ["b"], "y"),
+        (["--features", "b,a"], ["b", "a"], "y"),
+        (["--features", "b", "--features", "a"], ["b", "a"], "y"),
+        (["--drop", "b"], ["a"], "y"),
+        (["--drop", "y"], ["a"], "b"),
+        (["--weights", "b"], ["a"], "y"),
+    ],
+)
+def test_columns_are_chosen(symenum, models, table, options, features, target):
+    result = symenum("fit", table(GOOD), *options)
+    assert models.X.columns.tolist() == features
+    assert f"\n{target} = " in result.stdout
+    assert (models.sample_weight is not None) == ("--weights" in options)
+
+
+def test_a_name_with_commas_and_a_name_that_is_a_number_can_be_chosen(symenum, models, table):
+    path = table('"a,b",2,z\n1,2,3\n2,5,4\n')
+    symenum("fit", path, "--features", "a,b", "--target", "2")
+    assert models.X.columns.tolist() == ["a_b"]
+    assert models.y.tolist() == [2, 5]
+
+
+def test_names_that_formulas_cannot_use_are_changed_and_this_is_said(symenum, models, table):
+    names = ["sin", "exp", "E", "pi", "lambda", "distance (AU)", "2nd", "sin_", "θ"]
+    rows = "\n".join(",".join(str(i * j + i) for j in range(len(names) + 1)) for i in range(1, 4))
+    result = symenum("fit", table(",".join([*names, "max speed"]) + "\n" + rows))
+    assert models.X.columns.tolist() == [
+        "sin__", "exp_", "E_", "pi_", "lambda_", "distance_AU", "x_2nd", "sin_", "θ",
+    ]  # fmt: skip
+    assert "'distance (AU)' is distance_AU" in result.stderr
+    assert "max speed = " in result.stdout
+
+
+def test_rows_with_missing_values_are_named_and_dropped_on_demand(symenum, models, table):
+    path = table("a,b,y\n1,2,3\n2,,4\n3,7,inf\n4,5,6\n")
+    message = refused(symenum, path)
+    assert "2 of 4 rows have missing or infinite values, the first of them row 2" in message
+    assert "'b', 'y'" in message
+    assert "--drop-nan" in message
+    result = symenum("fit", path, "--drop-nan")
+    assert models.y.tolist() == [3, 6]
+    assert "left out" in result.stderr
+
+
+def test_text_columns_are_named_with_what_to_type(symenum, table):
+    message = refused(symenum, table("planet,moon,a,y\nEarth,Moon,1,2\nMars,Phobos,2,3\n"))
+    assert "'planet' holds text (row 1: 'Earth')" in message
+    assert "--drop planet,moon" in message
+
+
+def test_a_few_bad_values_in_a_column_of_numbers_are_counted(symenum, table):
+    message = refused(symenum, table("a,y\n1,2\n2,3\nthree,4\n5,6\n7,8\n"))
+    assert "'a' holds 1 value that is no number (row 3: 'three')" in message
+
+
+def test_a_target_of_text_is_another_matter(symenum, table):
+    message = refused(symenum, table("a,planet\n1,Earth\n2,Mars\n"))
+    assert "choose another column with --target" in message
+
+
+def test_missing_file_suggests_the_nearest(symenum, table, tmp_path):
+    table(GOOD, "orbits.csv")
+    assert "Did you mean 'orbits.csv'?" in refused(symenum, tmp_path / "orbit.csv")
+    assert "no folder" in refused(symenum, tmp_path / "nowhere" / "orbit.csv")
+
+
+def test_folder_instead_of_a_file(symenum, tmp_path):
+    assert "is a folder" in refused(symenum, tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n  \n"])
+def test_empty_file(symenum, table, content):
+    assert "is empty" in refused(symenum, table(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b,y\n", "has a header and no rows: the columns are a, b, y"),
+        ("a,b,y\n1,2,3\n", "1 row to learn from"),
+        ("# nothing\n", "only comments"),
+        ("a,y\n1,3\n2,3\n3,3\n", "is 3 in all 3 rows: there is nothing to explain"),
+        ("a,a,y\n1,2,3\n2,3,4\n", "more than one column called 'a'"),
+        ("y\n1\n2\n", "no column left for a variable"),
+        ("a,b\n1,2,3\n4,5,6\n", "the header names 2 columns (a, b), but the rows have 3 values"),
+        ("a,b,y\n1,2,3\n4,5,6\n7,8,9,10\n", "cannot be cut into columns: Expected 3 fields in line 4, saw 4"),
+        ("a,b,y\n1,,3\n4,,6\n", "Column 'b' of 'data.csv' has no finite value: leave out with --drop b"),
+        (b"PK\x03\x04rest", "save the sheet as CSV"),
+        (b"\x00\x01\x02\x03", "binary"),
+        (b"PAR1 and so on PAR1", "Parquet"),
+        ("a,when,y\n1,2020-01-01,3\n2,2020-01-02,4\n", "'when' holds text"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused_with_the_reason(symenum, table, content, message):
+    assert message in refused(symenum, table(content))
+
+
+def test_parquet_without_pyarrow_says_what_to_install(symenum, table, monkeypatch):
+    import pandas
+
+    def missing(path):
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(pandas, "read_parquet", missing)
+    assert "pip install pyarrow" in refused(symenum, table(b"PAR1...", "data.parquet"))
+
+
+def test_parquet_is_read_where_there_is_a_reader(symenum, models, table, monkeypatch):
+    import pandas
+
+    monkeypatch.setattr(pandas, "read_parquet", lambda path: pandas.DataFrame({"a": [1, 2], "y": [True, False]}))
+    assert symenum("fit", table(b"PAR1...", "data.parquet")).exit_code == 0
+    assert models.y.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "why"], "there is no column 'why'. Did you mean 'y'?"),
+        (["--target", "Y"], "Did you mean 'y'?"),
+        (["--target", "9"], "no column number 9: columns are counted from 1 to 3"),
+        (["--target", "0"], "counted from 1"),
+        (["--features", "a,c"], "--features: there is no column 'c'"),
+        (["--drop", "c"], "--drop: there is no column 'c'"),
+        (["--features", "a,y"], "the target and cannot be one of --features"),
+        (["--drop", "a,b"], "no column left for a variable"),
+        (["--drop", "a,b,y"], "leaves no column"),
+        (["--weights", "w"], "--weights: there is no column 'w'"),
+        (["--weights", "y"], "both the target and the weights"),
+        (["--delimiter", "::"], "--delimiter must be one character"),
+    ],
+)
+def test_columns_that_are_not_there(symenum, table, options, message):
+    assert message in refused(symenum, table(GOOD), *options)
+
+
+def test_weights_must_not_be_negative_nor_all_zero(symenum, table):
+    assert "row 2 has -1" in refused(symenum, table("a,w,y\n1,1,2\n2,-1,3\n3,1,4\n"), "--weights", "w")
+    assert "above zero in at least 2 rows" in refused(symenum, table("a,w,y\n1,0,2\n2,1,3\n"), "--weights", "w")
+
+
+def test_two_hundred_variables(symenum, models, table):
+    values = np.random.default_rng(0).normal(size=(20, 201))
+    text = "\n".join([",".join(f"v{i}" for i in range(201)), *(",".join(map(repr, row)) for row in values.tolist())])
+    assert symenum("fit", table(text)).exit_code == 0
+    assert models.X.shape == (20, 200)
+
+
+def test_two_hundred_thousand_rows_with_a_letter_of_another_encoding_at_the_end(symenum, models, table):
+    text = "x,y,unit\n" + "0.5,0.25,m\n1.5,2.25,m\n" * 100_000 + "2,4,µm\n"
+    assert symenum("fit", table(text.encode("latin-1")), "--target", "y", "--drop", "unit").exit_code == 0
+    assert len(models.y) == 200_001

@@ -77,7 +77,8 @@ def run_fit(
         source=source,
     )
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
-    problems += _deliver(result, table, out, quiet, example)
+    with _undisturbed():
+        problems += _deliver(result, table, out, quiet, example)
     if problems:
         raise Failure(" ".join(problems))
     return result
@@ -180,10 +181,22 @@ def _terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C, meant for the search, must not cost the results."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> Progress:
     if quiet:
         return NoProgress()
-    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+    if sys.stderr is None:  # closed by the shell
+        return NoProgress()
+    if sys.stdout is None or not (sys.stdout.isatty() and sys.stderr.isatty()):
         return LineProgress(sys.stderr, rule)
     from rich.console import Console
 

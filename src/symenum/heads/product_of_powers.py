@@ -181,7 +181,9 @@ def _raised(base: Expression, exponent: Number) -> Expression:
         return base
     if size == 0.5:
         return apply("sqrt", base)
-    return apply("pow", base, exponent.magnitude)
+    # x**1.5 rather than x**(3/2): a division would count as an operator.
+    short = size == round(size, 3)
+    return apply("pow", base, Constant(size) if short and size != int(size) else exponent.magnitude)
 
 
 def _product(factors: Sequence[Expression]) -> Expression:

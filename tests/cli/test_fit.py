@@ -104,6 +104,18 @@ def test_the_example_is_ready_to_run(symenum, models):
     assert models.settings["max_time"] == 9.0
 
 
+def test_another_target_of_the_example_is_not_compared_with_its_law(symenum):
+    result = symenum("fit", "--example", "planets", "--target", "distance_au")
+    assert result.exit_code == 0
+    assert "Kepler" not in result.stdout
+
+
+def test_a_target_too_small_to_square_costs_nothing(symenum, table):
+    result = symenum("fit", table("a,y\n1,1e-200\n2,2e-200\n"))
+    assert result.exit_code == 0
+    assert LAW in result.stdout
+
+
 def test_results_are_written_and_read_back(symenum, table, tmp_path):
     out = tmp_path / "new" / "folder"
     result = symenum("fit", table(DATA.replace("a,", "a (m),", 1)), "--out", out, "--seed", "1")
@@ -170,6 +182,11 @@ def test_a_folder_that_cannot_be_made_is_refused_at_the_start(symenum, models, t
     assert result.exit_code == 2
     assert "--out: the folder" in result.stderr
     assert models.y is None
+
+
+def test_no_folder_is_made_for_data_that_cannot_be_used(symenum, table, tmp_path):
+    assert symenum("fit", table("a,y\n1,3\n2,3\n"), "--out", tmp_path / "out").exit_code == 2
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from symenum.cli.live import LiveProgress
+from symenum.cli.live import LineProgress, LiveProgress
 from symenum.enumeration import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
@@ -56,6 +56,16 @@ def test_a_long_front_of_long_laws_fits_the_terminal(console):
     assert len(lines) <= console.height
     assert max(map(len, lines)) <= console.width
     assert any(">>>>" in line for line in lines)
+
+
+def test_lines_that_nobody_reads_any_more_do_not_end_the_search():
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    progress = LineProgress(Gone(), "best")
+    progress(report(Front((Candidate(parse("x"), 1.0),), 0.0, 10)))
+    progress(report(Front((Candidate(parse("x"), 0.5),), 0.0, 10)))
 
 
 def test_it_starts_and_stops_and_leaves_the_screen_to_the_result():

@@ -8,6 +8,8 @@ import threading
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from symenum.cli import main
 
@@ -267,6 +269,8 @@ def test_columns_that_are_not_there(symenum, table, options, message):
 
 def test_weights_must_not_be_negative_nor_all_zero(symenum, table):
     assert "row 2 has -1" in refused(symenum, table("a,w,y\n1,1,2\n2,-1,3\n3,1,4\n"), "--weights", "w")
+    constant = refused(symenum, table("a,w,y\n1,0,2\n2,1,3\n3,1,3\n"), "--weights", "w")
+    assert "is 3 in all 2 rows" in constant
     assert "above zero in at least 2 rows" in refused(symenum, table("a,w,y\n1,0,2\n2,1,3\n"), "--weights", "w")
 
 
@@ -281,3 +285,25 @@ def test_two_hundred_thousand_rows_with_a_letter_of_another_encoding_at_the_end(
     text = "x,y,unit\n" + "0.5,0.25,m\n1.5,2.25,m\n" * 100_000 + "2,4,µm\n"
     assert symenum("fit", table(text.encode("latin-1")), "--target", "y", "--drop", "unit").exit_code == 0
     assert len(models.y) == 200_001
+
+
+cells = st.one_of(
+    st.integers(-5, 5).map(str),
+    st.floats().map(repr),
+    st.sampled_from(["", "NA", "1,5", '"', "#", "a b", "True", "2020-01-01", "x", "y", "\ufeff", "1e999", "0x10", "µ"]),
+    st.text(max_size=3),
+)
+tables = st.tuples(
+    st.lists(st.lists(cells, min_size=1, max_size=4), min_size=1, max_size=5),
+    st.sampled_from([",", ";", "\t", " ", "|"]),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["utf-8", "utf-16", "latin-1"]),
+).map(lambda drawn: drawn[2].join(drawn[1].join(row) for row in drawn[0]).encode(drawn[3], errors="replace"))
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.one_of(tables, st.binary(max_size=60)), st.sampled_from([[], ["--drop-nan"], ["--no-header"], ["--header"]]))
+def test_no_file_whatever_is_in_it_ends_in_a_traceback(symenum, table, content, options):
+    result = symenum("fit", table(content), *options)  # raises what the command does not catch
+    assert result.exit_code in (0, 2)
+    assert (" = " in result.stdout) == (result.exit_code == 0)

@@ -103,13 +103,13 @@ def fit_command(
     if shown is not None:
         target, drop = target or shown.target, drop or shown.drop
         settings |= {name: value for name, value in shown.settings.items() if _is_default(context, name)}
-    if out is not None:
-        prepare(out)
     choice = Choice(target, features or None, drop, weights, drop_nan)
     with _path(data, example or "") as path:
         where = f"'{path.name}'"
         frame = read_frame(path, note, header=header, delimiter=delimiter)
         table = choose(frame, choice, note, where)
+    if out is not None:
+        prepare(out)
     if shown is not None:
         note(shown.story)
     run_fit(

@@ -86,12 +86,8 @@ def run_fit(
 
 def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, example: Example | None) -> list[str]:
     """Print and write the result; what went wrong is given back, since one must not keep the other from happening."""
-    problems: list[str] = []
     lines = [f"{result.target} = {result.law.expression}"] if quiet else _summary(result, table, example)
-    try:
-        click.echo("\n".join(lines))
-    except OSError as error:
-        problems.append(f"The result could not be printed ({error.strerror or error}).")
+    problems = _printed("\n".join(lines))
     if out is None:
         return problems
     try:
@@ -99,12 +95,21 @@ def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, exampl
         if not quiet:
             say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
     except OSError as error:
-        click.echo(f"\n{front_csv(result.laws)}", nl=False)  # every digit, as the file would have had it
-        problems.append(
+        problems += [
             f"The results could not be written to '{out}' ({error.strerror or error}). They are printed above: "
-            "copy them from there."
-        )
+            "copy them from there.",
+            *_printed(f"\n{front_csv(result.laws)}"),  # every digit, as the file would have had it
+        ]
     return problems
+
+
+def _printed(text: str) -> list[str]:
+    """Print to stdout; what went wrong, if anything."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        return [f"The result could not be printed ({error.strerror or error})."]
+    return []
 
 
 def _summary(result: Result, table: Table, example: Example | None) -> list[str]:
@@ -112,11 +117,11 @@ def _summary(result: Result, table: Table, example: Example | None) -> list[str]
     ended = (
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
-    lines += ["", ended, f"{_explained(result.law, table)} The law:", f"{result.target} = {result.law.expression}"]
+    lines += ["", ended, f"{_explained(result.law, table)}The law:", f"{result.target} = {result.law.expression}"]
     short = short_text(result.law.expression, 3)
     if short != str(result.law.expression):
         lines += ["With three digits of each constant:", f"{result.target} = {short}"]
-    if example is not None:
+    if example is not None and example.target == result.target:
         lines.append(f"{example.known}; on these rows the two differ by {_difference(result.law, table, example):.2%}.")
     return lines
 
@@ -125,8 +130,11 @@ def _explained(law: Law, table: Table) -> str:
     import numpy
 
     mean = numpy.average(table.y, weights=table.weights)
-    rest = law.loss / float(numpy.average((table.y - mean) ** 2, weights=table.weights))
-    return f"R² = {1 - rest:.4g}." if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}."
+    variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
+    if not variance > 0:  # values too small for their squares
+        return ""
+    rest = law.loss / variance
+    return f"R² = {1 - rest:.4g}. " if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}. "
 
 
 def _difference(law: Law, table: Table, example: Example) -> float:

@@ -5,6 +5,7 @@ Three observers of one shape; whoever drives the search does not know which one 
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -59,11 +60,11 @@ class LineProgress(NoProgress):
             return
         self._shown = state
         law = laws[report.front.select(self._rule)]
-        print(
-            f"{status_line(report)} | loss {law.loss:.3g}, complexity {law.complexity}: {short_text(law.expression)}",
-            file=self._stream,
-            flush=True,
-        )
+        fit = f"loss {law.loss:.3g}, complexity {law.complexity}: {short_text(law.expression)}"
+        try:
+            print(f"{status_line(report)} | {fit}", file=self._stream, flush=True)
+        except OSError:  # whoever read this has gone; the search goes on for the result
+            self._stream = io.StringIO()
 
 
 class LiveProgress:

@@ -6,6 +6,7 @@ columns are made fit for formulas here; the file itself is never changed.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,10 +98,17 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
         # Later ones read every digit; before, the default could be off in the last one, which a law can tell.
         options["float_precision"] = "round_trip"
     try:
-        try:
-            return pandas.read_csv(path, encoding=layout.encoding, **options)
-        except UnicodeDecodeError:
-            return pandas.read_csv(path, encoding="latin-1", **options)
+        with warnings.catch_warnings():
+            # It warns, and goes on, where a row has values that no column takes.
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            try:
+                return pandas.read_csv(path, encoding=layout.encoding, **options)
+            except UnicodeDecodeError:
+                return pandas.read_csv(path, encoding="latin-1", **options)
+    except pandas.errors.ParserWarning as error:
+        raise InputError(
+            f"'{path}' has rows with more than {layout.width} values. Correct them, or say --delimiter."
+        ) from error
     except pandas.errors.EmptyDataError as error:
         raise InputError(f"'{path}' has no rows.") from error
     except pandas.errors.ParserError as error:
@@ -259,20 +267,22 @@ def _check_rows(frame: pandas.DataFrame, target: str, weights: str | None, where
     if len(frame) < 2:
         rows = "1 row" if len(frame) == 1 else "no rows"
         raise InputError(f"{where} has {rows} to learn from: a law needs at least 2, and better 10 or more.")
-    y = frame[target]
+    counted = frame
+    if weights is not None:
+        weight = frame[weights]
+        if (weight < 0).any():
+            first = int((weight < 0).to_numpy().argmax())
+            row, value = frame.index[first] + 1, weight.iloc[first]
+            raise InputError(f"The weights '{weights}' must not be negative; row {row} has {value:g}.")
+        counted = frame[weight > 0]
+        if len(counted) < 2:
+            raise InputError(f"The weights '{weights}' must be above zero in at least 2 rows.")
+    y = counted[target]
     if (y == y.iloc[0]).all():
         raise InputError(
             f"The target '{target}' is {y.iloc[0]:g} in all {len(y):,} rows: there is nothing to explain. "
             "Choose another column with --target."
         )
-    if weights is None:
-        return
-    weight = frame[weights]
-    if (weight < 0).any():
-        first = int((weight < 0).to_numpy().argmax())
-        raise InputError(f"The weights '{weights}' must not be negative; row {first + 1} has {weight.iloc[first]:g}.")
-    if int((weight > 0).sum()) < 2:
-        raise InputError(f"The weights '{weights}' must be above zero in at least 2 rows.")
 
 
 def _named(frame: pandas.DataFrame, features: Sequence[str], target: str, weights: str | None, note: Note) -> Table:

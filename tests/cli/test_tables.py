@@ -2,9 +2,14 @@
 
 import bz2
 import gzip
+import os
+import threading
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+from symenum.cli import main
 
 GOOD = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
 
@@ -39,6 +44,11 @@ def refused(symenum, *arguments):
         ("# made by hand\n\n" + GOOD, "data.csv"),
         ("a;b;y\n1,0;2,0;3,0\n2,0;5,0;4,0\n3,0;7,0;9,0\n", "european.csv"),
         (",a,b,y\n0,1,2,3\n1,2,5,4\n2,3,7,9\n", "with_index.csv"),
+        ("a b y\n1,0 2,0 3,0\n2,0 5,0 4,0\n3,0 7,0 9,0\n", "european.txt"),
+        ("a,b,y\n1,2,3\n# a remark\n2,5,4\n3,7,9 # another\n", "remarks.csv"),
+        (GOOD.replace("\n", "\r"), "old_macintosh.csv"),
+        ("a\tb\ty\n1,0\t2,0\t3,0\n2,0\t5,0\t4,0\n3,0\t7,0\t9,0\n", "european.tsv"),
+        ('a,"b",y\n"1","2","3"\n"2","5","4"\n"3","7","9"\n', "quoted.csv"),
     ],
 )
 def test_tables_are_read_whatever_their_form(symenum, models, table, text, name):
@@ -56,6 +66,40 @@ def test_without_a_header_columns_are_numbered(symenum, models, table, options):
     assert models.X.columns.tolist() == ["x1", "x2"]
     assert "No header found" in result.stderr
     assert "x3 = " in result.stdout
+
+
+def test_no_header_is_no_header_even_below_a_comment(symenum, models, table):
+    symenum("fit", table("# a b y\n1 2 3\n2 5 4\n"), "--no-header")
+    assert models.X.columns.tolist() == ["x1", "x2"]
+
+
+def test_a_header_longer_than_what_is_looked_at_first(symenum, models, table):
+    names = [f"column_{i}_{'x' * 300}" for i in range(400)]
+    rows = [",".join(str((i * 7 + j) % 11) for i in range(400)) for j in range(3)]
+    assert symenum("fit", table("\n".join([",".join(names), *rows]))).exit_code == 0
+    assert models.X.shape == (3, 399)
+
+
+def test_standard_input(models):
+    result = CliRunner().invoke(main, ["fit", "-"], input=GOOD, obj=models)
+    assert result.exit_code == 0, result.output
+    assert models.y.tolist() == [3, 4, 9]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_read_once(symenum, models, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(GOOD,))
+    writer.start()
+    assert symenum("fit", pipe).exit_code == 0
+    writer.join()
+    assert models.y.tolist() == [3, 4, 9]
+
+
+def test_an_archive_that_breaks_off_is_refused(symenum, table):
+    whole = gzip.compress(np.random.default_rng(0).bytes(300_000).hex().encode())
+    assert "cannot be" in refused(symenum, table(whole[:1000], "data.csv.gz"))
 
 
 def test_a_header_of_numbers_can_be_forced_either_way(symenum, models, table):

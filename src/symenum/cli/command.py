@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -12,7 +15,7 @@ from typing import Any
 import click
 
 from symenum.cli.errors import InputError
-from symenum.cli.examples import EXAMPLES, Example
+from symenum.cli.examples import EXAMPLES
 from symenum.cli.fit import make_regressor, run_fit, say
 from symenum.cli.options import non_negative, seconds, split_list
 from symenum.cli.outputs import prepare
@@ -84,7 +87,7 @@ def fit_command(
     operators: str,
     **settings: Any,
 ) -> None:
-    """Search for the law of a column of DATA: a table as CSV, TSV, text or Parquet.
+    """Search for the law of a column of DATA: a table as CSV, TSV, text or Parquet, or - for standard input.
 
     The front of laws, from simple to accurate, and the one to believe are printed at the end. Ctrl-C ends the search
     early and keeps what was found.
@@ -92,7 +95,8 @@ def fit_command(
     note = _silent if quiet else say
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a letter of a column's name must not cost the result.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if (data is None) == (example is None):
         raise click.UsageError("Name one file with a table, such as data.csv, or an --example.")
     shown = EXAMPLES[example] if example is not None else None
@@ -102,7 +106,7 @@ def fit_command(
     if out is not None:
         prepare(out)
     choice = Choice(target, features or None, drop, weights, drop_nan)
-    with _path(data, shown) as path:
+    with _path(data, example or "") as path:
         where = f"'{path.name}'"
         frame = read_frame(path, note, header=header, delimiter=delimiter)
         table = choose(frame, choice, note, where)
@@ -120,13 +124,19 @@ def fit_command(
 
 
 @contextmanager
-def _path(data: Path | None, example: Example | None) -> Iterator[Path]:
-    if example is None:
-        assert data is not None
-        yield data
-    else:
-        with as_file(files("symenum.data").joinpath(example.file)) as path:
+def _path(data: Path | None, example: str) -> Iterator[Path]:
+    """The file to read; what comes through a pipe is put into one, since a table is looked at before it is read."""
+    if data is None:
+        with as_file(files("symenum.data").joinpath(EXAMPLES[example].file)) as path:
             yield path
+    elif str(data) == "-" or data.is_fifo():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "standard input"
+            with click.open_file(str(data), "rb") as source, path.open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+            yield path
+    else:
+        yield data
 
 
 def _is_default(context: click.Context, option: str) -> bool:

@@ -20,7 +20,7 @@ from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
 from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
-from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, rounded
+from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, short_text
 from symenum.cli.tables import Table
 
 __all__ = ["make_regressor", "run_fit", "say"]
@@ -77,7 +77,8 @@ def run_fit(
         source=source,
     )
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
-    problems += _deliver(result, table, out, quiet, example)
+    with _undisturbed():
+        problems += _deliver(result, table, out, quiet, example)
     if problems:
         raise Failure(" ".join(problems))
     return result
@@ -98,8 +99,7 @@ def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, exampl
         if not quiet:
             say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
     except OSError as error:
-        if quiet:
-            click.echo("\n".join(front_lines(result.laws, result.selected)))
+        click.echo(f"\n{front_csv(result.laws)}", nl=False)  # every digit, as the file would have had it
         problems.append(
             f"The results could not be written to '{out}' ({error.strerror or error}). They are printed above: "
             "copy them from there."
@@ -113,8 +113,8 @@ def _summary(result: Result, table: Table, example: Example | None) -> list[str]
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
     lines += ["", ended, f"{_explained(result.law, table)} The law:", f"{result.target} = {result.law.expression}"]
-    short = rounded(result.law.expression, 3)
-    if short != result.law.expression:
+    short = short_text(result.law.expression, 3)
+    if short != str(result.law.expression):
         lines += ["With three digits of each constant:", f"{result.target} = {short}"]
     if example is not None:
         lines.append(f"{example.known}; on these rows the two differ by {_difference(result.law, table, example):.2%}.")
@@ -181,10 +181,22 @@ def _terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C, meant for the search, must not cost the results."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> Progress:
     if quiet:
         return NoProgress()
-    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+    if sys.stderr is None:  # closed by the shell
+        return NoProgress()
+    if sys.stdout is None or not (sys.stdout.isatty() and sys.stderr.isatty()):
         return LineProgress(sys.stderr, rule)
     from rich.console import Console
 

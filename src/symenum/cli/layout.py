@@ -20,7 +20,8 @@ from symenum.cli.errors import InputError, did_you_mean
 
 __all__ = ["Layout", "find_layout", "read_start"]
 
-_START = 1 << 16  # bytes that are looked at
+_START = 1 << 16  # bytes that are looked at, and more where lines are long
+_MOST = 1 << 25
 _LINES = 50
 _WHITESPACE = r"\s+"
 _DELIMITERS = ("\t", ";", "|", ",")
@@ -41,6 +42,7 @@ class Layout:
     names: tuple[str, ...] | None
     width: int
     skip: int
+    comments: bool
 
 
 def read_start(path: Path) -> bytes:
@@ -53,6 +55,8 @@ def read_start(path: Path) -> bytes:
     try:
         with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
             start: bytes = file.read(_START)
+            while start.count(b"\n") < _LINES and len(start) < _MOST and (more := file.read(_START)):
+                start += more
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from error
     except (EOFError, lzma.LZMAError) as error:
@@ -74,36 +78,36 @@ def _nearest_file(path: Path) -> str:
 def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str | None) -> Layout:
     """The layout of a text file from its first bytes; what the caller has fixed stays."""
     encoding, text = _decoded(path, start)
-    lines = text.splitlines()
-    if len(start) == _START and len(lines) > 1:
-        lines.pop()  # cut off in the middle
+    lines = re.split("\r\n|\n|\r", text)
+    if len(start) >= _START and len(lines) > 1:
+        lines.pop()  # perhaps cut off in the middle
     numbered = [(i, line) for i, line in enumerate(lines) if line.strip()]
-    comments = [line for _, line in numbered if line.lstrip().startswith("#")]
+    comments = [(i, line) for i, line in numbered if line.lstrip().startswith("#")]
     content = [(i, line) for i, line in numbered if not line.lstrip().startswith("#")][:_LINES]
     if not content:
         raise InputError(f"'{path}' holds only comments: there is no row in it.")
+    above = [line for i, line in comments if i < content[0][0]]
     sample = [line for _, line in content]
     delimiter = _find_delimiter(sample) if delimiter is None else _NAMED_DELIMITERS.get(delimiter, delimiter)
     if delimiter != _WHITESPACE and len(delimiter) != 1:
         raise InputError(f"--delimiter must be one character, 'tab' or 'space', not {delimiter!r}.")
     rows = [_split(line, delimiter) for line in sample]
     decimal = _find_decimal(rows, delimiter)
-    if header is None:
-        header = _has_header(rows, decimal)
     names: tuple[str, ...] | None = None
     first = 0
-    if header:
+    if header if header is not None else _has_header(rows, decimal):
         names, first = tuple(rows[0]), 1
         if len(rows) == 1:
             raise InputError(f"'{path}' has a header and no rows: the columns are {_listed(names)}.")
-    elif comments and len(_split(comments[-1].lstrip("# \t"), delimiter)) == len(rows[0]):
+    elif above and header is None:
         # numpy.savetxt writes its header as a comment.
-        found = _split(comments[-1].lstrip("# \t"), delimiter)
-        names = tuple(found) if not any(_is_number(cell, decimal) for cell in found) else None
+        found = _split(above[-1].lstrip("# \t"), delimiter)
+        fits = len(found) == len(rows[0]) and not any(_is_number(cell, decimal) for cell in found)
+        names = tuple(found) if fits else None
     width = Counter(len(row) for row in rows[first:]).most_common(1)[0][0]
     if names is not None and len(names) != width:
         names = _fitted_names(path, names, rows[first:], width)
-    return Layout(encoding, delimiter, decimal, names, width, content[first][0])
+    return Layout(encoding, delimiter, decimal, names, width, content[first][0], bool(comments))
 
 
 def _decoded(path: Path, start: bytes) -> tuple[str, str]:
@@ -113,21 +117,24 @@ def _decoded(path: Path, start: bytes) -> tuple[str, str]:
         raise InputError(f"'{path}' is not a text table: it holds binary data.")
     try:
         # A character may be cut at the end of what was read.
-        whole = start.rsplit(b"\n", 1)[0] if len(start) == _START else start
+        whole = start.rsplit(b"\n", 1)[0] if len(start) >= _START else start
         return "utf-8-sig", whole.decode("utf-8-sig")
     except UnicodeDecodeError:
         return "latin-1", start.decode("latin-1")
 
 
 def _find_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that cuts all lines into equally many fields, or most of them."""
-    best, best_share = _WHITESPACE, 0.0
+    """The delimiter that cuts the lines into equally many fields, and these into numbers, as far as that goes."""
+    best, best_merit = _WHITESPACE, 0.0
     for delimiter in (*_DELIMITERS, _WHITESPACE):
-        widths = Counter(len(_split(line, delimiter)) for line in lines)
-        width, count = widths.most_common(1)[0]
-        share = count / len(lines) if width > 1 else 0.0
-        if share > best_share:
-            best, best_share = delimiter, share
+        rows = [_split(line, delimiter) for line in lines]
+        width, count = Counter(len(row) for row in rows).most_common(1)[0]
+        decimal = _find_decimal(rows, delimiter)
+        cells = [cell for row in rows for cell in row]
+        numbers = sum(_is_number(cell, decimal) for cell in cells) / len(cells)
+        merit = count / len(lines) * (1 + numbers) if width > 1 else 0.0
+        if merit > best_merit:
+            best, best_merit = delimiter, merit
     return best
 
 

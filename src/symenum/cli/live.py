@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from symenum.cli.results import Report, laws_of, rounded
+from symenum.cli.results import Report, laws_of, short_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -60,7 +60,7 @@ class LineProgress(NoProgress):
         self._shown = state
         law = laws[report.front.select(self._rule)]
         print(
-            f"{status_line(report)} | loss {law.loss:.3g}, complexity {law.complexity}: {rounded(law.expression)}",
+            f"{status_line(report)} | loss {law.loss:.3g}, complexity {law.complexity}: {short_text(law.expression)}",
             file=self._stream,
             flush=True,
         )
@@ -123,7 +123,7 @@ class LiveProgress:
         first = max(0, min(len(laws) - room, selected))
         for i, law in list(enumerate(laws))[first : first + room]:
             mark, style = (">>>>", "bold") if i == selected else ("", "")
-            cells = (mark, str(law.complexity), f"{law.loss:.4g}", f"{law.score:.3g}", str(rounded(law.expression)))
+            cells = (mark, str(law.complexity), f"{law.loss:.4g}", f"{law.score:.3g}", short_text(law.expression))
             table.add_row(*(Text(cell) for cell in cells), style=style)
         head = Text(f"{_time(elapsed, left)} | {_work(report)}", style="bold")
         foot = Text(f"{report.message}\nCtrl-C ends the search and keeps what was found.", style="dim")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from symenum.expressions import Expression
 
-__all__ = ["FrontLike", "Law", "Model", "Report", "Result", "front_lines", "laws_of", "rounded"]
+__all__ = ["FrontLike", "Law", "Model", "Report", "Result", "front_lines", "laws_of", "short_text"]
 
 _DIGITS = 5  # of constants on the screen; files hold them in full
 
@@ -91,18 +91,11 @@ def laws_of(front: FrontLike) -> tuple[Law, ...]:
     )
 
 
-def rounded(expression: Expression, digits: int = _DIGITS) -> Expression:
-    """The expression with its floats cut to so many significant digits: for the eye only."""
-    from symenum.expressions import Apply, Constant, fold
+def short_text(expression: Expression, digits: int = _DIGITS) -> str:
+    """The expression with its constants rounded: for the eye only."""
+    from symenum.expressions import to_text
 
-    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
-        if isinstance(node, Apply):
-            return Apply(node.operator, operands)
-        if isinstance(node, Constant) and node.name is None and isinstance(node.value, float):
-            return Constant(float(f"{node.value:.{digits}g}"))
-        return node
-
-    return fold(expression, visit)
+    return to_text(expression, digits)
 
 
 def front_lines(laws: Sequence[Law], selected: int) -> list[str]:
@@ -110,5 +103,7 @@ def front_lines(laws: Sequence[Law], selected: int) -> list[str]:
     lines = [f"     {'complexity':>10}  {'loss':>11}  {'score':>9}  equation"]
     for i, law in enumerate(laws):
         mark = ">>>>" if i == selected else ""
-        lines.append(f"{mark:4} {law.complexity:>10}  {law.loss:>11.4g}  {law.score:>9.3g}  {rounded(law.expression)}")
+        lines.append(
+            f"{mark:4} {law.complexity:>10}  {law.loss:>11.4g}  {law.score:>9.3g}  {short_text(law.expression)}"
+        )
     return lines

@@ -91,6 +91,7 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
         "skiprows": layout.skip,
         "skipinitialspace": True,
         "low_memory": False,
+        "comment": "#" if layout.comments else None,
     }
     if tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1):
         # Later ones read every digit; before, the default could be off in the last one, which a law can tell.
@@ -107,8 +108,8 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
         raise InputError(
             f"'{path}' cannot be cut into columns: {what}. Correct that line, or say --delimiter."
         ) from error
-    except OSError as error:
-        raise InputError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    except (OSError, EOFError) as error:
+        raise InputError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def _without_unnamed(frame: pandas.DataFrame, names: Sequence[str], note: Note) -> pandas.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from symenum.enumeration.layer import layer_sizes
 from symenum.enumeration.memory import fits_memory
@@ -32,7 +33,7 @@ class Plan:
         tokens = self.inputs - self.variables
         return (
             f"{self.layers} layers on {self.inputs} inputs ({self.variables} variables, {tokens} tokens), "
-            f"{self.candidates:.2g} candidates a pass"
+            f"{Decimal(self.candidates):.2g} candidates a pass"  # a deep network has more than a float can count
         )
 
 

@@ -14,6 +14,7 @@ import keyword
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import TypeAlias
 
 import sympy
 import torch
@@ -52,7 +53,9 @@ class Operator:
     (None: written as a function call). `form`, where given, is the operator written with others in our own grammar,
     with a and b for the operands: such an operator is a way to *enumerate*, and expressions hold its form instead
     (semisub(a, b) is a - b, inv(a) is 1/a). `inverse` names the operator that undoes a unary one. `source` is how
-    generated code calls it (None: by its sign, or not at all).
+    generated code calls it (None: by its sign, or not at all). `partials` holds one function for each operand, of the
+    value and the operands: the derivative by that operand, a tensor of their shape or a plain number where it is one.
+    Without them `partial` asks torch's autograd.
     """
 
     name: str
@@ -67,6 +70,19 @@ class Operator:
     inverse: str | None = None
     commutative: bool = False
     source: Source | None = None
+    partials: tuple[Callable[..., Tensor | float], ...] | None = None
+
+    def partial(self, by: int, value: Tensor, *operands: Tensor) -> Tensor | float:
+        """The derivative by the operand of that number, element by element, where `value` is function(*operands)."""
+        if self.partials is not None:
+            return self.partials[by](value, *operands)
+        with torch.enable_grad():
+            moving = operands[by].detach().clone().requires_grad_(True)
+            result = self.function(*operands[:by], moving, *operands[by + 1 :])
+            if not result.requires_grad:  # a step function, such as (a > 0).to(a.dtype)
+                return 0.0
+            (slope,) = torch.autograd.grad(result.sum(), moving, allow_unused=True)
+        return 0.0 if slope is None else slope
 
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"
@@ -85,12 +101,17 @@ class Operator:
         return Operator, tuple(getattr(self, field.name) for field in fields(self))
 
 
+_Slope: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor | float]
+_Partials: TypeAlias = tuple[_Slope, _Slope]
+
+
 def _unary(
     name: str,
     function: Callable[..., Tensor],
     complexity: int,
     sympy_function: Callable[..., sympy.Expr],
     latex: str,
+    slope: Callable[[Tensor, Tensor], Tensor | float],
     *,
     sign: str | None = None,
     form: str | None = None,
@@ -100,7 +121,18 @@ def _unary(
     if source is None and sign is None and form is None:
         source = Source(f"math.{name}", f"np.{name}", name)
     return Operator(
-        name, 1, function, Kind.UNARY, complexity, sympy_function, latex, sign, form, inverse, source=source
+        name,
+        1,
+        function,
+        Kind.UNARY,
+        complexity,
+        sympy_function,
+        latex,
+        sign,
+        form,
+        inverse,
+        source=source,
+        partials=(slope,),
     )
 
 
@@ -111,12 +143,15 @@ def _binary(
     complexity: int,
     sympy_function: Callable[..., sympy.Expr],
     latex: str,
+    partials: _Partials,
     *,
     sign: str | None = None,
     form: str | None = None,
     commutative: bool = False,
 ) -> Operator:
-    return Operator(name, 2, function, kind, complexity, sympy_function, latex, sign, form, None, commutative)
+    return Operator(
+        name, 2, function, kind, complexity, sympy_function, latex, sign, form, None, commutative, partials=partials
+    )
 
 
 def _sign(a: Tensor) -> Tensor:
@@ -135,36 +170,75 @@ _SIGN_SOURCE = Source(
 )
 
 
+def _pow_by_exponent(v: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    # 0**b is 0 for all b near a positive one, where the formula says 0·(-inf).
+    return torch.where(v == 0, v, v * torch.log(a))
+
+
+_SUM: _Partials = (lambda v, a, b: 1.0, lambda v, a, b: 1.0)
+_DIFFERENCE: _Partials = (lambda v, a, b: 1.0, lambda v, a, b: -1.0)
+_PRODUCT: _Partials = (lambda v, a, b: b, lambda v, a, b: a)
+_QUOTIENT: _Partials = (lambda v, a, b: torch.reciprocal(b), lambda v, a, b: -v / b)
+_POWER: _Partials = (lambda v, a, b: b * torch.pow(a, b - 1), _pow_by_exponent)
+
 # Complexities are the reference implementation's weights, so that tables compare (weights of SymPy's operation count).
 _TABLE: tuple[Operator, ...] = (
-    _binary("add", torch.add, Kind.TRIANGLED, 1, lambda a, b: a + b, "{0} + {1}", sign="+", commutative=True),
-    _binary("mul", torch.mul, Kind.TRIANGLED, 1, lambda a, b: a * b, r"{0} \cdot {1}", sign="*", commutative=True),
-    _binary("sub", torch.sub, Kind.SQUARED, 1, lambda a, b: a - b, "{0} - {1}", sign="-"),
-    _binary("div", torch.div, Kind.SQUARED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", sign="/"),
-    _binary("pow", torch.pow, Kind.SQUARED, 2, lambda a, b: a**b, "{{{0}}}^{{{1}}}", sign="**"),
-    _binary("semisub", torch.sub, Kind.TRIANGLED, 1, lambda a, b: a - b, "{0} - {1}", form="a - b"),
-    _binary("semidiv", torch.div, Kind.TRIANGLED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", form="a/b"),
-    _unary("identity", torch.clone, 0, lambda a: a, "{0}", form="a", inverse="identity"),
-    _unary("neg", torch.neg, 1, lambda a: -a, "-{0}", sign="-", inverse="neg"),
-    _unary("inv", torch.reciprocal, 2, lambda a: 1 / a, r"\frac{{1}}{{{0}}}", form="1/a", inverse="inv"),
-    _unary("sin", torch.sin, 3, sympy.sin, r"\sin\left({0}\right)"),
-    _unary("cos", torch.cos, 3, sympy.cos, r"\cos\left({0}\right)"),
-    _unary("exp", torch.exp, 3, sympy.exp, r"\exp\left({0}\right)", inverse="log"),
-    _unary("log", torch.log, 3, sympy.log, r"\log\left({0}\right)", inverse="exp"),
-    _unary("sqrt", torch.sqrt, 2, sympy.sqrt, r"\sqrt{{{0}}}", inverse="pow2"),
-    _unary("tanh", torch.tanh, 2, sympy.tanh, r"\tanh\left({0}\right)"),
-    _unary("cosh", torch.cosh, 2, sympy.cosh, r"\cosh\left({0}\right)"),
-    _unary("sinh", torch.sinh, 3, sympy.sinh, r"\sinh\left({0}\right)"),
-    _unary("abs", torch.abs, 4, sympy.Abs, r"\left|{0}\right|", source=Source("abs", "np.abs", "fabs")),
-    _unary("sign", _sign, 4, sympy.sign, r"\operatorname{{sign}}\left({0}\right)", source=_SIGN_SOURCE),
-    _unary("pow2", torch.square, 2, lambda a: a**2, "{{{0}}}^{{2}}", form="a**2", inverse="sqrt"),
-    _unary("pow3", lambda a: a * a * a, 2, lambda a: a**3, "{{{0}}}^{{3}}", form="a**3"),
+    _binary("add", torch.add, Kind.TRIANGLED, 1, lambda a, b: a + b, "{0} + {1}", _SUM, sign="+", commutative=True),
+    _binary(
+        "mul", torch.mul, Kind.TRIANGLED, 1, lambda a, b: a * b, r"{0} \cdot {1}", _PRODUCT, sign="*", commutative=True
+    ),
+    _binary("sub", torch.sub, Kind.SQUARED, 1, lambda a, b: a - b, "{0} - {1}", _DIFFERENCE, sign="-"),
+    _binary("div", torch.div, Kind.SQUARED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", _QUOTIENT, sign="/"),
+    _binary("pow", torch.pow, Kind.SQUARED, 2, lambda a, b: a**b, "{{{0}}}^{{{1}}}", _POWER, sign="**"),
+    _binary("semisub", torch.sub, Kind.TRIANGLED, 1, lambda a, b: a - b, "{0} - {1}", _DIFFERENCE, form="a - b"),
+    _binary("semidiv", torch.div, Kind.TRIANGLED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", _QUOTIENT, form="a/b"),
+    _unary("identity", torch.clone, 0, lambda a: a, "{0}", lambda v, a: 1.0, form="a", inverse="identity"),
+    _unary("neg", torch.neg, 1, lambda a: -a, "-{0}", lambda v, a: -1.0, sign="-", inverse="neg"),
+    _unary(
+        "inv",
+        torch.reciprocal,
+        2,
+        lambda a: 1 / a,
+        r"\frac{{1}}{{{0}}}",
+        lambda v, a: -v * v,
+        form="1/a",
+        inverse="inv",
+    ),
+    _unary("sin", torch.sin, 3, sympy.sin, r"\sin\left({0}\right)", lambda v, a: torch.cos(a)),
+    _unary("cos", torch.cos, 3, sympy.cos, r"\cos\left({0}\right)", lambda v, a: -torch.sin(a)),
+    _unary("exp", torch.exp, 3, sympy.exp, r"\exp\left({0}\right)", lambda v, a: v, inverse="log"),
+    _unary("log", torch.log, 3, sympy.log, r"\log\left({0}\right)", lambda v, a: torch.reciprocal(a), inverse="exp"),
+    _unary("sqrt", torch.sqrt, 2, sympy.sqrt, r"\sqrt{{{0}}}", lambda v, a: 0.5 / v, inverse="pow2"),
+    _unary("tanh", torch.tanh, 2, sympy.tanh, r"\tanh\left({0}\right)", lambda v, a: 1 - v * v),
+    _unary("cosh", torch.cosh, 2, sympy.cosh, r"\cosh\left({0}\right)", lambda v, a: torch.sinh(a)),
+    _unary("sinh", torch.sinh, 3, sympy.sinh, r"\sinh\left({0}\right)", lambda v, a: torch.cosh(a)),
+    _unary(
+        "abs",
+        torch.abs,
+        4,
+        sympy.Abs,
+        r"\left|{0}\right|",
+        lambda v, a: torch.sign(a),
+        source=Source("abs", "np.abs", "fabs"),
+    ),
+    _unary(
+        "sign",
+        _sign,
+        4,
+        sympy.sign,
+        r"\operatorname{{sign}}\left({0}\right)",
+        lambda v, a: 0.0,
+        source=_SIGN_SOURCE,
+    ),
+    _unary("pow2", torch.square, 2, lambda a: a**2, "{{{0}}}^{{2}}", lambda v, a: 2 * a, form="a**2", inverse="sqrt"),
+    _unary("pow3", lambda a: a * a * a, 2, lambda a: a**3, "{{{0}}}^{{3}}", lambda v, a: 3 * a * a, form="a**3"),
     _unary(
         "sigmoid",
         torch.sigmoid,
         7,
         lambda a: 1 / (1 + sympy.exp(-a)),
         r"\sigma\left({0}\right)",
+        lambda v, a: v * (1 - v),
         form="1/(1 + exp(-a))",
     ),
 )

@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Expression, evaluate
-from symenum.fitting.parameters import free_constants
+from symenum.fitting.levenberg_marquardt import Problem, fit, project
+from symenum.fitting.parameters import free_constants, with_constants
+from symenum.fitting.program import Program, Whole, compile_program
+from symenum.fitting.small_systems import Array
 
 __all__ = ["Refined", "refine"]
+
+_EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
+_LOOSE, _TIGHT = 1e-3, 1e-11  # when a fit ends: while starts compete, and for the best of them
+_DRAWS = 6  # points that are looked at for each start that is taken
+_SPREAD = 5.0  # further starts are off by a factor of up to this, or down to its inverse
+_FLIP = 0.15  # the chance that a constant changes its sign
+_SAME = 1e-6  # two minima whose losses differ by less than this part are one
+_ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
+_MANY_ROWS, _FEW_ROWS = 2000, 500  # above the one, starts compete on the other
+_CELLS = 4_000_000  # numbers in the memory of one batch
 
 
 @dataclass(frozen=True)
@@ -46,18 +61,137 @@ def refine(
     """Each expression with the constants of least loss that were found from its own and from further starts.
 
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
-    the same). The constants as they stand are the first start; only what does not reach rounding from there gets
-    `starts` further ones. `steps` bounds the Levenberg–Marquardt steps from each start. `integers`: whether whole
-    numbers are free too (never those in exponents). The budget is asked between steps; what is found by then is
-    returned. None of the results is worse than what came in; one list in, one list of the same order out. Same
-    seed, same result.
+    the same). A y of (expressions, rows) is a target for each. The constants as they stand are the first start; only
+    what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt steps
+    from each start. `integers`: whether whole numbers are free too (never those in exponents). The budget is asked
+    between steps; what is found by then is returned. None of the results is worse than what came in; one list in, one
+    list of the same order out. Same seed, same result.
     """
-    del starts, steps, seed, budget
-    weight = torch.full_like(y, 1 / len(y)) if weight is None else weight
-    found = []
-    for expression in expressions:
-        constants = free_constants(expression, integers=integers)
-        loss = float((evaluate(expression, columns) - y).square() @ weight)
-        loss = loss if loss < float("inf") else float("inf")
-        found.append(Refined(expression, loss, constants, (float("inf"),) * len(constants), False))
-    return found
+    budget = Budget() if budget is None else budget
+    y = y.expand(len(expressions), -1)
+    rows = y.shape[1]
+    weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
+    which = [i for i, expression in enumerate(expressions) if free_constants(expression, integers=integers)]
+    found: dict[int, Refined] = {}
+    if which:
+        program = compile_program([expressions[i] for i in which], columns, integers=integers)
+        task = _Task(program, y[which], weight, steps, budget)
+        best = task.run(starts, np.random.default_rng(seed))
+        loss, errors = task.judge(best)
+        start_loss, start_errors = task.judge(program.starts)
+        for j, i in enumerate(which):
+            size = int(program.count[j])
+            better = loss[j] < start_loss[j]
+            values, error = (best, errors) if better else (program.starts, start_errors)
+            constants = tuple(values[j, :size].tolist())
+            expression = with_constants(expressions[i], constants, integers=integers) if better else expressions[i]
+            final = float(min(loss[j], start_loss[j]))
+            found[i] = Refined(expression, final, constants, tuple(error[j, :size].tolist()), bool(task.converged[j]))
+    for i, expression in enumerate(expressions):
+        if i not in found:
+            mse = float((evaluate(expression, columns).to(torch.float64) - y[i]).square() @ weight)
+            found[i] = Refined(expression, mse if mse < np.inf else np.inf, (), (), True)
+    return [found[i] for i in range(len(expressions))]
+
+
+class _Task:
+    """The expressions that have constants, and the best constants so far."""
+
+    def __init__(self, program: Program, y: Tensor, weight: Tensor, steps: int, budget: Budget) -> None:
+        self.program, self.y, self.weight, self.steps, self.budget = program, y, weight, steps, budget
+        self.size = len(program.count)
+        self.full = _problem(program, y, weight)
+        self.small = self.full
+        if len(weight) > _MANY_ROWS:
+            rows = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))[:_FEW_ROWS].sort().values
+            self.small = _problem(program.at(rows), y[:, rows], weight[rows] / weight[rows].sum())
+        self.best = program.starts.copy()
+        self.loss = np.full(self.size, np.inf)
+        self.agreed = np.zeros(self.size, dtype=np.int64)  # how many starts ended at the best minimum
+        self.converged = np.zeros(self.size, dtype=bool)
+
+    def run(self, starts: int, random: np.random.Generator) -> Array:
+        """The best constants (expressions, k) found."""
+        everyone = np.arange(self.size)
+        self._compete(everyone, self.program.starts)
+        inner = self.program.count > self.program.linear.sum(axis=1)
+        for part in (starts // 4, starts - starts // 4):
+            open_ = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
+            if part and len(open_):
+                self._further(open_, part, random)
+        polished = np.flatnonzero((self.loss > self.full.floor) | (self.small is not self.full))
+        self.converged[:] = True
+        if len(polished):
+            ended = fit(
+                self.full, polished, self.best[polished], steps=self.steps, tolerance=_TIGHT, budget=self.budget
+            )
+            self.best[polished], self.loss[polished] = ended.constants, ended.loss
+            self.converged[polished] = ended.converged
+        return self.best
+
+    def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
+        """Draw points, and start from the most promising."""
+        repeated = np.repeat(members, starts * _DRAWS)
+        drawn = _draw(self.program.starts[repeated], random)
+        block = max(1, _CELLS // (self.small.program.data.shape[1] * 16))
+        loss = np.empty(len(repeated))
+        for at in range(0, len(repeated), block):
+            if self.budget.over():
+                return
+            part = slice(at, at + block)
+            drawn[part], loss[part] = project(self.small, repeated[part], drawn[part])
+        order = np.argsort(loss.reshape(len(members), -1), axis=1, kind="stable")[:, :starts]
+        chosen = (order + np.arange(len(members))[:, None] * starts * _DRAWS).ravel()
+        chosen = chosen[np.isfinite(loss[chosen])]
+        for at in range(0, len(chosen), block):
+            part = chosen[at : at + block]
+            self._compete(repeated[part], drawn[part])
+
+    def _compete(self, members: Whole, constants: Array) -> None:
+        """Fit from these points; the best of each expression stays."""
+        ended = fit(self.small, members, constants, steps=self.steps, tolerance=_LOOSE, budget=self.budget)
+        for i in np.argsort(ended.loss, kind="stable"):
+            j, loss = members[i], ended.loss[i]
+            if loss < self.loss[j] * (1 - _SAME):
+                self.best[j], self.loss[j], self.agreed[j] = ended.constants[i], loss, 1
+            elif loss <= self.loss[j] * (1 + _SAME):
+                self.agreed[j] += 1
+
+    def judge(self, constants: Array) -> tuple[Array, Array]:
+        """Losses (expressions,), inf where values are not finite, and standard errors (expressions, k), on all rows."""
+        machine = self.program.machine(np.arange(self.size))
+        values, J = machine.linearise(torch.from_numpy(constants))
+        loss = ((values - self.y).square() @ self.weight).numpy()
+        loss[np.isnan(loss)] = np.inf
+        J = J * self.weight.sqrt()
+        normal = (J @ J.transpose(1, 2)).numpy()
+        free = np.maximum(len(self.weight) - self.program.count, 0)
+        return loss, _standard_errors(normal, loss, free, self.program.count)
+
+
+def _problem(program: Program, y: Tensor, weight: Tensor) -> Problem:
+    root = weight.sqrt()
+    floor = np.maximum(((y.square() @ weight) * _EXACT).numpy(), np.finfo(np.float64).tiny)
+    return Problem(program, y * root, root, floor)
+
+
+def _draw(constants: Array, random: np.random.Generator) -> Array:
+    """Points around: each constant times a log-uniform factor, some with the other sign; a zero becomes normal."""
+    factor = _SPREAD ** random.uniform(-1, 1, constants.shape)
+    factor[random.random(constants.shape) < _FLIP] *= -1
+    return np.where(constants == 0, random.standard_normal(constants.shape), constants * factor)
+
+
+def _standard_errors(normal: Array, loss: Array, free: Array, count: Whole) -> Array:
+    """From JᵀJ (B, k, k), weighted; inf where the data say nothing of a constant or there are too few rows."""
+    size = normal.shape[1]
+    errors = np.full(normal.shape[:2], np.inf)
+    for i in np.flatnonzero(np.isfinite(normal).all(axis=(1, 2)) & (free > 0)):
+        k = int(count[i])
+        scale = np.sqrt(np.diagonal(normal[i])[:k])
+        if k > size or not (scale > 0).all():
+            continue
+        values, vectors = np.linalg.eigh(normal[i, :k, :k] / np.outer(scale, scale))
+        if values[0] > 1e-14 * values[-1]:
+            errors[i, :k] = np.sqrt((vectors**2 / values).sum(axis=1) * loss[i] / free[i]) / scale
+    return errors

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
-from symenum.expressions import Expression
-from symenum.fitting import refine, tidy, with_coefficients
+from symenum.expressions import Expression, simplify
+from symenum.fitting import free_constants, refine, tidy, with_coefficients, with_constants
 from symenum.front import Front
 from symenum.heads.goal import best_first
 from symenum.search.task import Task
 
-__all__ = ["refined", "refitted"]
+__all__ = ["refined", "refitted", "rounded"]
 
 _BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
 _STARTS = 2
+_DIGITS = (1, 2, 3)
 _SLACK = 1.5  # a family may be so much more complex than allowed: coefficients may turn out to be 1 or 0
 
 
@@ -35,6 +36,21 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     results = refine([*families, *best], data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
     found += [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
     return found + _tidied(task, found, budget)
+
+
+def rounded(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
+    """Those that stand on a front of their own with constants of few digits: a factor that is nearly 1 falls out.
+
+    Such a law may fit a little worse than its constants could make it, and is what people would write down.
+    """
+    data = task.data
+    variants: dict[Expression, None] = {}
+    for entry in Front.of(data.target).update(found, task.settings.max_complexity):
+        constants = free_constants(entry.expression, integers=False)
+        for digits in _DIGITS if constants else ():
+            values = [float(f"{value:.{digits}g}") for value in constants]
+            variants[simplify(with_constants(entry.expression, values, integers=False))] = None
+    return [candidate for expression in variants if (candidate := data.candidate(expression)) is not None]
 
 
 def refitted(task: Task, front: Front, budget: Budget) -> Front:

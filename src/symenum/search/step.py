@@ -14,6 +14,7 @@ from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, same_function
 from symenum.front import Front, reward
 from symenum.heads.all_heads import Stage
+from symenum.search.coefficients import rounded
 from symenum.search.state import State
 from symenum.search.task import Task
 from symenum.search.token_pass import token_pass
@@ -47,6 +48,8 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
             rng = np.random.default_rng([state.seed, state.iteration])
             passed = token_pass(task, generator, rng, budget)
             found, scored, generator, name = passed.found, passed.scored, passed.generator, work
+        if task.settings.constants:
+            found = [*found, *rounded(task, found)]
         front = _updated(task, state.front, found)
         if work == TOKENS:
             generator = task.generator.learn(task.material, generator, _best_reward(task, found), _praised(task, front))

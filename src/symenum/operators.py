@@ -20,6 +20,8 @@ import sympy
 import torch
 from torch import Tensor
 
+from symenum.probing import probe
+
 __all__ = ["OPERATORS", "OPERATOR_SETS", "Kind", "Operator", "Source", "get_operator", "get_operators", "make_operator"]
 
 
@@ -120,20 +122,8 @@ def _unary(
 ) -> Operator:
     if source is None and sign is None and form is None:
         source = Source(f"math.{name}", f"np.{name}", name)
-    return Operator(
-        name,
-        1,
-        function,
-        Kind.UNARY,
-        complexity,
-        sympy_function,
-        latex,
-        sign,
-        form,
-        inverse,
-        source=source,
-        partials=(slope,),
-    )
+    shared = (name, 1, function, Kind.UNARY, complexity, sympy_function, latex, sign, form, inverse)
+    return Operator(*shared, source=source, partials=(slope,))
 
 
 def _binary(
@@ -329,7 +319,7 @@ def make_operator(
         raise ValueError(f"arity of operator {name!r} must be 1 or 2, not {arity!r}")
     if not isinstance(complexity, int) or complexity < 0:
         raise ValueError(f"complexity of operator {name!r} must be a whole number of at least 0, not {complexity!r}")
-    _probe(name, function, arity, commutative)
+    probe(name, function, arity, commutative)
     kind = Kind.UNARY if arity == 1 else Kind.TRIANGLED if commutative else Kind.SQUARED
     slots = ", ".join("{%d}" % i for i in range(arity))
     if latex is None:
@@ -337,37 +327,6 @@ def make_operator(
     if sympy_function is None:
         sympy_function = sympy.Function(name)
     return Operator(name, arity, function, kind, complexity, sympy_function, latex, commutative=commutative)
-
-
-def _probe(name: str, function: Callable[..., Tensor], arity: int, commutative: bool) -> None:
-    """Refuse a callable that is not an element-by-element function of float64 tensors."""
-    generator = torch.Generator().manual_seed(0)
-    arguments = [torch.rand(3, 4, generator=generator, dtype=torch.float64) * 4 - 1 for _ in range(arity)]
-    before = [argument.clone() for argument in arguments]
-    what = f"function of operator {name!r}"
-    try:
-        result = function(*arguments)
-    except Exception as error:
-        raise ValueError(f"{what} failed on tensors of shape (3, 4): {type(error).__name__}: {error}") from error
-    if not isinstance(result, Tensor):
-        raise TypeError(f"{what} must return a torch tensor, not {type(result).__name__}")
-    if result.shape != (3, 4):
-        raise ValueError(
-            f"{what} returned shape {tuple(result.shape)} for input of shape (3, 4): it must keep the shape"
-        )
-    if result.dtype != torch.float64:
-        raise TypeError(f"{what} returned {result.dtype} for torch.float64 input: it must keep the type")
-    if any(not torch.equal(a, b) for a, b in zip(arguments, before, strict=True)):
-        raise ValueError(f"{what} changed its input in place: return a new tensor")
-    alone = function(*(argument[1:2, 2:3].clone() for argument in arguments))
-    if not torch.allclose(alone, result[1:2, 2:3], rtol=1e-12, atol=0, equal_nan=True):
-        raise ValueError(f"{what} does not work element by element: a value depends on the other rows or columns")
-    if not torch.allclose(function(*arguments), result, rtol=0, atol=0, equal_nan=True):
-        raise ValueError(f"{what} gives different results for the same input")
-    if not bool(torch.isfinite(result).any()):
-        raise ValueError(f"{what} gave no finite value on inputs between -1 and 3")
-    if commutative and not torch.allclose(function(*reversed(arguments)), result, rtol=1e-12, atol=0, equal_nan=True):
-        raise ValueError(f"{what} is declared commutative, but f(a, b) and f(b, a) differ")
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:

@@ -14,7 +14,16 @@ from tokens.materials import NAMES, material
 
 from symenum.expressions import Apply, Expression, evaluate, parse
 from symenum.operators import Operator, get_operators
-from symenum.tokens import GENERATORS, Material, Praised, get_generator
+from symenum.tokens import (
+    GENERATORS,
+    Genetic,
+    Material,
+    Praised,
+    RandomTokens,
+    TokenGenerator,
+    TreeSearch,
+    get_generator,
+)
 
 each = pytest.mark.parametrize("name", NAMES)
 
@@ -35,8 +44,15 @@ def assert_tokens(tokens: tuple[Expression, ...], given_material: Material) -> N
             assert (a - b).norm() > 1e-10 * a.norm(), f"two slots are equal: {[*map(str, tokens)]}"
 
 
+SMALL: dict[str, TokenGenerator[Any]] = {
+    "gp": Genetic(population=12, generations=3),
+    "mcts": TreeSearch(simulations=4, prior=6),
+    "random": RandomTokens(),
+}
+
+
 def steps(name: str, given_material: Material, count: int, passes: int, seed: int) -> list[tuple[Expression, ...]]:
-    generator = get_generator(name)
+    generator = SMALL[name]
     rng = np.random.default_rng(seed)
     state = generator.start(given_material)
     out = []
@@ -53,7 +69,7 @@ def test_the_table_holds_all_three() -> None:
 
 
 @each
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_tokens_are_composite_finite_varying_and_distinct(name: str, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 6))
@@ -81,7 +97,7 @@ def test_one_seed_gives_the_same_tokens_and_another_need_not(name: str) -> None:
 @each
 def test_a_state_is_a_value_that_can_be_used_twice(name: str) -> None:
     given_material = material()
-    generator = get_generator(name)
+    generator = SMALL[name]
     _, state = generator.propose(given_material, generator.start(given_material), 3, np.random.default_rng(0))
     state = generator.learn(given_material, state, 0.5, FRONT)
     one = generator.propose(given_material, state, 3, np.random.default_rng(5))
@@ -101,7 +117,7 @@ def holds_only_values(value: Any) -> bool:
 @each
 def test_states_hold_only_frozen_values_of_expressions_and_numbers(name: str) -> None:
     given_material = material()
-    generator = get_generator(name)
+    generator = SMALL[name]
     state = generator.start(given_material)
     assert holds_only_values(state)
     for _ in range(2):
@@ -114,7 +130,7 @@ def test_states_hold_only_frozen_values_of_expressions_and_numbers(name: str) ->
 @each
 def test_states_stay_bounded(name: str) -> None:
     given_material = material(rows=20)
-    generator = get_generator(name)
+    generator = SMALL[name]
     rng = np.random.default_rng(0)
     state = generator.start(given_material)
     for number in range(30):
@@ -143,7 +159,7 @@ def test_where_few_functions_exist_those_few_come_back(name: str) -> None:
 @each
 def test_front_members_beyond_finite_values_do_no_harm(name: str) -> None:
     given_material = material()
-    generator = get_generator(name)
+    generator = SMALL[name]
     state = generator.start(given_material)
     for _ in range(2):
         tokens, state = generator.propose(given_material, state, 2, np.random.default_rng(0))
@@ -168,14 +184,14 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 @each
 @pytest.mark.parametrize("count", [-1, 1.5, True])
 def test_a_count_that_is_none_is_refused(name: str, count: Any) -> None:
-    generator = get_generator(name)
+    generator = SMALL[name]
     with pytest.raises(ValueError, match="count"):
         generator.propose(material(), generator.start(material()), count, np.random.default_rng(0))
 
 
 @each
 def test_a_reward_or_front_that_makes_no_sense_is_refused(name: str) -> None:
-    generator = get_generator(name)
+    generator = SMALL[name]
     state = generator.start(material())
     with pytest.raises(ValueError, match="NaN"):
         generator.learn(material(), state, float("nan"), ())

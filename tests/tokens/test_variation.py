@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokens.materials import material
 
@@ -42,6 +42,7 @@ def test_crossover_exchanges_nodes(seed: int) -> None:
         assert before == after
 
 
+@settings(max_examples=30)
 @given(seeds)
 def test_mutants_stay_within_height_variables_and_operators(seed: int) -> None:
     data = material(constant_range=(-1.0, 1.0))

@@ -23,7 +23,7 @@ from symenum.operators import Kind
 from symenum.tokens.generator import Material
 from symenum.tokens.values import Evaluator, pick_distinct
 
-__all__ = ["UNEXPLAINED", "Explainer", "promising_features", "simple_partners"]
+__all__ = ["PRICE", "UNEXPLAINED", "Explainer", "promising_features", "simple_partners"]
 
 UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
 _ALIKE = 1e-7  # of 1 - g²: two columns of one direction are no pair
@@ -33,7 +33,7 @@ _FEW_ROWS = 20
 _FEW_PARTNERS = 5
 _BEST_OF_TWO_LAYERS = 3  # variables
 _MOST_FEATURES = 5000
-_PRICE = 0.05  # decades of 1 - R² that one complexity must earn
+PRICE = 0.05  # decades of 1 - R² that one complexity must earn
 _BEST_VARIABLES = 8  # partners are built on so many; with more variables, on those that explain y best alone
 
 
@@ -187,7 +187,7 @@ def _unit_target(y: Tensor, root: Tensor) -> Tensor:
     return unit
 
 
-def promising_features(material: Material, partners: Sequence[Expression], limit: int = 80) -> tuple[Expression, ...]:
+def promising_features(material: Material, partners: Sequence[Expression], limit: int = 300) -> tuple[Expression, ...]:
     """The features of up to two layers on the best variables that explain y best, at most `limit`, best first.
 
     With many variables only a few of them get two layers: there would be too many features.
@@ -204,9 +204,9 @@ def promising_features(material: Material, partners: Sequence[Expression], limit
         values = evaluator.matrix(best)
         features = build_features(best, values, material.working, layers, with_one=False, max_columns=_MOST_FEATURES)
         left = explainer.unexplained(features.values)
-        chosen = torch.argsort(left.log10() + _PRICE * features.complexity, stable=True)[: 2 * limit]
+        chosen = torch.argsort(left.log10() + PRICE * features.complexity, stable=True)[: 2 * limit]
         found.update((features.expression(i), float(left[i])) for i in chosen.tolist())
-    ranked = sorted(found, key=lambda feature: math.log10(found[feature]) + _PRICE * feature.complexity)
+    ranked = sorted(found, key=lambda feature: math.log10(found[feature]) + PRICE * feature.complexity)
     return tuple(pick_distinct(evaluator, material, ranked, limit))
 
 

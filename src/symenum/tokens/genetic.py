@@ -17,9 +17,10 @@ import torch
 
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, sort_key, walk
-from symenum.tokens.explain import Explainer, promising_features, simple_partners
+from symenum.tokens.explain import PRICE, Explainer, promising_features, simple_partners
 from symenum.tokens.generator import Material, Praised, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, cross_variable, front_parts
+from symenum.tokens.scout import Scouted, scout
 from symenum.tokens.trees import random_tree, random_trees
 from symenum.tokens.values import Evaluator, composite_parts, pick_distinct
 from symenum.tokens.variation import crossover, mutate
@@ -34,6 +35,7 @@ _FROM_SEEDS = 0.4  # and so many are seeds
 _IMMIGRANTS = 0.2  # of the population are replaced by fresh trees before each run
 _STALE = 8  # passes without improvement after which all but the front is forgotten
 _FRONT_PARTNERS = 8
+_TOKEN_SEEDS = 100  # of the seeds, so many may be tokens at once
 _PLANTED_SEEDS = 20  # of the seeds, so many are planted by mutations
 _JOINS = 0.1  # how often a join of variables goes before a drawn token
 _GREEDY = 0.5  # of the tokens are the best there are, the others are drawn
@@ -42,12 +44,13 @@ _CONSTANT_PRICE = 3  # a constant is worth so much complexity: most are just ano
 
 @dataclass(frozen=True)
 class GeneticState:
-    """Population and hall of fame of the last run, partners and seeds from `explain`, and the memory of all passes."""
+    """Population and hall of fame of the last run, partners, seeds and scouted tokens, and the memory of all passes."""
 
     population: tuple[Expression, ...]
     hall: tuple[Expression, ...]
     partners: tuple[Expression, ...]
     seeds: tuple[Expression, ...]
+    scouted: tuple[Scouted, ...] = ()
     memory: Memory = field(default_factory=Memory)
 
 
@@ -62,7 +65,8 @@ class Genetic:
     crossover: float = 0.1
     mutation: float = 0.5
     hall_of_fame: int = 20
-    parsimony: float = 0.05
+    parsimony: float = PRICE
+    scouts: int = 300
     name: str = "gp"
 
     def start(self, material: Material) -> GeneticState:
@@ -80,7 +84,7 @@ class Genetic:
             population, hall = run.evolve()
             tokens = run.tokens(population, hall, count)
         memory = state.memory.with_proposal(tokens)
-        return tokens, replace(state, population=population, hall=hall, memory=memory)
+        return tokens, replace(state, population=population, hall=hall, scouted=run.scouted, memory=memory)
 
     def learn(self, material: Material, state: GeneticState, reward: float, front: Sequence[Praised]) -> GeneticState:
         check_front(reward, front, material)
@@ -104,6 +108,8 @@ class _Run:
         best = sorted(state.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
         partners = [*state.partners, *(member.expression for member in best)]
         self.explainer = Explainer(material, self.evaluator, partners)
+        self.scouted = scout(material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, rng)
+        self.seeds = (*(one.token for one in self.scouted), *state.seeds)
         self._one: dict[Expression, Expression] = {}
         self._unexplained: dict[Expression, float] = {}
 
@@ -112,7 +118,7 @@ class _Run:
         settings, rng = self.settings, self.rng
         population = self._first_population()
         hall: dict[Expression, float] = {}
-        pool = [*self.parts, *self.state.seeds[:_PLANTED_SEEDS]]
+        pool = [*self.parts, *self.seeds[:_PLANTED_SEEDS]]
         for generation in range(settings.generations + 1):
             fitness = self._judge(population)
             hall.update(zip(population, fitness, strict=True))
@@ -142,7 +148,7 @@ class _Run:
                 often[part] = often.get(part, 0.0) + 1.0
         top, front_top = max(often.values(), default=1.0), max(self.parts.values(), default=1.0)
         share = {part: number / top for part, number in often.items()}
-        share.update((seed, share.get(seed, 0.0)) for seed in self.state.seeds)
+        share.update((seed, share.get(seed, 0.0)) for seed in self.seeds[:_TOKEN_SEEDS])
         for part, weight in self.parts.items():
             share[part] = share.get(part, 0.0) + weight / front_top
         able = [token for token in share if token.complexity <= MAX_COMPLEXITY and self.evaluator.usable(token)]
@@ -181,8 +187,8 @@ class _Run:
             size = min(len(parts), math.ceil(_FROM_FRONT * wanted))
             picked = rng.choice(len(parts), size=size, replace=False, p=(p + 1e-9) / (p + 1e-9).sum())
             fresh += [parts[int(i)] for i in picked]
-        if self.state.seeds:
-            seeds = self.state.seeds
+        if self.seeds:
+            seeds = self.seeds[:_TOKEN_SEEDS]
             size = min(len(seeds), math.ceil(_FROM_SEEDS * wanted))
             fresh += [seeds[int(i)] for i in rng.choice(len(seeds), size=size, replace=False)]
         while len(fresh) < wanted:

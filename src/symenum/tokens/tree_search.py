@@ -19,6 +19,7 @@ from symenum.expressions import Expression, apply, sort_key
 from symenum.tokens.explain import UNEXPLAINED, Explainer, promising_features, simple_partners
 from symenum.tokens.generator import Material, Praised, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, front_parts
+from symenum.tokens.scout import Scouted, scout
 from symenum.tokens.trees import random_constant, random_trees
 from symenum.tokens.values import Evaluator, pick_distinct
 
@@ -54,6 +55,7 @@ class TreeSearchState:
 
     partners: tuple[Expression, ...]
     seeds: tuple[Expression, ...]
+    scouted: tuple[Scouted, ...] = ()
     nodes: tuple[SetNode, ...] = ()
     path: tuple[TokenSet, ...] = ()
     memory: Memory = field(default_factory=Memory)
@@ -64,10 +66,11 @@ class TreeSearch:
     """See `TokenGenerator`. `exploration` is the weight of the UCB term, `prior` the actions tried for a new node,
     and `pass_weight` the number of simulations that one true pass counts for."""
 
-    simulations: int = 20
+    simulations: int = 16
     exploration: float = 0.5
     prior: int = 24
     pass_weight: float = 6.0
+    scouts: int = 300
     name: str = "mcts"
 
     def start(self, material: Material) -> TreeSearchState:
@@ -84,7 +87,9 @@ class TreeSearch:
             planner = _Planner(self, material, state, rng)
             tokens, path = planner.plan(count)
         nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_REMEMBERED_NODES])
-        return tokens, replace(state, nodes=nodes, path=path, memory=state.memory.with_proposal(tokens))
+        return tokens, replace(
+            state, nodes=nodes, path=path, scouted=planner.scouted, memory=state.memory.with_proposal(tokens)
+        )
 
     def learn(
         self, material: Material, state: TreeSearchState, reward: float, front: Sequence[Praised]
@@ -125,7 +130,9 @@ class _Planner:
         usable = [part for part in parts if self.evaluator.usable(part)]
         usable.sort(key=lambda part: -parts[part] * self.memory.merit(part))
         self.parts = usable[:_BASE_PARTS]
-        seeds = sorted(state.seeds, key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
+        self.scouted = scout(material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, rng)
+        seeds = [*(one.token for one in self.scouted), *state.seeds][: 4 * _BASE_SEEDS]
+        seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
         self.seeds = seeds[:_BASE_SEEDS]
 
     def plan(self, count: int) -> tuple[tuple[Expression, ...], tuple[TokenSet, ...]]:

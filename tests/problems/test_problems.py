@@ -12,10 +12,17 @@ every = pytest.mark.parametrize("problem", problem_set("all"), ids=lambda proble
 
 
 def test_there_are_the_papers_61() -> None:
-    sizes = {name: len(problems) for name, problems in PROBLEM_SETS.items()}
+    sizes = {name: len(problems) for name, problems in PROBLEM_SETS.items() if name != "deep"}
     assert sizes == {"nguyen": 12, "nguyen_c": 6, "r": 3, "r_star": 3, "livermore": 22, "feynman": 15}
-    names = [problem.name for problem in problem_set("all")]
+    names = [problem.name for problem in problem_set("paper")]
     assert len(set(names)) == 61
+
+
+def test_the_deep_ones_are_our_own_and_deeper_than_a_pass() -> None:
+    deep = problem_set("deep")
+    assert len(deep) >= 12
+    assert all(problem.expression.depth > 3 for problem in deep)
+    assert set(problem_set("all")) == {*problem_set("paper"), *deep}
 
 
 @every

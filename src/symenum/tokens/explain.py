@@ -1,13 +1,15 @@
-"""How much of y a pass could explain with a token: a pass of one layer, for many tokens at once.
+"""How much of y a pass could explain with a token: a small pass, for many tokens at once.
 
 A token need not look like y. What counts is the best fit of y by the token, or a function of it, joined with one
 partner by one operator, with the best scale and offset: a·u(t) + b, a·u(t) + b·f + c, a·u(t)·f + b, a·u(t)/f + b and
-a·f/u(t) + b. Partners are simple features of the variables and the best front members, so that what the front leaves
-unexplained counts too. All of it is a few matrix products; the true pass then judges what was chosen.
+a·f/u(t) + b, all of them matrix products; and, with few partners and rows since it must be computed value by value,
+a·u(v(t) ∘ f) + b for the operators ∘. Partners are simple features of the variables and the best front members, so that
+what the front leaves unexplained counts too. The true pass then judges what was chosen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 
@@ -16,15 +18,22 @@ from torch import Tensor
 
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
+from symenum.heads import build_features
 from symenum.operators import Kind
 from symenum.tokens.generator import Material
 from symenum.tokens.values import Evaluator, pick_distinct
 
-__all__ = ["Explainer", "simple_partners"]
+__all__ = ["PRICE", "UNEXPLAINED", "Explainer", "promising_features", "simple_partners"]
 
 UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
 _ALIKE = 1e-7  # of 1 - g²: two columns of one direction are no pair
 _TINY = 1e-200
+_ROWS = 96  # enough to rank tokens; the pass looks at more
+_FEW_ROWS = 20
+_FEW_PARTNERS = 5
+_BEST_OF_TWO_LAYERS = 3  # variables
+_MOST_FEATURES = 5000
+PRICE = 0.05  # decades of 1 - R² that one complexity must earn
 _BEST_VARIABLES = 8  # partners are built on so many; with more variables, on those that explain y best alone
 
 
@@ -32,42 +41,52 @@ class Explainer:
     """Scores tokens by what is left of y; made for one proposal, with the partners of the moment."""
 
     def __init__(self, material: Material, evaluator: Evaluator, partners: Sequence[Expression]) -> None:
-        self._root = material.weight.sqrt()
+        self._rows = _spread(material.rows, _ROWS)
+        weight = material.weight[self._rows]
+        self._root = (weight / weight.sum().clamp_min(_TINY)).sqrt()
         self._unary = tuple(op for op in material.working if op.kind is Kind.UNARY and op.form is None)
         names = {operator.name for operator in material.working}
+        self._adds = bool(names & {"add", "sub", "semisub"})
         self._multiplies = "mul" in names
         self._divides = bool(names & {"div", "semidiv", "inv"})
-        centred = (material.y - (material.y * material.weight).sum()) * self._root
-        self._target = centred / centred.norm().clamp_min(_TINY)
-        values = evaluator.matrix(partners)
+        self._target = _unit_target(material.y[self._rows], self._root)
+        self._few = _spread(len(self._rows), _FEW_ROWS)
+        few_root = self._root[self._few]
+        self._few_root = few_root / few_root.norm().clamp_min(_TINY)
+        self._few_target = _unit_target(material.y[self._rows][self._few], self._few_root)
+        values = evaluator.matrix(partners)[:, self._rows]
         self._set_partners(values[torch.isfinite(values).all(dim=1)])
 
-    def _set_partners(self, values: Tensor) -> None:
+    def _set_partners(self, values: Tensor, few: Tensor | None = None) -> None:
         self._partners = values
         self._unit_partners, _ = self._unit(values)
         self._partner_share = self._unit_partners @ self._target
+        self._few_partners = values[:_FEW_PARTNERS, self._few] if few is None else few
 
     def unexplained(self, values: Tensor) -> Tensor:
         """1 - R² (N,) of the best of all fits with each row of `values` (N, rows), between 1e-9 and 1; NaN rows: 1."""
         if not len(values):
             return torch.empty(0, dtype=torch.float64)
+        values = values[:, self._rows]
         forms = [values, *(apply_poisoned(operator, values, None) for operator in self._unary)]
         stacked = torch.cat(forms)
         left = torch.minimum(self._with_partner(stacked), self._combined(stacked))
+        left = torch.minimum(left, self._outer(stacked))
         return left.view(len(forms), len(values)).amin(dim=0)
 
     def unexplained_by_set(self, values: Tensor) -> float:
         """The same of the best fit with any of a few tokens (N, rows), which are partners of each other too."""
-        forms = [values, *(apply_poisoned(operator, values, None) for operator in self._unary)]
-        stacked = torch.cat(forms)
+        values = values[:, self._rows]
+        stacked = torch.cat([values, *(apply_poisoned(operator, values, None) for operator in self._unary)])
         stacked = stacked[torch.isfinite(stacked).all(dim=1)]
         both = copy(self)
-        both._set_partners(torch.cat([self._partners, stacked]))
-        return float(torch.minimum(both._with_partner(stacked), both._combined(stacked)).amin())
+        both._set_partners(torch.cat([self._partners, stacked]), torch.cat([self._few_partners, values[:, self._few]]))
+        left = torch.minimum(both._with_partner(stacked), both._combined(stacked)).amin()
+        return float(torch.minimum(left, both._outer(stacked).amin()))
 
     def alone(self, values: Tensor) -> Tensor:
         """1 - R² (N,) of a·t + b for each row t (N, rows)."""
-        unit, fine = self._unit(values)
+        unit, fine = self._unit(values[:, self._rows])
         return _bounded(1 - (unit @ self._target).square(), fine)
 
     def _with_partner(self, values: Tensor) -> Tensor:
@@ -96,6 +115,27 @@ class Explainer:
             out = torch.minimum(out, self._products(values, self._partners[nonzero].reciprocal()))
             out = torch.minimum(out, self._products(values.reciprocal(), self._partners))
         return out
+
+    def _outer(self, values: Tensor) -> Tensor:
+        """a·u(t + f) + b and the like with the best u and f of few, on few rows."""
+        out = torch.ones(len(values), dtype=torch.float64)
+        t, f = values[:, None, self._few], self._few_partners[None]
+        joins = [t + f, t - f] if self._adds else []
+        joins += [t * f] if self._multiplies else []
+        joins += [t / f, f / t] if self._divides else []
+        if not joins or not f.shape[1]:
+            return out
+        joined = torch.cat(joins, dim=1)
+        weight = self._few_root.square()
+        along = self._few_root * self._few_target
+        for operator in self._unary:
+            value = operator.function(joined)
+            square = value.square() @ weight
+            spread = square - (value @ weight).square()
+            # What is not finite compares false.
+            share = torch.where(spread > 1e-9 * square, (value @ along).square() / spread, 0.0)
+            out = torch.minimum(out, 1 - share.amax(dim=1))
+        return _bounded(out, torch.ones_like(out, dtype=torch.bool))
 
     def _products(self, left: Tensor, right: Tensor) -> Tensor:
         """1 - R² of a·l·r + b with the best row r of `right` for each row l of `left`."""
@@ -132,6 +172,42 @@ def _bounded(left: Tensor, fine: Tensor) -> Tensor:
     """What is left (N,), within its bounds; 1 where a row is not fine."""
     out: Tensor = left.masked_fill(~fine, 1.0).clamp(UNEXPLAINED, 1.0)
     return out
+
+
+def _spread(rows: int, limit: int) -> Tensor:
+    """At most `limit` row numbers (int64), evenly spread."""
+    return torch.linspace(0, rows - 1, min(rows, limit), dtype=torch.float64).round().long()
+
+
+def _unit_target(y: Tensor, root: Tensor) -> Tensor:
+    """y (rows,) without its weighted mean, times the roots of the weights, of unit norm."""
+    scaled = y / y.abs().amax().clamp_min(_TINY)
+    centred = (scaled - (scaled * root.square()).sum()) * root
+    unit: Tensor = centred / centred.norm().clamp_min(_TINY)
+    return unit
+
+
+def promising_features(material: Material, partners: Sequence[Expression], limit: int = 300) -> tuple[Expression, ...]:
+    """The features of up to two layers on the best variables that explain y best, at most `limit`, best first.
+
+    With many variables only a few of them get two layers: there would be too many features.
+    """
+    evaluator = Evaluator(material)
+    bare = Explainer(material, evaluator, ())
+    order = torch.argsort(bare.alone(evaluator.matrix(material.variables)), stable=True).tolist()
+    explainer = Explainer(material, evaluator, partners)
+    found: dict[Expression, float] = {}
+    for layers, width in ((2, _BEST_OF_TWO_LAYERS), (1, _BEST_VARIABLES)):
+        best = [material.variables[i] for i in sorted(order[:width])]
+        if not material.working or (layers == 1 and len(order) <= _BEST_OF_TWO_LAYERS):
+            continue
+        values = evaluator.matrix(best)
+        features = build_features(best, values, material.working, layers, with_one=False, max_columns=_MOST_FEATURES)
+        left = explainer.unexplained(features.values)
+        chosen = torch.argsort(left.log10() + PRICE * features.complexity, stable=True)[: 2 * limit]
+        found.update((features.expression(i), float(left[i])) for i in chosen.tolist())
+    ranked = sorted(found, key=lambda feature: math.log10(found[feature]) + PRICE * feature.complexity)
+    return tuple(pick_distinct(evaluator, material, ranked, limit))
 
 
 def simple_partners(material: Material, limit: int = 96) -> tuple[Expression, ...]:

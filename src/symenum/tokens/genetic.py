@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from symenum.enumeration.threads import torch_threads
-from symenum.expressions import Apply, Expression, sort_key
-from symenum.tokens.explain import Explainer, simple_partners
+from symenum.expressions import Apply, Constant, Expression, sort_key, walk
+from symenum.tokens.explain import PRICE, Explainer, promising_features, simple_partners
 from symenum.tokens.generator import Material, Praised, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, cross_variable, front_parts
+from symenum.tokens.scout import Scouted, scout
 from symenum.tokens.trees import random_tree, random_trees
 from symenum.tokens.values import Evaluator, composite_parts, pick_distinct
 from symenum.tokens.variation import crossover, mutate
@@ -30,26 +31,26 @@ Array = npt.NDArray[np.float64]
 
 _START_DEPTH = 2
 _FROM_FRONT = 0.4  # of a population that starts anew come from the front
+_FROM_SEEDS = 0.4  # and so many are seeds
 _IMMIGRANTS = 0.2  # of the population are replaced by fresh trees before each run
 _STALE = 8  # passes without improvement after which all but the front is forgotten
 _FRONT_PARTNERS = 8
-
-
-@dataclass(frozen=True)
-class Individual:
-    """A tree and its fitness: lower is better."""
-
-    tree: Expression
-    fitness: float
+_TOKEN_SEEDS = 100  # of the seeds, so many may be tokens at once
+_PLANTED_SEEDS = 20  # of the seeds, so many are planted by mutations
+_JOINS = 0.1  # how often a join of variables goes before a drawn token
+_GREEDY = 0.5  # of the tokens are the best there are, the others are drawn
+_CONSTANT_PRICE = 3  # a constant is worth so much complexity: most are just another scale or offset
 
 
 @dataclass(frozen=True)
 class GeneticState:
-    """Population and hall of fame of the last run, the partners of `explain`, and the memory of all passes."""
+    """Population and hall of fame of the last run, partners, seeds and scouted tokens, and the memory of all passes."""
 
     population: tuple[Expression, ...]
     hall: tuple[Expression, ...]
     partners: tuple[Expression, ...]
+    seeds: tuple[Expression, ...]
+    scouted: tuple[Scouted, ...] = ()
     memory: Memory = field(default_factory=Memory)
 
 
@@ -64,30 +65,33 @@ class Genetic:
     crossover: float = 0.1
     mutation: float = 0.5
     hall_of_fame: int = 20
-    parsimony: float = 0.02
+    parsimony: float = PRICE
+    scouts: int = 300
     name: str = "gp"
 
     def start(self, material: Material) -> GeneticState:
-        return GeneticState((), (), simple_partners(material))
+        partners = simple_partners(material)
+        return GeneticState((), (), partners, promising_features(material, partners))
 
     def propose(
         self, material: Material, state: GeneticState, count: int, rng: np.random.Generator
     ) -> tuple[tuple[Expression, ...], GeneticState]:
         check_count(count)
         if not material.working:
-            return (), GeneticState(state.population, state.hall, state.partners, state.memory.with_proposal(()))
+            return (), replace(state, memory=state.memory.with_proposal(()))
         with torch_threads(1):
             run = _Run(self, material, state, rng)
             population, hall = run.evolve()
             tokens = run.tokens(population, hall, count)
-        return tokens, GeneticState(population, hall, state.partners, state.memory.with_proposal(tokens))
+        memory = state.memory.with_proposal(tokens)
+        return tokens, replace(state, population=population, hall=hall, scouted=run.scouted, memory=memory)
 
     def learn(self, material: Material, state: GeneticState, reward: float, front: Sequence[Praised]) -> GeneticState:
         check_front(reward, front, material)
         memory = state.memory.after_pass(reward, front)
         if memory.stale and memory.stale % _STALE == 0:  # a population that leads nowhere makes room for another
-            return GeneticState((), (), state.partners, memory)
-        return GeneticState(state.population, state.hall, state.partners, memory)
+            return replace(state, population=(), hall=(), memory=memory)
+        return replace(state, memory=memory)
 
 
 class _Run:
@@ -104,7 +108,9 @@ class _Run:
         best = sorted(state.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
         partners = [*state.partners, *(member.expression for member in best)]
         self.explainer = Explainer(material, self.evaluator, partners)
-        self._fitness: dict[Expression, float] = {}
+        self.scouted = scout(material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, rng)
+        self.seeds = (*(one.token for one in self.scouted), *state.seeds)
+        self._one: dict[Expression, Expression] = {}
         self._unexplained: dict[Expression, float] = {}
 
     def evolve(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
@@ -112,7 +118,7 @@ class _Run:
         settings, rng = self.settings, self.rng
         population = self._first_population()
         hall: dict[Expression, float] = {}
-        pool = list(self.parts)
+        pool = [*self.parts, *self.seeds[:_PLANTED_SEEDS]]
         for generation in range(settings.generations + 1):
             fitness = self._judge(population)
             hall.update(zip(population, fitness, strict=True))
@@ -128,45 +134,45 @@ class _Run:
             for i in range(len(population)):
                 if rng.random() < settings.mutation:
                     population[i] = mutate(population[i], self.material, rng, settings.max_height, pool)
+                # One object for equal trees: whatever is looked up later is found without comparing trees.
+                population[i] = self._one.setdefault(population[i], population[i])
         return tuple(population), tuple(hall)
 
     def tokens(
         self, population: Sequence[Expression], hall: Sequence[Expression], count: int
     ) -> tuple[Expression, ...]:
-        """Sub-trees of the evolved, parts of the front and joins of variables, drawn by their weights."""
-        weights: dict[Expression, float] = {}
+        """The best sub-trees of the evolved, seeds and parts of the front, and others drawn by how good they are."""
+        often: dict[Expression, float] = {}
         for tree in dict.fromkeys((*hall, *population)):
             for part in composite_parts(tree):
-                weights[part] = weights.get(part, 0.0) + 1.0
-        top = max(weights.values(), default=1.0)
-        front_top = max(self.parts.values(), default=1.0)
-        candidates: dict[Expression, float] = {part: weight / top for part, weight in weights.items()}
+                often[part] = often.get(part, 0.0) + 1.0
+        top, front_top = max(often.values(), default=1.0), max(self.parts.values(), default=1.0)
+        share = {part: number / top for part, number in often.items()}
+        share.update((seed, share.get(seed, 0.0)) for seed in self.seeds[:_TOKEN_SEEDS])
         for part, weight in self.parts.items():
-            candidates[part] = candidates.get(part, 0.0) + weight / front_top
-        able = [t for t in candidates if t.complexity <= MAX_COMPLEXITY and self.evaluator.usable(t)]
+            share[part] = share.get(part, 0.0) + weight / front_top
+        able = [token for token in share if token.complexity <= MAX_COMPLEXITY and self.evaluator.usable(token)]
         able.sort(key=sort_key)
-        left = self._left(able)
-        memory = self.state.memory
-        chances = np.array(
-            [
-                math.sqrt(candidates[token]) * -math.log10(rest) * memory.merit(token)
-                for token, rest in zip(able, left, strict=True)
-            ]
-        )
-        stream = self._stream(able, chances)
+        score = [(1.0 + share[token]) * merit for token, merit in zip(able, self._merits(able), strict=True)]
+        stream = self._stream(able, np.array(score), math.ceil(_GREEDY * count))
         return tuple(pick_distinct(self.evaluator, self.material, stream, count))
 
-    def _stream(self, able: list[Expression], weight: Array) -> Iterator[Expression]:
-        order: list[int] = []
-        if len(able):
-            p = weight + 1e-3 * max(weight.max(), 1e-12)
-            order = self.rng.choice(len(able), size=len(able), replace=False, p=p / p.sum()).tolist()
-        for index in order:
-            if self.rng.random() < 0.15:
-                joined = cross_variable(self.material, self.rng)
-                if joined is not None:
-                    yield joined
-            yield able[index]
+    def _merits(self, tokens: Sequence[Expression]) -> list[float]:
+        """Decades of y explained, less the price of complexity, at least a little, times what earlier passes say."""
+        memory = self.state.memory
+        return [
+            max(-fitness, 0.05) * memory.merit(token)
+            for token, fitness in zip(tokens, self._judge(tokens), strict=True)
+        ]
+
+    def _stream(self, able: list[Expression], score: Array, greedy: int) -> Iterator[Expression]:
+        """The best few first, then all in a random order that favours the good, joins of variables in between."""
+        if able:
+            yield from (able[int(i)] for i in np.argsort(-score, kind="stable")[:greedy])
+            p = score**2
+            for i in self.rng.choice(len(able), size=len(able), replace=False, p=p / p.sum()):
+                joined = cross_variable(self.material, self.rng) if self.rng.random() < _JOINS else None
+                yield from [able[int(i)]] if joined is None else [joined, able[int(i)]]
         yield from random_trees(self.material, self.rng, 16, 3)
 
     def _first_population(self) -> list[Expression]:
@@ -181,6 +187,10 @@ class _Run:
             size = min(len(parts), math.ceil(_FROM_FRONT * wanted))
             picked = rng.choice(len(parts), size=size, replace=False, p=(p + 1e-9) / (p + 1e-9).sum())
             fresh += [parts[int(i)] for i in picked]
+        if self.seeds:
+            seeds = self.seeds[:_TOKEN_SEEDS]
+            size = min(len(seeds), math.ceil(_FROM_SEEDS * wanted))
+            fresh += [seeds[int(i)] for i in rng.choice(len(seeds), size=size, replace=False)]
         while len(fresh) < wanted:
             fresh.append(random_tree(self.material, rng, int(rng.integers(1, _START_DEPTH + 1))))
         if old:
@@ -202,7 +212,9 @@ class _Run:
         left = self._left(trees)
         price = self.settings.parsimony
         return [
-            math.log10(rest) + price * tree.complexity if self.evaluator.usable(tree) else math.inf
+            math.log10(rest) + price * (tree.complexity + _CONSTANT_PRICE * _constants(tree))
+            if self.evaluator.usable(tree)
+            else math.inf
             for tree, rest in zip(trees, left, strict=True)
         ]
 
@@ -212,3 +224,7 @@ class _Run:
             rest: torch.Tensor = self.explainer.unexplained(self.evaluator.matrix(new))
             self._unexplained.update(zip(new, rest.tolist(), strict=True))
         return [self._unexplained[tree] for tree in trees]
+
+
+def _constants(tree: Expression) -> int:
+    return sum(isinstance(node, Constant) for node in walk(tree))

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from symenum.expressions import Apply, Constant, Expression, apply, fold
+from symenum.expressions import Apply, Constant, Expression, apply, canonical, fold
 from symenum.tokens.generator import Material, Praised
 from symenum.tokens.trees import random_constant
 from symenum.tokens.values import composite_parts
@@ -27,7 +27,7 @@ _IMPROVED = 1e-9  # rewards within this are equal
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a token: the passes it took part in, and its share in those that found something better."""
+    """What is known of a token, in its canonical form: its passes, and its share in those that found something better."""
 
     token: Expression
     passes: int
@@ -51,7 +51,7 @@ class Memory:
 
     def merit(self, token: Expression) -> float:
         """Above 1 for a token of successful passes, below for one that was tried in vain; 1 if never tried."""
-        record = self.by_token.get(token)
+        record = self.by_token.get(canonical(token)) if self.records else None
         return 1.0 if record is None else (1.0 + 2.0 * record.successes) / (1.0 + record.passes)
 
     def with_proposal(self, tokens: Sequence[Expression]) -> Memory:
@@ -68,12 +68,13 @@ class Memory:
         new_parts: set[Expression] = set()
         for member in front:
             if member.expression not in known:
-                new_parts.update(composite_parts(member.expression))
-                new_parts.update(composite_parts(stripped(member.expression)))
-        used = [token for token in self.proposed if token in new_parts]
-        share = dict.fromkeys(used, 1.0) or {token: 1.0 / len(self.proposed) for token in self.proposed}
+                new_parts.update(map(canonical, composite_parts(member.expression)))
+                new_parts.update(map(canonical, composite_parts(stripped(member.expression))))
+        proposed = [canonical(token) for token in self.proposed]
+        used = [token for token in proposed if token in new_parts]
+        share = dict.fromkeys(used, 1.0) or {token: 1.0 / len(proposed) for token in proposed}
         records = dict(self.by_token)
-        for token in self.proposed:
+        for token in proposed:
             before = records.get(token, Record(token, 0, 0.0))
             gain = share.get(token, 0.0) if improved else 0.5 if token in new_parts else 0.0
             records[token] = Record(token, before.passes + 1, before.successes + gain)

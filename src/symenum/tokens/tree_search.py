@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Expression, apply, sort_key
-from symenum.tokens.explain import UNEXPLAINED, Explainer, simple_partners
+from symenum.tokens.explain import UNEXPLAINED, Explainer, promising_features, simple_partners
 from symenum.tokens.generator import Material, Praised, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, front_parts
+from symenum.tokens.scout import Scouted, scout
 from symenum.tokens.trees import random_constant, random_trees
 from symenum.tokens.values import Evaluator, pick_distinct
 
@@ -29,10 +30,13 @@ TokenSet = tuple[Expression, ...]  # in the order of `sort_key`, so that equal s
 _REMEMBERED_NODES = 1000
 _FRONT_PARTNERS = 8
 _BASE_PARTS = 12  # parts of the front that actions start from
-_FROM_FRONT = 0.15  # how often an action takes a part of the front as it is
+_BASE_SEEDS = 24  # and so many features that explain much of y
+_AS_IT_IS = 0.2  # how often an action takes one of these as it is
+_GREEDY = 0.5  # how often a new node is the best of the actions tried, rather than drawn
 _CONSTANT = 0.1  # how often the second operand is a constant, where constants are wanted
 _NOT_IMPROVED = 0.0  # the value of a pass that found nothing better
 _TRIES = 40  # for an action that may join a set
+_ROLLOUT_TRIES = 8  # tokens until one differs from those of the set
 _ROUNDING = 1e-6  # of values in [0, 1]
 
 
@@ -50,6 +54,8 @@ class TreeSearchState:
     """The nodes that matter, the sets on the way to the last proposal, and the memory of all passes."""
 
     partners: tuple[Expression, ...]
+    seeds: tuple[Expression, ...]
+    scouted: tuple[Scouted, ...] = ()
     nodes: tuple[SetNode, ...] = ()
     path: tuple[TokenSet, ...] = ()
     memory: Memory = field(default_factory=Memory)
@@ -60,26 +66,30 @@ class TreeSearch:
     """See `TokenGenerator`. `exploration` is the weight of the UCB term, `prior` the actions tried for a new node,
     and `pass_weight` the number of simulations that one true pass counts for."""
 
-    simulations: int = 24
+    simulations: int = 16
     exploration: float = 0.5
     prior: int = 24
     pass_weight: float = 6.0
+    scouts: int = 300
     name: str = "mcts"
 
     def start(self, material: Material) -> TreeSearchState:
-        return TreeSearchState(simple_partners(material))
+        partners = simple_partners(material)
+        return TreeSearchState(partners, promising_features(material, partners))
 
     def propose(
         self, material: Material, state: TreeSearchState, count: int, rng: np.random.Generator
     ) -> tuple[tuple[Expression, ...], TreeSearchState]:
         check_count(count)
         if not material.working or not count:
-            return (), TreeSearchState(state.partners, state.nodes, (), state.memory.with_proposal(()))
+            return (), replace(state, path=(), memory=state.memory.with_proposal(()))
         with torch_threads(1):
             planner = _Planner(self, material, state, rng)
             tokens, path = planner.plan(count)
         nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_REMEMBERED_NODES])
-        return tokens, TreeSearchState(state.partners, nodes, path, state.memory.with_proposal(tokens))
+        return tokens, replace(
+            state, nodes=nodes, path=path, scouted=planner.scouted, memory=state.memory.with_proposal(tokens)
+        )
 
     def learn(
         self, material: Material, state: TreeSearchState, reward: float, front: Sequence[Praised]
@@ -90,7 +100,7 @@ class TreeSearch:
         nodes = {node.tokens: node for node in state.nodes}
         for tokens in state.path:
             nodes[tokens] = _visited(nodes, tokens, value, self.pass_weight)
-        return TreeSearchState(state.partners, tuple(nodes.values()), (), memory)
+        return replace(state, nodes=tuple(nodes.values()), path=(), memory=memory)
 
 
 def _visited(nodes: Mapping[TokenSet, SetNode], tokens: TokenSet, value: float, weight: float = 1.0) -> SetNode:
@@ -120,6 +130,10 @@ class _Planner:
         usable = [part for part in parts if self.evaluator.usable(part)]
         usable.sort(key=lambda part: -parts[part] * self.memory.merit(part))
         self.parts = usable[:_BASE_PARTS]
+        self.scouted = scout(material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, rng)
+        seeds = [*(one.token for one in self.scouted), *state.seeds][: 4 * _BASE_SEEDS]
+        seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
+        self.seeds = seeds[:_BASE_SEEDS]
 
     def plan(self, count: int) -> tuple[tuple[Expression, ...], tuple[TokenSet, ...]]:
         """The most promising set of `count` tokens that was simulated, and the nodes on the way to it."""
@@ -184,27 +198,30 @@ class _Planner:
             [-math.log10(rest) * self.memory.merit(token) for rest, token in zip(left, actions, strict=True)]
         )
         weight = (weight + _ROUNDING) ** 2
-        return actions[int(self.rng.choice(len(actions), p=weight / weight.sum()))]
+        order = self.rng.choice(len(actions), size=len(actions), replace=False, p=weight / weight.sum())
+        if self.rng.random() < _GREEDY:
+            order = np.argsort(-weight, kind="stable")
+        ranked = (actions[int(i)] for i in order)
+        chosen = pick_distinct(self.evaluator, self.material, ranked, len(here) + 1, here)
+        return chosen[-1] if len(chosen) > len(here) else None
 
     def _rolled_out(self, tokens: TokenSet, count: int) -> TokenSet:
         """The set, filled up by random actions."""
         chosen = list(tokens)
         while len(chosen) < count:
             before = len(chosen)
-            stream = self._actions(tuple(chosen), 1)
+            stream = self._actions(tuple(chosen), _ROLLOUT_TRIES)
             chosen = pick_distinct(self.evaluator, self.material, stream, before + 1, chosen)
             if len(chosen) == before:
                 break
         return _ordered(chosen)
 
     def _actions(self, here: TokenSet, count: int) -> Iterator[Expression]:
-        """At most `count` random tokens that may join the set."""
+        """At most `count` random tokens; whether they differ in values from those of the set is not yet known."""
         found = 0
         for _ in range(_TRIES * count):
             token = self._action(here)
             if token.complexity > MAX_COMPLEXITY or token in here or not self.evaluator.usable(token):
-                continue
-            if len(pick_distinct(self.evaluator, self.material, [token], len(here) + 1, here)) == len(here):
                 continue
             yield token
             found += 1
@@ -213,8 +230,9 @@ class _Planner:
 
     def _action(self, here: TokenSet) -> Expression:
         rng, material = self.rng, self.material
-        if self.parts and rng.random() < _FROM_FRONT:
-            return self.parts[int(rng.integers(len(self.parts)))]
+        ready = [*self.parts, *self.seeds]
+        if ready and rng.random() < _AS_IT_IS:
+            return ready[int(rng.integers(len(ready)))]
         operator = material.working[int(rng.integers(len(material.working)))]
         operands = [self._operand(here) for _ in range(operator.arity)]
         if operator.arity == 2 and material.constant_range is not None and rng.random() < _CONSTANT:
@@ -222,8 +240,8 @@ class _Planner:
         return apply(operator, *operands)
 
     def _operand(self, here: TokenSet) -> Expression:
-        """A variable, a token of the set or a part of the front; each kind is as likely as the other."""
-        kinds = [kind for kind in (self.material.variables, here, self.parts) if len(kind)]
+        """A variable, a token of the set, a part of the front or a seed; each kind is as likely as the others."""
+        kinds = [kind for kind in (self.material.variables, here, self.parts, self.seeds) if len(kind)]
         kind = kinds[int(self.rng.integers(len(kinds)))]
         return kind[int(self.rng.integers(len(kind)))]
 

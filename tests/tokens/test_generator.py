@@ -1,0 +1,225 @@
+"""What every token generator owes the search, whatever the data; and what they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokens.materials import NAMES, material
+
+from symenum.expressions import Apply, Expression, evaluate, parse
+from symenum.operators import Operator, get_operators
+from symenum.tokens import (
+    GENERATORS,
+    Genetic,
+    Material,
+    Praised,
+    RandomTokens,
+    TokenGenerator,
+    TreeSearch,
+    get_generator,
+)
+
+each = pytest.mark.parametrize("name", NAMES)
+
+FRONT = (Praised(parse("2.5*x1*x2 + 0.3"), 0.4), Praised(parse("x1*sin(1.5*x2)/(x1 + x2)"), 0.6))
+
+
+def assert_tokens(tokens: tuple[Expression, ...], given_material: Material) -> None:
+    values = []
+    for token in tokens:
+        assert isinstance(token, Apply)
+        value = evaluate(token, given_material.columns)
+        assert torch.isfinite(value).all(), token
+        assert value.max() - value.min() > 1e-12 * value.abs().max(), token
+        values.append(value)
+    everything = [*given_material.columns.values(), *values]
+    for i, a in enumerate(everything):
+        for b in everything[max(i + 1, len(given_material.columns)) :]:
+            assert (a - b).norm() > 1e-10 * a.norm(), f"two slots are equal: {[*map(str, tokens)]}"
+
+
+SMALL: dict[str, TokenGenerator[Any]] = {
+    "gp": Genetic(population=12, generations=3),
+    "mcts": TreeSearch(simulations=4, prior=6),
+    "random": RandomTokens(),
+}
+
+
+def steps(name: str, given_material: Material, count: int, passes: int, seed: int) -> list[tuple[Expression, ...]]:
+    generator = SMALL[name]
+    rng = np.random.default_rng(seed)
+    state = generator.start(given_material)
+    out = []
+    for number in range(passes):
+        tokens, state = generator.propose(given_material, state, count, rng)
+        state = generator.learn(given_material, state, 0.3 + 0.1 * number, FRONT[: number + 1])
+        out.append(tokens)
+    return out
+
+
+def test_the_table_holds_all_three() -> None:
+    assert tuple(GENERATORS) == NAMES
+    assert all(get_generator(name).name == name for name in NAMES)
+
+
+@each
+@settings(max_examples=6)
+@given(data=st.data())
+def test_tokens_are_composite_finite_varying_and_distinct(name: str, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, 6))
+    given_material = material(
+        data.draw(st.sampled_from(["x1*sin(x2) + 1", "exp(x1)/x2", "x1", "x2 - x2 + 3"])),
+        seed=data.draw(st.integers(0, 100)),
+        rows=data.draw(st.integers(2, 60)),
+        low=data.draw(st.sampled_from([-3.0, 0.5, 200.0])),
+        high=400.0 if data.draw(st.booleans()) else 3.5,
+        operators=data.draw(st.sampled_from(["koza", "semikoza", "basic_koza", "arithmetic", "chaotic"])),
+        constant_range=data.draw(st.sampled_from([None, (-3.0, 3.0), (2.0, 2.0)])),
+    )
+    for tokens in steps(name, given_material, count, 2, data.draw(st.integers(0, 100))):
+        assert len(tokens) == count
+        assert_tokens(tokens, given_material)
+
+
+@each
+def test_one_seed_gives_the_same_tokens_and_another_need_not(name: str) -> None:
+    runs = [steps(name, material(constant_range=(-3.0, 3.0)), 3, 4, seed) for seed in (1, 1, 2)]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+@each
+def test_a_state_is_a_value_that_can_be_used_twice(name: str) -> None:
+    given_material = material()
+    generator = SMALL[name]
+    _, state = generator.propose(given_material, generator.start(given_material), 3, np.random.default_rng(0))
+    state = generator.learn(given_material, state, 0.5, FRONT)
+    one = generator.propose(given_material, state, 3, np.random.default_rng(5))
+    two = generator.propose(given_material, state, 3, np.random.default_rng(5))
+    assert one == two
+
+
+def holds_only_values(value: Any) -> bool:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        return all(holds_only_values(getattr(value, field.name)) for field in dataclasses.fields(value))
+    if isinstance(value, tuple):
+        return all(map(holds_only_values, value))
+    return value is None or isinstance(value, (int, float, str, Operator))
+
+
+@each
+def test_states_hold_only_frozen_values_of_expressions_and_numbers(name: str) -> None:
+    given_material = material()
+    generator = SMALL[name]
+    state = generator.start(given_material)
+    assert holds_only_values(state)
+    for _ in range(2):
+        _, state = generator.propose(given_material, state, 3, np.random.default_rng(0))
+        assert holds_only_values(state)
+        state = generator.learn(given_material, state, 0.5, FRONT)
+        assert holds_only_values(state)
+
+
+@each
+def test_states_stay_bounded(name: str) -> None:
+    given_material = material(rows=20)
+    generator = SMALL[name]
+    rng = np.random.default_rng(0)
+    state = generator.start(given_material)
+    for number in range(30):
+        _, state = generator.propose(given_material, state, 2, rng)
+        state = generator.learn(given_material, state, number / 30, FRONT)
+    assert len(repr(state)) < 2_000_000
+
+
+@each
+def test_a_law_beyond_the_operators_or_a_constant_target_does_no_harm(name: str) -> None:
+    for law in ("x1 - x1", "x1*1e140"):
+        assert_tokens(steps(name, material(law), 3, 2, 0)[1], material(law))
+
+
+@each
+def test_operators_that_build_nothing_give_no_tokens(name: str) -> None:
+    assert steps(name, material(operators=("identity",)), 3, 2, 0) == [(), ()]
+
+
+@each
+def test_where_few_functions_exist_those_few_come_back(name: str) -> None:
+    tokens = steps(name, material("x1", inputs=1, operators=("neg", "abs")), 3, 1, 0)[0]
+    assert tokens == ()  # -x1 is x1 with another sign, |x1| is x1 on positive data
+
+
+@each
+def test_front_members_beyond_finite_values_do_no_harm(name: str) -> None:
+    given_material = material()
+    generator = SMALL[name]
+    state = generator.start(given_material)
+    for _ in range(2):
+        tokens, state = generator.propose(given_material, state, 2, np.random.default_rng(0))
+        assert_tokens(tokens, given_material)
+        odd = [Praised(parse("log(-x1)"), 0.5), Praised(parse("x1"), 0.2), Praised(parse("3"), 0.1)]
+        state = generator.learn(given_material, state, -1.0, odd)
+
+
+@each
+def test_two_hundred_variables_are_no_trouble(name: str) -> None:
+    given_material = material("x1*x200 + sin(x7)", inputs=200)
+    assert len(steps(name, given_material, 20, 2, 0)[1]) == 20
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"did you mean 'mcts'.*gp, mcts, random"):
+        get_generator("mtcs")
+    with pytest.raises(TypeError, match="string"):
+        get_generator(3)  # type: ignore[arg-type]
+
+
+@each
+@pytest.mark.parametrize("count", [-1, 1.5, True])
+def test_a_count_that_is_none_is_refused(name: str, count: Any) -> None:
+    generator = SMALL[name]
+    with pytest.raises(ValueError, match="count"):
+        generator.propose(material(), generator.start(material()), count, np.random.default_rng(0))
+
+
+@each
+def test_a_reward_or_front_that_makes_no_sense_is_refused(name: str) -> None:
+    generator = SMALL[name]
+    state = generator.start(material())
+    with pytest.raises(ValueError, match="NaN"):
+        generator.learn(material(), state, float("nan"), ())
+    with pytest.raises(ValueError, match="x9"):
+        generator.learn(material(), state, 0.5, [Praised(parse("x1*x9"), 0.5)])
+
+
+GOOD = {
+    "operators": get_operators("koza"),
+    "columns": {"x1": torch.rand(5, dtype=torch.float64)},
+    "y": torch.rand(5, dtype=torch.float64),
+    "weight": torch.full((5,), 0.2, dtype=torch.float64),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"operators": ()}, ValueError, "operators"),
+        ({"columns": {}}, ValueError, "columns"),
+        ({"columns": {"x1": torch.rand(5)}}, TypeError, "x1 must be a float64"),
+        ({"columns": {"x1": torch.rand(4, dtype=torch.float64)}}, ValueError, "4 rows"),
+        ({"y": torch.tensor([0.0, 1, 2, 3, float("nan")], dtype=torch.float64)}, ValueError, "y is not finite"),
+        ({"weight": torch.ones(5, dtype=torch.float64)}, ValueError, "sum to 1"),
+        ({"constant_range": (3.0, -3.0)}, ValueError, "constant_range"),
+        ({"constant_range": (0.0, float("inf"))}, ValueError, "constant_range"),
+    ],
+)
+def test_material_that_makes_no_sense_is_refused(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Material(**{**GOOD, **change})

@@ -1,0 +1,81 @@
+"""Changed trees are trees: of bounded height, in the variables and operators of the material."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokens.materials import material
+
+from symenum.expressions import Apply, parse, variables, walk
+from symenum.tokens.trees import random_constant, random_tree, random_trees
+from symenum.tokens.variation import crossover, mutate, nodes, replaced
+
+TREE = parse("sin(x1*x2) + x1/x2")
+seeds = st.integers(0, 10_000)
+
+
+def test_nodes_are_the_root_and_then_its_operands() -> None:
+    assert [*map(str, nodes(TREE))] == ["sin(x1*x2) + x1/x2", "sin(x1*x2)", "x1*x2", "x1", "x2", "x1/x2", "x1", "x2"]
+
+
+@given(st.integers(0, 7))
+def test_replacing_changes_that_node_and_nothing_else(position: int) -> None:
+    new = replaced(TREE, position, parse("x3"))
+    assert nodes(new)[position] == parse("x3")
+    assert replaced(new, position, nodes(TREE)[position]) == TREE
+
+
+def test_replacing_beyond_the_tree_is_refused() -> None:
+    with pytest.raises(IndexError, match="position 8"):
+        replaced(TREE, 8, parse("x1"))
+
+
+@given(seeds)
+def test_crossover_exchanges_nodes(seed: int) -> None:
+    other = parse("exp(x3)*cos(x4)")
+    a, b = crossover(TREE, other, np.random.default_rng(seed), 10)
+    if isinstance(a, Apply) and a != TREE and b != other:
+        before = sorted(str(node) for tree in (TREE, other) for node in walk(tree) if not isinstance(node, Apply))
+        after = sorted(str(node) for tree in (a, b) for node in walk(tree) if not isinstance(node, Apply))
+        assert before == after
+
+
+@settings(max_examples=30)
+@given(seeds)
+def test_mutants_stay_within_height_variables_and_operators(seed: int) -> None:
+    data = material(constant_range=(-1.0, 1.0))
+    rng = np.random.default_rng(seed)
+    tree = TREE
+    for _ in range(20):
+        tree = mutate(tree, data, rng, 4, [parse("x2*x2")])
+        assert isinstance(tree, Apply)
+        assert tree.depth <= 4
+        assert set(variables(tree)) <= {"x1", "x2"}
+
+
+def test_all_four_mutations_happen() -> None:
+    rng = np.random.default_rng(0)
+    sizes = {len(nodes(mutate(TREE, material(), rng, 10))) - len(nodes(TREE)) for _ in range(200)}
+    assert min(sizes) < 0 < max(sizes)
+    assert 0 in sizes
+
+
+@given(seeds, st.integers(1, 4))
+def test_random_trees_keep_their_depth_and_their_operators(seed: int, depth: int) -> None:
+    data = material(operators="semikoza", constant_range=(-3.0, 3.0))
+    tree = random_tree(data, np.random.default_rng(seed), depth)
+    assert isinstance(tree, Apply)
+    assert tree.depth <= depth + 1  # 1/(…) and the like are written out
+    assert set(variables(tree)) <= {"x1", "x2"}
+
+
+@given(seeds)
+def test_constants_come_from_the_range(seed: int) -> None:
+    value = random_constant(material(constant_range=(0.17, 0.19)), np.random.default_rng(seed)).value
+    assert 0.17 <= value <= 0.19
+
+
+def test_without_operators_there_are_no_trees() -> None:
+    assert [*random_trees(material(operators=("identity",)), np.random.default_rng(0), 3, 2)] == []

@@ -32,9 +32,19 @@ def _gamma(dtype: torch.dtype, n: int) -> float:
     return (n + 12) * torch.finfo(dtype).eps / 2
 
 
+def _of_size_one(rows: Tensor) -> Tensor:
+    """Rows with a largest absolute value of 1; a zero row stays zero."""
+    return rows / rows.abs().amax(dim=1, keepdim=True).clamp_min_(_TINY)
+
+
 def _beside(wide: Tensor, *columns: Tensor) -> Tensor:
     """Columns (N, 1) of any type beside a wide factor (N, n), in its type."""
-    return torch.cat([wide, *(column.to(wide.dtype) for column in columns)], dim=1)
+    n = wide.shape[1]
+    factor = wide.new_empty(len(wide), n + len(columns))  # torch.cat would take five times as long for short rows
+    factor[:, :n] = wide
+    for at, column in enumerate(columns, n):
+        factor[:, at : at + 1] = column
+    return factor
 
 
 @dataclass(frozen=True)
@@ -81,8 +91,8 @@ class TwoTermTest:
         margin = 4 * _gamma(dtype, C.shape[1])
         smallest = float(a.min() * b.min())
         if margin < _SCALED * smallest:
-            left.div_(a)
-            right.div_(b)
+            left.div_(a.to(dtype))
+            right.div_(b.to(dtype))
             bound = (1 - margin / smallest) ** 2
 
             def passes(i: slice, j: slice) -> tuple[Tensor, float]:
@@ -124,22 +134,31 @@ class AffineProductTest:
         return len(self.V), len(self.W)
 
     @cached_property
-    def _factors(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """The left factors of S1, Sy and S2, and the right ones of the first two and of the last."""
+    def _scaled(self) -> tuple[Tensor, Tensor]:
         # R² does not see the scale of a factor; with a largest value of 1 no square leaves the range.
-        V, W = (rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(_TINY) for rows in (self.V, self.W))
-        weight = self.root.square()
-        return V * weight, V * (self.target * self.root), V.square() * weight, W, W.square()
+        V = _of_size_one(self.V)
+        return V, V if self.W is self.V else _of_size_one(self.W)
 
     @cached_property
     def _typed(self) -> dict[torch.dtype, tuple[Tensor, ...]]:
-        return {
-            dtype: tuple(factor.to(dtype) for factor in self._factors) for dtype in (torch.float32, torch.float64)
-        }
+        """Factors that were made, for each precision."""
+        return {}
+
+    def _factors(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """The left factors of S1, Sy and S2, and the right ones of the first two and of the last."""
+        if dtype not in self._typed:
+            V, W = self._scaled
+            left, right = V.to(dtype), W.to(dtype)
+            self._typed[dtype] = (*self._left(left), right, right.square())
+        return self._typed[dtype]
+
+    def _left(self, V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        weight, along = self.root.square().to(V.dtype), (self.target * self.root).to(V.dtype)
+        return V * weight, V * along, V.square().mul_(weight)
 
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
-        mean, along, square, right, right2 = self._typed[dtype]
+        mean, along, square, right, right2 = self._factors(dtype)
         share = 1 - 7 * _gamma(dtype, self.V.shape[1]) / tau
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
@@ -151,11 +170,12 @@ class AffineProductTest:
 
     def estimate(self, rows: Tensor) -> Tensor:
         """See `PairTest`."""
-        mean, along, square, right, right2 = self._factors
-        S2 = square[rows] @ right2.T
+        V, W = self._scaled
+        mean, along, square = self._left(V[rows])
+        S2 = square @ W.square().T
         noise = (_CANCELLED * S2).clamp_min_(_TINY)
-        spread = S2.sub_((mean[rows] @ right.T).square_())
-        return (along[rows] @ right.T).square_().div_(torch.maximum(spread, noise))
+        spread = S2.sub_((mean @ W.T).square_())
+        return (along @ W.T).square_().div_(torch.maximum(spread, noise))
 
 
 @dataclass(frozen=True)
@@ -220,4 +240,5 @@ class AffineSumTest:
         C, s, p, _ = self._centred
         both = s[rows] + s.T
         spread = (C[rows] @ C.T).mul_(2 * self.sign).add_(both)
-        return (p[rows] + self.sign * p.T).square_().div_(torch.maximum(spread, both.mul_(_CANCELLED).clamp_min_(_TINY)))
+        noise = both.mul_(_CANCELLED).clamp_min_(_TINY)
+        return (p[rows] + self.sign * p.T).square_().div_(torch.maximum(spread, noise))

@@ -94,9 +94,13 @@ def test_affine_finds_the_ten_best_pairs_of_least_squares(kind, name, seed):
     kind=st.sampled_from(["plain", "collinear", "heavy"]),
     tau=st.floats(0.01, 1 - 1e-12),
     dtype=st.sampled_from([torch.float32, torch.float64]),
+    alone=st.booleans(),
 )
-def test_no_pair_that_explains_tau_is_ever_turned_down(seed, kind, tau, dtype):
+def test_no_pair_that_explains_tau_is_ever_turned_down(seed, kind, tau, dtype, alone):
     V, y, weight = bank(kind, seed, columns=14)
+    if alone:  # one column reaches τ without a partner
+        y = V[3] + 0.1 * y
+        tau = 1 - residual((V[3],), y, weight) ** 2
     values, t, root = tensors(V, y, weight)
     t = t * root
     t = t - root * (root @ t)
@@ -114,11 +118,23 @@ def test_no_pair_that_explains_tau_is_ever_turned_down(seed, kind, tau, dtype):
         passes = test.prepare(tau, dtype)
         if passes is None:
             continue
-        scores = [score.clone() for score in passes(whole, whole)]
+        scores, bound = passes(whole, whole)
         for i in range(len(V)):
             for j in range(i):
                 if 1 - residual(columns(i, j), y, weight) ** 2 >= tau * (1 + 1e-12):
-                    assert any(float(score[i, j]) >= 0 for score in scores)
+                    assert float(scores[i, j]) >= bound
+
+
+@pytest.mark.parametrize("name", ["mul", "add"])
+def test_the_first_limit_comes_from_different_pairs(name):
+    """A pair that counted twice, as (i, j) and (j, i), would make the limit too low."""
+    V, y, weight = bank("plain", 1)
+    values, t, root = tensors(V, y, weight)
+    t = (t - t.mean()) / t.norm()
+    test = AffineProductTest(values, values, t, root) if name == "mul" else AffineSumTest(values, t, root, 1)
+    pairs = certified._promising(test, 30, same=True)
+    assert len(pairs) == len(torch.unique(pairs)) >= 30
+    assert bool((pairs // len(V) <= pairs % len(V)).all())
 
 
 def test_an_ended_budget_ends_the_scan_with_what_there_is():

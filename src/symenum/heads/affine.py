@@ -16,6 +16,7 @@ from torch import Tensor
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, apply
 from symenum.heads.best_pairs import BestPairs
 from symenum.heads.certified import certified_scan
@@ -33,6 +34,7 @@ ONE = Constant(1)
 _CHUNK = 1 << 16
 
 
+@torch_threads(1)
 def best_affine(
     V: Tensor, t: Tensor, root: Tensor, operator: Operator, *, width: int = 4096, budget: Budget | None = None
 ) -> Pairs:
@@ -67,7 +69,7 @@ def scan_affine(
         return certified_scan(product, exact, width=width, same=True, diagonal=True, budget=budget)
     if name in ("add", "sub", "semisub"):  # a·(v_i - v_j) + b is a·(v_j - v_i) + b
         total = AffineSumTest(V, target, root, 1 if name == "add" else -1)
-        return certified_scan(total, exact, width=width, same=True, diagonal=True, budget=budget)
+        return certified_scan(total, exact, width=width, same=True, diagonal=name == "add", budget=budget)
     best = BestPairs(width)
     everything = torch.arange(len(V))
     for first in range(len(V)):

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
@@ -22,15 +24,22 @@ from symenum.heads.best_pairs import BestPairs
 
 __all__ = ["PairTest", "Passes", "certified_scan"]
 
-TILE = (512, 1024)  # 2 MB in float32, which a core keeps in its cache
+TILE = (256, 1024)  # 1 MB in float32, which a core keeps in its cache
 FEW = 4096  # so many pairs are judged exactly sooner than a tile is tested again in double precision
 _ALL = 1 << 17  # so many pairs in all are judged exactly at once
-_STALE = 0.85  # factors are made anew when the limit has fallen below this part of what they were made for
+_BATCH = 256  # so many pairs, at least, are judged in one go: each go has its price
+_STALE = 0.97  # factors are made anew when the limit has fallen below this part of what they were made for
+_SAMPLE = 1 << 17  # so many pairs are estimated for a first limit
+_ESTIMATED = 1 << 15  # so many of them at once: 256 kB in float64
 
-# (rows, columns) -> tensors of scores, one after the other: a pair may pass if one of its scores is not negative. A
-# tensor is overwritten by the next tile of the same thread.
-Passes = Callable[[slice, slice], Iterator[Tensor]]
+_NONE = torch.empty(0, dtype=torch.int64)
+
+# (rows, columns) -> scores of a tile and a bound: pairs below it fail. The scores are overwritten by the next tile of
+# the same thread.
+Passes = Callable[[slice, slice], tuple[Tensor, float]]
 Exact = Callable[[Tensor, Tensor], Tensor]  # indices i, j -> losses, 1 - R² (float64)
+Index = NDArray[np.int64]
+Wanted = Callable[[Tensor], tuple[Tensor, Tensor]]  # numbers of pairs -> i, j of those that count
 
 
 class PairTest(Protocol):
@@ -43,6 +52,10 @@ class PairTest(Protocol):
 
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """The test for R² ≥ τ, true for every pair that fulfils it; None: out of the range of the type."""
+        ...
+
+    def estimate(self, rows: Tensor) -> Tensor:
+        """R² (m, columns) float64 of `rows` (m,) int64 with all columns, by the formula, with no care for rounding."""
         ...
 
 
@@ -65,6 +78,45 @@ class _Prepared:
             return made[1]
 
 
+class _Judge:
+    """Judges exactly the pairs that wait, from all threads and many tiles, in large batches.
+
+    Pairs are numbered row by row, and come as tensors of numbers (int64); what is not `wanted` of them is dropped.
+    """
+
+    def __init__(self, exact: Exact, wanted: Wanted, best: BestPairs, batch: int) -> None:
+        self._exact = exact
+        self._wanted = wanted
+        self._best = best
+        self._batch = batch
+        self._lock = threading.Lock()
+        self._waiting: list[Tensor] = []
+        self._count = 0
+
+    def add(self, pairs: Tensor) -> None:
+        with self._lock:
+            self._waiting.append(pairs)
+            self._count += len(pairs)
+            full = self._count >= self._batch
+        if full:
+            self.finish()
+
+    def finish(self) -> None:
+        """Judge all that wait."""
+        with self._lock:
+            waiting, self._waiting, self._count = self._waiting, [], 0
+        if not waiting:
+            return
+        i, j = self._wanted(torch.cat(waiting))
+        for start in range(0, len(i), FEW):
+            some = i[start : start + FEW], j[start : start + FEW]
+            loss = self._exact(*some)
+            with self._lock:
+                good = torch.nonzero(loss <= self._best.threshold).flatten()
+                if len(good):
+                    self._best.add(loss[good], some[0][good], some[1][good])
+
+
 @torch_threads(1)
 def certified_scan(
     test: PairTest,
@@ -81,96 +133,95 @@ def certified_scan(
     If rows and columns are the `same`, only i < j; i ≤ j with the `diagonal`.
     """
     rows, columns = test.shape
-    best = BestPairs(width)
 
     def wanted(pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and columns of pairs that are numbered row by row."""
         i, j = pairs // columns, pairs % columns
         if same:
             upper = i <= j if diagonal else i < j
             i, j = i[upper], j[upper]
         return i, j
 
+    best = BestPairs(width)
+    # Small batches let τ rise early, but a batch below `width` hardly moves it.
+    judge = _Judge(exact, wanted, best, max(_BATCH, 2 * width))
     if rows * columns <= _ALL:
-        _judge(exact, best, *wanted(torch.arange(rows * columns)))
+        judge.add(torch.arange(rows * columns))
+        judge.finish()
         return best.i, best.j
-    best.threshold = _first_limit(exact, wanted, rows * columns, width)
+    best.threshold = _first_limit(exact, wanted, _promising(test, width, same=same), width)
     prepared = _Prepared(test, best)
-    lock = threading.Lock()
-
-    def judge(waiting: list[Tensor]) -> None:
-        i, j = wanted(torch.cat(waiting))
-        waiting.clear()
-        for start in range(0, len(i), FEW):
-            some = i[start : start + FEW], j[start : start + FEW]
-            loss = exact(*some)
-            with lock:
-                _keep(best, loss, *some)
+    without_diagonal = same and not diagonal
 
     def work(a: slice, _: Budget) -> int:
-        waiting: list[Tensor] = []  # a few pairs of many tiles are judged in one go: each go has its price
-        for b in _slices(a.start // TILE[1] * TILE[1] if same else 0, columns, TILE[1]):
+        for b in _slices(a.start if same else 0, columns, TILE[1]):
             if budget.over():
                 break
-            survivors = _survivors(prepared, a, b, columns)
+            survivors = _survivors(prepared, a, b, columns, without_diagonal=without_diagonal and a.start == b.start)
             if len(survivors):
-                waiting.append(survivors)
-            if sum(map(len, waiting)) > FEW // 8:
-                judge(waiting)
-        if waiting:
-            judge(waiting)
+                judge.add(survivors)
         return 1
 
     jobs: list[Job] = [partial(work, a) for a in _slices(0, rows, TILE[0])]
     run_jobs(jobs, budget, threads or available_cores())
+    judge.finish()
     return best.i, best.j
 
 
-def _survivors(prepared: _Prepared, a: slice, b: slice, columns: int) -> Tensor:
-    """The pairs of a tile that the tests let pass, numbered row by row of the whole."""
-    width = b.stop - b.start
-    passing: Tensor | None = None
+def _survivors(prepared: _Prepared, a: slice, b: slice, columns: int, *, without_diagonal: bool) -> Tensor:
+    """The numbers of the pairs of a tile that the tests let pass."""
+    found: tuple[Index, Index] | None = None
     for dtype in (torch.float32, torch.float64):
         passes = prepared.get(dtype)
         if passes is None:
             continue
-        found = [_not_negative(scores) for scores in passes(a, b)]
-        passing = found[0] if len(found) == 1 else torch.unique(torch.cat(found))
-        if len(passing) <= FEW:
+        scores, bound = passes(a, b)
+        if without_diagonal:  # a row with itself passes many a test, and would cost a look at every row
+            scores.diagonal().fill_(float("-inf"))
+        found = _at_least(scores, bound)
+        if not len(found[0]):
+            return _NONE
+        if len(found[0]) <= FEW:
             break
-    if passing is None:
-        passing = torch.arange((a.stop - a.start) * width)
-    inside = torch.remainder(passing, width) + b.start
-    return torch.add(inside, a.start + passing // width, alpha=columns)
+    if found is None:
+        i, j = np.indices((a.stop - a.start, b.stop - b.start))
+        found = i.ravel(), j.ravel()
+    return torch.from_numpy((found[0] + a.start) * columns + (found[1] + b.start))
 
 
-def _not_negative(scores: Tensor) -> Tensor:
-    """Positions (int64) in the flattened tile; NaN passes, and is judged exactly."""
-    if float(scores.amax()) < 0:
-        return torch.empty(0, dtype=torch.int64)
-    rows = torch.nonzero(~(scores.amax(dim=1) < 0)).flatten()  # few, as a rule
-    inside = torch.nonzero(~(scores[rows] < 0))
-    return torch.add(inside[:, 1], rows[inside[:, 0]], alpha=scores.shape[1])
+def _at_least(scores: Tensor, bound: float) -> tuple[Index, Index]:
+    """Where scores are not below the bound: NaN passes, and is judged exactly.
+
+    In NumPy, because there are few, as a rule, and its small operations cost a fifth of torch's.
+    """
+    rows = np.flatnonzero(~(scores.amax(dim=1).numpy() < bound))
+    if not len(rows):
+        return rows, rows
+    i, j = np.nonzero(~(scores.numpy()[rows] < bound))
+    return rows[i], j
 
 
-def _keep(best: BestPairs, loss: Tensor, i: Tensor, j: Tensor) -> None:
-    good = torch.nonzero(loss <= best.threshold).flatten()
-    if len(good):
-        best.add(loss[good], i[good], j[good])
+def _promising(test: PairTest, width: int, *, same: bool) -> Tensor:
+    """Numbers of different pairs (i ≤ j if `same`), about 2 · width: those of a sample that the estimates like best."""
+    rows, columns = test.shape
+    sampled = _SAMPLE + 32 * width
+    sample = torch.unique(torch.linspace(0, rows - 1, min(rows, sampled // columns + 1)).long())
+    step = max(1, _ESTIMATED // columns)
+    liked = BestPairs(2 * width + 16)
+    for first in range(0, len(sample), step):
+        liked.add_tile(1 - test.estimate(sample[first : first + step]), first, 0)
+    i, j = sample[liked.i], liked.j
+    if same:
+        i, j = torch.minimum(i, j), torch.maximum(i, j)
+    pairs: Tensor = torch.unique(i * columns + j)
+    return pairs
 
 
-def _judge(exact: Exact, best: BestPairs, i: Tensor, j: Tensor) -> None:
-    for start in range(0, len(i), FEW):
-        part = slice(start, start + FEW)
-        _keep(best, exact(i[part], j[part]), i[part], j[part])
-
-
-def _first_limit(exact: Exact, wanted: Callable[[Tensor], tuple[Tensor, Tensor]], pairs: int, width: int) -> float:
-    """A loss that at least `width` pairs do not exceed: the width-th best of a random sample."""
-    generator = torch.Generator().manual_seed(0)
-    sample = torch.unique(torch.randint(pairs, (max(4 * width, 1 << 16),), generator=generator))
+def _first_limit(exact: Exact, wanted: Wanted, pairs: Tensor, width: int) -> float:
+    """A loss that at least `width` of all pairs do not exceed, from some that differ."""
     best = BestPairs(width)
-    _judge(exact, best, *wanted(sample))
+    judge = _Judge(exact, wanted, best, FEW)
+    judge.add(pairs)
+    judge.finish()
     full = len(best.loss) == width
     return float(best.loss.max()) * (1 + 1e-9) if full else float("inf")
 

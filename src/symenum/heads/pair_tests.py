@@ -1,13 +1,14 @@
 """The tests "R² ≥ τ?" of the heads that judge pairs, as matrix products; see `certified`.
 
 γ stands for the largest relative rounding error of a sum of n products in the precision used. Every test is shifted by
-more than its own rounding error towards passing.
+more than its own rounding error towards passing. All are divided by τ, so that the wide factors do not depend on it and
+are made once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -18,6 +19,9 @@ from symenum.heads.certified import Passes
 __all__ = ["AffineProductTest", "AffineSumTest", "TwoTermTest"]
 
 _LARGEST = {torch.float32: 1e18, torch.float64: 1e150}  # squares must stay in range
+_TINY = torch.finfo(torch.float64).tiny
+_SCALED = 0.02  # the largest rounding error of a test, relative to its sides, that scaling may bring
+_CANCELLED = 1e-12  # estimates: a variance of this part of its terms is noise
 
 
 def _product(left: Tensor, right: Tensor, slot: int = 0) -> Tensor:
@@ -28,6 +32,21 @@ def _gamma(dtype: torch.dtype, n: int) -> float:
     return (n + 12) * torch.finfo(dtype).eps / 2
 
 
+def _of_size_one(rows: Tensor) -> Tensor:
+    """Rows with a largest absolute value of 1; a zero row stays zero."""
+    return rows / rows.abs().amax(dim=1, keepdim=True).clamp_min_(_TINY)
+
+
+def _beside(wide: Tensor, *columns: Tensor) -> Tensor:
+    """Columns (N, 1) of any type beside a wide factor (N, n), in its type."""
+    n = wide.shape[1]
+    factor = wide.new_empty(len(wide), n + len(columns))  # torch.cat would take five times as long for short rows
+    factor[:, :n] = wide
+    for at, column in enumerate(columns, n):
+        factor[:, at : at + 1] = column
+    return factor
+
+
 @dataclass(frozen=True)
 class TwoTermTest:
     """a·c_i + b·d_j explains τ of the unit target t; C (N, n) and D (M, n) are unit rows.
@@ -36,7 +55,8 @@ class TwoTermTest:
 
         |g - r_i q_j / τ|  ≥  √(τ - r_i²) √(τ - q_j²) / τ
 
-    so that two products, x - ab and -x - ab, decide.
+    or x² ≥ 1 for the left side over the right one, which is one product of scaled rows. Where a row explains nearly τ
+    alone, its scale has no digits left; then both sides are compared.
     """
 
     C: Tensor
@@ -48,35 +68,59 @@ class TwoTermTest:
         """Rows and columns."""
         return len(self.C), len(self.D)
 
+    @cached_property
+    def _along(self) -> tuple[Tensor, Tensor]:
+        return (self.C @ self.target)[:, None], (self.D @ self.target)[:, None]
+
+    @cached_property
+    def _wide(self) -> dict[torch.dtype, tuple[Tensor, Tensor]]:
+        """C and D in both precisions."""
+        return {dtype: (self.C.to(dtype), self.D.to(dtype)) for dtype in (torch.float32, torch.float64)}
+
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
-        margin = 4 * _gamma(dtype, self.C.shape[1])
 
-        def factors(rows: Tensor) -> tuple[Tensor, Tensor]:
-            along = (rows @ self.target)[:, None]
+        def thin(along: Tensor) -> tuple[Tensor, Tensor]:
             # A row that passes alone passes with every partner; 4e-15: the error of r² itself.
             rest = ((tau - along.square() - 4e-15).clamp_min(0) / tau).sqrt()
             return along / tau**0.5, rest
 
-        (r, a), (q, b) = factors(self.C), factors(self.D)
-        one = torch.ones_like(a)
-        left = torch.cat([self.C, r, a, one], dim=1).to(dtype)
-        more = torch.cat([self.D, -q, -b, margin * torch.ones_like(b)], dim=1).to(dtype)
-        less = torch.cat([-self.D, q, -b, margin * torch.ones_like(b)], dim=1).to(dtype)
+        (r, a), (q, b) = map(thin, self._along)
+        C, D = self._wide[dtype]
+        left, right = _beside(C, r), _beside(D, -q)
+        margin = 4 * _gamma(dtype, C.shape[1])
+        smallest = float(a.min() * b.min())
+        if margin < _SCALED * smallest:
+            left.div_(a.to(dtype))
+            right.div_(b.to(dtype))
+            bound = (1 - margin / smallest) ** 2
 
-        def passes(i: slice, j: slice) -> Iterator[Tensor]:
-            for right in (more, less):
-                yield _product(left[i], right[j])
+            def passes(i: slice, j: slice) -> tuple[Tensor, float]:
+                return _product(left[i], right[j]).square_(), bound
+
+        else:
+            near = torch.cat([-a, torch.ones_like(a)], dim=1).to(dtype)
+            far = torch.cat([b, torch.full_like(b, margin)], dim=1).to(dtype)
+
+            def passes(i: slice, j: slice) -> tuple[Tensor, float]:
+                return _product(left[i], right[j]).abs_().addmm_(near[i], far[j].T), 0.0
 
         return passes
+
+    def estimate(self, rows: Tensor) -> Tensor:
+        """See `PairTest`."""
+        r, q = self._along[0][rows], self._along[1].T
+        g = self.C[rows] @ self.D.T
+        explained = (g * q).mul_(-2 * r).add_(r.square()).add_(q.square())
+        return explained.div_(g.square_().neg_().add_(1).clamp_min_(_CANCELLED))
 
 
 @dataclass(frozen=True)
 class AffineProductTest:
     """a·v_i·w_j + b explains τ of t; V (N, n), W (M, n), t (n,) weighted, centred, of unit norm, root (n,).
 
-    With S1 = Σ w f, S2 = Σ w f², Sy = Σ √w t f, R² = Sy² / (S2 - S1²), so R² ≥ τ is Sy² + τ S1² - τ S2 ≥ 0. Its
-    rounding error is at most 5 γ S2.
+    With S1 = Σ w f, S2 = Σ w f², Sy = Σ √w t f, R² = Sy² / (S2 - S1²), so R² ≥ τ is Sy² / τ + S1² - S2 ≥ 0. Its
+    rounding error is at most 5 γ S2 / τ.
     """
 
     V: Tensor
@@ -89,32 +133,58 @@ class AffineProductTest:
         """Rows and columns."""
         return len(self.V), len(self.W)
 
+    @cached_property
+    def _scaled(self) -> tuple[Tensor, Tensor]:
+        # R² does not see the scale of a factor; with a largest value of 1 no square leaves the range.
+        V = _of_size_one(self.V)
+        return V, V if self.W is self.V else _of_size_one(self.W)
+
+    @cached_property
+    def _typed(self) -> dict[torch.dtype, tuple[Tensor, ...]]:
+        """Factors that were made, for each precision."""
+        return {}
+
+    def _factors(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """The left factors of S1, Sy and S2, and the right ones of the first two and of the last."""
+        if dtype not in self._typed:
+            V, W = self._scaled
+            left, right = V.to(dtype), W.to(dtype)
+            self._typed[dtype] = (*self._left(left), right, right.square())
+        return self._typed[dtype]
+
+    def _left(self, V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        weight, along = self.root.square().to(V.dtype), (self.target * self.root).to(V.dtype)
+        return V * weight, V * along, V.square().mul_(weight)
+
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
-        # R² does not see the scale of a factor; with a largest value of 1 no square leaves the range.
-        tiny = torch.finfo(torch.float64).tiny
-        V, W = (rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(tiny) for rows in (self.V, self.W))
-        weight = self.root.square()
-        share = tau - 7 * _gamma(dtype, V.shape[1])
-        mean = (V * weight * tau**0.5).to(dtype)
-        along = (V * (self.target * self.root)).to(dtype)
-        square = (V.square() * (-share * weight)).to(dtype)
-        right, right2 = W.to(dtype), W.square().to(dtype)
+        mean, along, square, right, right2 = self._factors(dtype)
+        share = 1 - 7 * _gamma(dtype, self.V.shape[1]) / tau
 
-        def passes(i: slice, j: slice) -> Iterator[Tensor]:
+        def passes(i: slice, j: slice) -> tuple[Tensor, float]:
             S1, Sy = _product(mean[i], right[j], 1), _product(along[i], right[j], 2)
-            yield S1.mul_(S1).addcmul_(Sy, Sy).addmm_(square[i], right2[j].T)
+            S1.mul_(S1).addcmul_(Sy, Sy, value=1 / tau)
+            return S1.addmm_(square[i], right2[j].T, alpha=-share), 0.0
 
         return passes
+
+    def estimate(self, rows: Tensor) -> Tensor:
+        """See `PairTest`."""
+        V, W = self._scaled
+        mean, along, square = self._left(V[rows])
+        S2 = square @ W.square().T
+        noise = (_CANCELLED * S2).clamp_min_(_TINY)
+        spread = S2.sub_((mean @ W.T).square_())
+        return (along @ W.T).square_().div_(torch.maximum(spread, noise))
 
 
 @dataclass(frozen=True)
 class AffineSumTest:
     """a·(v_i ± v_j) + b explains τ of t; V (N, n), t (n,) weighted, centred, of unit norm, root (n,).
 
-    With centred rows C, s = |c|² and p = c·t, R² ≥ τ is (p_i ± p_j)² - τ (s_i + s_j ± 2 g) ≥ 0: one product. Its
-    rounding error is at most 6 γ (s_i + s_j), and centring has one of its own, in the last digit of what was not yet
-    centred.
+    With centred rows C, s = |c|² and p = c·t, R² ≥ τ is (p_i ± p_j)² / τ - (s_i + s_j ± 2 g) ≥ 0: one product. Its
+    rounding error is at most 6 γ (s_i + s_j) / τ, and centring has one of its own, in the last digit of what was not
+    yet centred.
     """
 
     V: Tensor
@@ -127,24 +197,48 @@ class AffineSumTest:
         """Rows and columns."""
         return len(self.V), len(self.V)
 
-    def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
-        """See `PairTest`."""
+    @cached_property
+    def _centred(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """C, s, p and the error of centring, which is one of s."""
         scaled = self.V * self.root
-        scaled = scaled / scaled.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
+        scaled = scaled / scaled.abs().amax().clamp_min(_TINY)
         C = scaled - (scaled @ self.root)[:, None] * self.root
         C = C - (C @ self.root)[:, None] * self.root
-        s, p = C.square().sum(dim=1, keepdim=True), (C @ self.target)[:, None]
-        smallest = float(s[s > 0].min()) if bool((s > 0).any()) else 1.0
-        if smallest < 1 / _LARGEST[dtype]:
-            return None  # next to the largest rows the smallest would vanish, and all their sums pass
-        gamma = 7 * _gamma(dtype, C.shape[1])
-        centring = 8e-16 * scaled.norm(dim=1, keepdim=True) * s.sqrt()
-        own = p.square() - (tau - gamma) * s + centring
-        one = torch.ones_like(own)
-        left = torch.cat([C, p, own, one], dim=1).to(dtype)
-        right = torch.cat([-2 * tau * self.sign * C, 2 * self.sign * p, one, own], dim=1).to(dtype)
+        s = C.square().sum(dim=1, keepdim=True)
+        return C, s, (C @ self.target)[:, None], 8e-16 * scaled.norm(dim=1, keepdim=True) * s.sqrt()
 
-        def passes(i: slice, j: slice) -> Iterator[Tensor]:
-            yield _product(left[i], right[j])
+    @cached_property
+    def _wide(self) -> dict[torch.dtype, tuple[Tensor, Tensor]]:
+        """C and -2 (± C) in both precisions."""
+        C = self._centred[0]
+        other = -2 * self.sign * C
+        return {dtype: (C.to(dtype), other.to(dtype)) for dtype in (torch.float32, torch.float64)}
+
+    @cached_property
+    def _smallest(self) -> float:
+        s = self._centred[1]
+        return float(s[s > 0].min()) if bool((s > 0).any()) else 1.0
+
+    def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
+        """See `PairTest`."""
+        if self._smallest < 1 / _LARGEST[dtype]:
+            return None  # next to the largest rows the smallest would vanish, and all their sums pass
+        _, s, p, centring = self._centred
+        C, other = self._wide[dtype]
+        gamma = 7 * _gamma(dtype, C.shape[1])
+        own = (p.square() + gamma * s + centring) / tau - s
+        one = torch.ones_like(own)
+        left, right = _beside(C, p, own, one), _beside(other, (2 * self.sign / tau) * p, one, own)
+
+        def passes(i: slice, j: slice) -> tuple[Tensor, float]:
+            return _product(left[i], right[j]), 0.0
 
         return passes
+
+    def estimate(self, rows: Tensor) -> Tensor:
+        """See `PairTest`."""
+        C, s, p, _ = self._centred
+        both = s[rows] + s.T
+        spread = (C[rows] @ C.T).mul_(2 * self.sign).add_(both)
+        noise = both.mul_(_CANCELLED).clamp_min_(_TINY)
+        return (p[rows] + self.sign * p.T).square_().div_(torch.maximum(spread, noise))

@@ -16,9 +16,8 @@ _TINY = torch.finfo(torch.float64).tiny
 
 def unit_rows(rows: Tensor) -> Tensor:
     """Rows (N, n) scaled to norm 1, whatever their scale; a zero row stays zero."""
-    scaled = rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(_TINY)
-    norm: Tensor = scaled.norm(dim=1, keepdim=True)
-    return scaled / norm.clamp_min(_TINY)
+    scaled = rows / rows.abs().amax(dim=1, keepdim=True).clamp_min_(_TINY)
+    return scaled.div_(torch.linalg.vector_norm(scaled, dim=1, keepdim=True).clamp_min(_TINY))
 
 
 def orthonormal(rows: Tensor) -> Tensor:
@@ -35,9 +34,8 @@ def project_off(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
 
     How much: the norm left, relative to the row's; near 0 for a row inside the span, whose direction is then noise.
     """
-    unit = unit_rows(rows)
-    # Twice: once leaves an error of the size of rounding relative to the row, not to what is left of it.
-    left = unit - (unit @ background.T) @ background
-    left = left - (left @ background.T) @ background
-    norm: Tensor = left.norm(dim=1)
-    return left / norm.clamp_min(_TINY)[:, None], norm
+    left = unit_rows(rows)
+    for _ in range(2):  # once leaves an error of the size of rounding relative to the row, not to what is left of it
+        left.addmm_(left @ background.T, background, alpha=-1)
+    norm: Tensor = torch.linalg.vector_norm(left, dim=1)
+    return left.div_(norm.clamp_min(_TINY)[:, None]), norm

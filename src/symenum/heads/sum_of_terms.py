@@ -38,7 +38,10 @@ _SHORT = 500
 _TRIPLES = 160
 _BLOCK = 8000
 _PAIR_WORK = 3e10  # multiplications from which the exhaustive pairs are left out
-_PAIR_SECONDS = 4.0
+# Limits of work, not of time, so that a result does not depend on the machine: each is about 4 s on two cores.
+_PAIR_LIMIT = 6e10  # multiplications of a scan of pairs by products, where a pair costs _PER_PAIR beside its rows
+_PER_PAIR = 64
+_TRIPLE_LIMIT = 8e7  # multiplications of scans so small that each pair is judged exactly
 
 
 @dataclass(frozen=True)
@@ -228,14 +231,15 @@ class _Terms:
             return []
         short, V = self._short(_SHORT)
         background = orthonormal(self._rows((ONE,)))
-        own = Budget(_PAIR_SECONDS, budget.over)
+        done = 0
         sets: list[tuple[Ids, ...]] = []
         residual: list[Tensor] = []
         for tier in tiers:
             for ids, values in self._blocks(tier):
-                if own.over():
+                if budget.over() or done > _PAIR_LIMIT:
                     break
-                pairs = best_pairs(V, self.t, background, values * self.root, width=4 * k, budget=own)
+                done += len(V) * len(values) * (len(self.t) + _PER_PAIR)
+                pairs = best_pairs(V, self.t, background, values * self.root, width=4 * k, budget=budget)
                 sets += [(short[a], ids[b]) for a, b in zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)]
                 residual.append(pairs.residual)
         if not sets:
@@ -248,14 +252,15 @@ class _Terms:
         short, V = self._short(_TRIPLES)
         if len(self.t) < 12:
             return []
-        own = Budget(_PAIR_SECONDS, budget.over)
+        done = 0
         sets: list[tuple[Ids, ...]] = []
         residual = [torch.empty(0, dtype=torch.float64)]
         for third in range(len(short) - 2):
-            if own.over():
+            if budget.over() or done > _TRIPLE_LIMIT:
                 break
+            done += (len(V) - third) ** 2 // 2 * len(self.t)
             background = orthonormal(torch.stack([self.root, V[third]]))
-            pairs = best_pairs(V[third + 1 :], self.t, background, width=4 * k, budget=own)
+            pairs = best_pairs(V[third + 1 :], self.t, background, width=4 * k, budget=budget)
             for a, b in zip(pairs.i.tolist(), pairs.j.tolist(), strict=True):
                 sets.append((short[third], short[third + 1 + a], short[third + 1 + b]))
             # Relative to t as a whole: each background leaves another part of it.

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, Expression
 from symenum.heads.certified import certified_scan
 from symenum.heads.features import Features
@@ -55,6 +56,7 @@ def best_single(V: Tensor, t: Tensor, background: Tensor, width: int) -> tuple[T
     return which[order], residual[order]
 
 
+@torch_threads(1)
 def best_pairs(
     V: Tensor,
     t: Tensor,

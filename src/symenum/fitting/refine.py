@@ -63,7 +63,7 @@ def refine(
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
     the same). A y of (expressions, rows) is a target for each. The constants as they stand are the first start; only
     what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt steps
-    from each start. `integers`: whether whole numbers are free too (never those in exponents). The budget is asked
+    from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too (never those in exponents). The budget is asked
     between steps; what is found by then is returned. None of the results is worse than what came in; one list in, one
     list of the same order out. Same seed, same result.
     """
@@ -76,7 +76,9 @@ def refine(
     if which:
         program = compile_program([expressions[i] for i in which], columns, integers=integers)
         task = _Task(program, y[which], weight, steps, budget)
-        best = task.run(starts, np.random.default_rng(seed))
+        if steps > 0:
+            task.run(starts, np.random.default_rng(seed))
+        best = task.best
         loss, errors = task.judge(best)
         start_loss, start_errors = task.judge(program.starts)
         for j, i in enumerate(which):
@@ -110,15 +112,15 @@ class _Task:
         self.agreed = np.zeros(self.size, dtype=np.int64)  # how many starts ended at the best minimum
         self.converged = np.zeros(self.size, dtype=bool)
 
-    def run(self, starts: int, random: np.random.Generator) -> Array:
-        """The best constants (expressions, k) found."""
+    def run(self, starts: int, random: np.random.Generator) -> None:
+        """Find the best constants."""
         everyone = np.arange(self.size)
-        self._compete(everyone, self.program.starts)
+        self._compete(everyone, self.program.starts, self.steps // 5)
         inner = self.program.count > self.program.linear.sum(axis=1)
         for part in (starts // 4, starts - starts // 4):
-            open_ = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
-            if part and len(open_):
-                self._further(open_, part, random)
+            left = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
+            if part and len(left):
+                self._further(left, part, random)
         polished = np.flatnonzero((self.loss > self.full.floor) | (self.small is not self.full))
         self.converged[:] = True
         if len(polished):
@@ -127,7 +129,6 @@ class _Task:
             )
             self.best[polished], self.loss[polished] = ended.constants, ended.loss
             self.converged[polished] = ended.converged
-        return self.best
 
     def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
@@ -138,18 +139,22 @@ class _Task:
         for at in range(0, len(repeated), block):
             if self.budget.over():
                 return
-            part = slice(at, at + block)
-            drawn[part], loss[part] = project(self.small, repeated[part], drawn[part])
+            here = slice(at, at + block)
+            drawn[here], loss[here] = project(self.small, repeated[here], drawn[here])
         order = np.argsort(loss.reshape(len(members), -1), axis=1, kind="stable")[:, :starts]
         chosen = (order + np.arange(len(members))[:, None] * starts * _DRAWS).ravel()
         chosen = chosen[np.isfinite(loss[chosen])]
+        # What was found so far goes on too: it may not be at its minimum yet.
+        going = members[np.isfinite(self.loss[members])]
+        repeated, drawn = np.concatenate([repeated, going]), np.concatenate([drawn, self.best[going]])
+        chosen = np.concatenate([chosen, np.arange(len(repeated) - len(going), len(repeated))])
         for at in range(0, len(chosen), block):
             part = chosen[at : at + block]
-            self._compete(repeated[part], drawn[part])
+            self._compete(repeated[part], drawn[part], self.steps // 3)
 
-    def _compete(self, members: Whole, constants: Array) -> None:
+    def _compete(self, members: Whole, constants: Array, steps: int) -> None:
         """Fit from these points; the best of each expression stays."""
-        ended = fit(self.small, members, constants, steps=self.steps, tolerance=_LOOSE, budget=self.budget)
+        ended = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
         for i in np.argsort(ended.loss, kind="stable"):
             j, loss = members[i], ended.loss[i]
             if loss < self.loss[j] * (1 - _SAME):

@@ -24,7 +24,6 @@ CANDIDATES = [
     "(x + 1)**2",
     "x**2.5",
     "1/(x + exp(y))",
-    "(x - y)/(x + y)",
     "x/(x*y + 1)",
     "sin(sin(x))",
     "2*pi*x",

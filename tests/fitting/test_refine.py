@@ -96,8 +96,8 @@ def test_same_seed_same_result() -> None:
 
 def test_further_starts_find_what_the_first_does_not() -> None:
     columns = data()
-    y = evaluate(parse("sin(5.3*x1)"), columns)
-    start = parse("sin(2.0*x1)")
+    y = evaluate(parse("sin(9.3*x1)"), columns)
+    start = parse("sin(3.0*x1)")
     (alone,), (several,) = refine([start], columns, y, starts=0), refine([start], columns, y, starts=16)
     assert alone.loss > 0.01
     assert several.loss < 1e-20

@@ -25,14 +25,19 @@ def with_coefficients(expression: Expression) -> Expression:
     """The expression with coefficients that change nothing yet.
 
     Each term of a sum gets a factor, each sum an offset, the arguments of functions a factor and a shift, wherever it
-    is not one that another coefficient already gives. Constants that are there are taken as the start; whole
+    is not one that another coefficient already gives (two cases are not seen: the offset outside a quotient of sums
+    of the same terms, and two exponentials in one product). Constants that are there are taken as the start; whole
     exponents stay.
 
     >>> from symenum.expressions import parse
     >>> print(with_coefficients(parse("sin(x)*y")))
     1.0*sin(1.0*x + 0.0)*y + 0.0
     """
-    return _affine(simplify(expression), scale=True, offset=True)[0]
+    simple = simplify(expression)
+    try:
+        return _affine(simple, scale=True, offset=True)[0]
+    except (ValueError, ArithmeticError):  # a constant part such as log(0) or 10**400 has no value to start from
+        return simple
 
 
 def _affine(expression: Expression, *, scale: bool, offset: bool) -> tuple[Expression, float, float]:

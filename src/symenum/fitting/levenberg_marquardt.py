@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.fitting.program import Machine, Program, Whole
-from symenum.fitting.small_systems import Array, solve_positive
+from symenum.fitting.small_systems import Array, Flags, solve_positive
 
 __all__ = ["Fitted", "Problem", "fit", "project"]
-
-Flags = npt.NDArray[np.bool_]
 
 _RIDGE = 1e-15  # keeps a system with a constant that does nothing solvable
 _FIRST_DAMPING = 1e-2

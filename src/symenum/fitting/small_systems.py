@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "solve_positive"]
+__all__ = ["Array", "Flags", "solve_positive"]
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 def solve_positive(A: Array, b: Array) -> Array:

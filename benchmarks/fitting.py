@@ -105,7 +105,11 @@ def random_tasks(count: int, rows: int, seed: int, poles: bool) -> tuple[list[Ta
         if not 1 <= len(constants) <= 6 or len(tasks[len(constants) - 1]) == wanted[len(constants) - 1]:
             continue
         y = evaluate(truth, columns)
-        if bool(torch.isfinite(y).all()) and float(y.std()) > 1e-6 * float(y.abs().max()) and identified(truth, columns):
+        if (
+            bool(torch.isfinite(y).all())
+            and float(y.std()) > 1e-6 * float(y.abs().max())
+            and identified(truth, columns)
+        ):
             factors = 3.0 ** random.uniform(-1, 1, len(constants))
             start = with_constants(truth, [c * f for c, f in zip(constants, factors, strict=True)])
             tasks[len(constants) - 1].append(Task(truth, start, y))

@@ -187,3 +187,40 @@ COUNTER = iter(range(1000))
 def test_unfit_own_operators_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         make_operator(**{"name": "mine", **arguments})
+
+
+@pytest.mark.parametrize("operator", ALL, ids=lambda operator: operator.name)
+def test_partials_agree_with_finite_differences(operator):
+    arguments = points(operator, seed=3, low=0.2)
+    value = operator.function(*arguments)
+    for i in range(operator.arity):
+        h = 1e-6
+        up, down = (operator.function(*arguments[:i], arguments[i] + d, *arguments[i + 1 :]) for d in (h, -h))
+        slope = torch.as_tensor(operator.partial(i, value, *arguments), dtype=torch.float64).expand_as(value)
+        torch.testing.assert_close(slope, (up - down) / (2 * h), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("operator", [o for o in ALL if o.arity == 1], ids=lambda operator: operator.name)
+def test_partials_agree_with_autograd_on_both_signs(operator):
+    (a,) = points(operator, seed=4)
+    a = a[torch.isfinite(operator.function(a))].requires_grad_(True)
+    value = operator.function(a)
+    (expected,) = torch.autograd.grad(value.sum(), a)
+    slope = torch.as_tensor(operator.partial(0, value.detach(), a.detach()), dtype=torch.float64).expand_as(a)
+    torch.testing.assert_close(slope, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_the_partials_of_a_power_hold_at_zero_and_below():
+    a = torch.tensor([0.0, -2.0], dtype=torch.float64)
+    b = torch.tensor([2.0, 3.0], dtype=torch.float64)
+    power = OPERATORS["pow"]
+    assert power.partial(0, a**b, a, b).tolist() == [0.0, 12.0]
+    assert power.partial(1, a**b, a, b).tolist()[0] == 0.0
+
+
+def test_an_operator_of_ones_own_is_differentiated_by_torch():
+    softplus = make_operator("softplus", torch.nn.functional.softplus)
+    a = torch.linspace(-2, 2, 5, dtype=torch.float64)
+    torch.testing.assert_close(softplus.partial(0, softplus.function(a), a), torch.sigmoid(a))
+    steps = make_operator("steps", lambda a: (a > 0).to(a.dtype))
+    assert steps.partial(0, steps.function(a), a) == 0.0

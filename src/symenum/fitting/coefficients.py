@@ -1,17 +1,142 @@
-"""A raw candidate becomes a family: the coefficients that it could have are written into it."""
+"""A raw candidate becomes a family: the coefficients that it could have are written into it.
+
+What another coefficient already gives is left out, so that the data can determine all of them: of C₁·exp(x + C₂) only
+the factor is kept, of C₁·(C₂·x + C₃·y) one of the three goes, log(C·x) + B is log(x) + B.
+"""
 
 from __future__ import annotations
 
-from symenum.expressions import Expression
+import math
+from collections.abc import Callable
+
+from symenum.expressions import Apply, Constant, Expression, apply, evaluate, simplify, variables
+from symenum.expressions.simplify import as_product, as_sum
 
 __all__ = ["with_coefficients"]
 
+# A positive factor of the argument comes out of these, as this function of it; the rest of the argument may be shifted.
+_HOMOGENEOUS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "abs": abs, "sign": lambda factor: 1.0}
+
+
+_STEEPEST = 600.0  # the exponential of a larger number comes too near to the end of double precision
+
 
 def with_coefficients(expression: Expression) -> Expression:
-    """The expression with coefficients that change nothing yet: sin(x)*y becomes 1.0*sin(1.0*x + 0.0)*y + 0.0.
+    """The expression with coefficients that change nothing yet.
 
     Each term of a sum gets a factor, each sum an offset, the arguments of functions a factor and a shift, wherever it
-    is not one that another coefficient already gives (exp(x + c) is a factor before exp). Constants that are there
-    are taken as the start.
+    is not one that another coefficient already gives (two cases are not seen: the offset outside a quotient of sums
+    of the same terms, and two exponentials in one product). Constants that are there are taken as the start; whole
+    exponents stay.
+
+    >>> from symenum.expressions import parse
+    >>> print(with_coefficients(parse("sin(x)*y")))
+    1.0*sin(1.0*x + 0.0)*y + 0.0
     """
-    return expression
+    simple = simplify(expression)
+    try:
+        return _affine(simple, scale=True, offset=True)[0]
+    except (ValueError, ArithmeticError):  # a constant part such as log(0) or 10**400 has no value to start from
+        return simple
+
+
+def _affine(expression: Expression, *, scale: bool, offset: bool) -> tuple[Expression, float, float]:
+    """Σ C·term + B, with the positive factor and the number that were taken out: factor·(result) + number.
+
+    Without `scale` the first term has no coefficient (its size is the factor), without `offset` there is no B.
+    """
+    total = as_sum(expression)
+    number = float(total.number)
+    bodies: dict[Expression, float] = {}
+    for added, term in total.terms:
+        if not variables(term):
+            number += float(evaluate(term, {})) * (1 if added else -1)
+            continue
+        body, coefficient, constant = _term(term, offset)
+        sign = 1.0 if added else -1.0
+        number += sign * constant
+        bodies[body] = bodies.get(body, 0.0) + sign * coefficient
+    bodies = {body: coefficient for body, coefficient in bodies.items() if coefficient != 0}
+    if not bodies:
+        return Constant(number), 1.0, 0.0
+    first = abs(next(iter(bodies.values())))
+    factor = 1.0 if scale else first
+    result: Expression | None = None
+    for body, coefficient in bodies.items():
+        if result is None and not scale:
+            result = body if coefficient > 0 else apply("neg", body)
+            continue
+        piece = _times(Constant(coefficient / factor), body)
+        result = piece if result is None else apply("add", result, piece)
+    assert result is not None
+    return (apply("add", result, Constant(number / factor)), factor, 0.0) if offset else (result, factor, number)
+
+
+def _times(number: Constant, body: Expression) -> Expression:
+    """The number in front of the whole product: C*x/y rather than C*(x/y)."""
+    if isinstance(body, Apply) and body.operator.name in ("mul", "div"):
+        left, right = body.operands
+        return apply(body.operator, number if left == Constant(1) else _times(number, left), right)
+    return apply("mul", number, body)
+
+
+def _term(term: Expression, offset: bool) -> tuple[Expression, float, float]:
+    """body, coefficient and number with term = coefficient·body + number."""
+    product = as_product(term)
+    coefficient, number = product.number, 0.0
+    alone = offset and len(product.factors) == 1 and not product.divisors
+    sides: list[list[Expression]] = [[], []]
+    for side, factors, power in ((0, product.factors, 1), (1, product.divisors, -1)):
+        for factor in factors:
+            if not variables(factor):
+                coefficient *= float(evaluate(factor, {})) ** power
+                continue
+            if alone and isinstance(factor, Apply) and factor.operator.name == "log":
+                inside, size, _ = _affine(factor.operands[0], scale=False, offset=True)
+                return apply("log", inside), coefficient, coefficient * math.log(size)
+            body, size = _factor(factor)
+            coefficient *= size**power
+            sides[side].append(body)
+    above, below = (_chain(side) for side in sides)
+    body = above if above is not None else Constant(1)
+    return body if below is None else apply("div", body, below), coefficient, number
+
+
+def _chain(factors: list[Expression]) -> Expression | None:
+    result: Expression | None = None
+    for factor in factors:
+        result = factor if result is None else apply("mul", result, factor)
+    return result
+
+
+def _factor(factor: Expression) -> tuple[Expression, float]:
+    """A factor of a product with coefficients inside, and the number that it gives to the coefficient outside."""
+    if not isinstance(factor, Apply):
+        return factor, 1.0
+    name = factor.operator.name
+    if name in ("add", "sub"):
+        body, size, _ = _affine(factor, scale=False, offset=True)
+        return body, size
+    if name == "exp":
+        body, _, number = _affine(factor.operands[0], scale=True, offset=False)
+        if abs(number) < _STEEPEST:
+            return apply("exp", body), math.exp(number)
+    if name in _HOMOGENEOUS:
+        body, size, _ = _affine(factor.operands[0], scale=False, offset=True)
+        return apply(factor.operator, body), float(_HOMOGENEOUS[name](size))
+    if name == "pow":
+        return _power(factor)
+    return apply(factor.operator, *(_affine(o, scale=True, offset=True)[0] for o in factor.operands)), 1.0
+
+
+def _power(factor: Apply) -> tuple[Expression, float]:
+    """A base is shifted only where it is a sum: x**2 stays a square of x."""
+    base, exponent = factor.operands
+    shifted = isinstance(base, Apply) and base.operator.name in ("add", "sub")
+    if variables(exponent):
+        inside = _affine(base, scale=True, offset=shifted)[0] if variables(base) else base
+        return apply("pow", inside, _affine(exponent, scale=True, offset=False)[0]), 1.0
+    body, size, number = _affine(base, scale=False, offset=shifted)
+    if number:
+        return factor, 1.0
+    return apply("pow", body, exponent), size ** float(evaluate(exponent, {}))

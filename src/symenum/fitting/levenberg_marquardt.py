@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.fitting.program import Machine, Program, Whole
-from symenum.fitting.small_systems import Array, solve_positive
+from symenum.fitting.small_systems import Array, Flags, solve_positive
 
 __all__ = ["Fitted", "Problem", "fit", "project"]
-
-Flags = npt.NDArray[np.bool_]
 
 _RIDGE = 1e-15  # keeps a system with a constant that does nothing solvable
 _FIRST_DAMPING = 1e-2
@@ -90,7 +87,7 @@ def fit(problem: Problem, members: Whole, constants: Array, *, steps: int, toler
     """Up to so many steps from constants (B, k) of the members (B,).
 
     A member is done when its loss is rounding, when a step promised less than `tolerance` of the loss and gained no
-    more, or when no damping gives a better point.
+    more, or when no damping gives a better point. When one is at rounding, the other starts of its expression end.
     """
     found = Fitted(constants.copy(), np.full(len(members), np.inf), np.zeros(len(members), dtype=bool))
     batch = _Batch(problem, members)
@@ -98,7 +95,9 @@ def fit(problem: Problem, members: Whole, constants: Array, *, steps: int, toler
     state = batch.evaluate(constants[:, : batch.width])
     damping = np.full(len(members), _FIRST_DAMPING)
     done = state.loss <= batch.floor
-    working = np.isfinite(state.loss) & ~done
+    solved = np.zeros(len(problem.floor), dtype=bool)
+    solved[members[done]] = True
+    working = np.isfinite(state.loss) & ~solved[members]
     for _ in range(steps):
         if budget.over() or not working.any():
             break
@@ -111,15 +110,17 @@ def fit(problem: Problem, members: Whole, constants: Array, *, steps: int, toler
         step, promised = _step(state, damping, batch.linear)
         step[state.stale] = 0.0
         new = batch.evaluate(state.constants + step)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             gain = state.loss - new.loss
             better = (gain > 0) | (state.stale & np.isfinite(new.loss))
             small = (promised <= tolerance * state.loss) & (np.abs(gain) <= tolerance * state.loss)
             done |= working & ~state.stale & (small | (~better & (damping >= _MOST_DAMPING)))
             damping = _next_damping(damping, gain / promised, better, state.stale)
         state.update(np.flatnonzero(better & working), new)
-        done |= working & (state.loss <= batch.floor)
-        working &= ~done
+        exact = working & (state.loss <= batch.floor)
+        done |= exact
+        solved[batch.members[exact]] = True
+        working &= ~done & ~solved[batch.members]
     _store(found, place, state, done)
     return found
 
@@ -165,6 +166,10 @@ class _Batch:
 
     def evaluate(self, constants: Array) -> _State:
         """The state at these constants (B, k), the linear ones moved to their least squares."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._evaluate(constants)
+
+    def _evaluate(self, constants: Array) -> _State:
         values, slopes = self.machine.linearise(torch.from_numpy(constants))
         J = slopes * self._root
         residual = torch.addcmul(self._target, values, self._root, value=-1)
@@ -185,12 +190,10 @@ class _Batch:
         if self._projects:
             system = normal * self._outer_pairs
             np.einsum("bii->bi", system)[...] += 1 - self._outer + _RIDGE
-            for _ in range(2):  # the second pass takes out the rounding of the first
-                gradient = torch.bmm(J, residual[:, :, None])[:, :, 0].numpy() / scale
-                shift = solve_positive(system, gradient * self._outer) / scale
-                shift[np.isnan(shift)] = 0.0
-                moved += shift
-                residual -= torch.bmm(torch.from_numpy(shift)[:, None], J)[:, 0]
+            gradient = torch.bmm(J, residual[:, :, None])[:, :, 0].numpy() / scale
+            moved = solve_positive(system, gradient * self._outer) / scale
+            moved[np.isnan(moved)] = 0.0
+            residual -= torch.bmm(torch.from_numpy(moved)[:, None], J)[:, 0]
             size = (np.abs(constants) * self._outer * scale).max(axis=1)
             far = self._has_inner & ((np.abs(moved) * scale).max(axis=1) > _STALE * size)
         gradient = torch.bmm(J, residual[:, :, None])[:, :, 0].numpy() / scale

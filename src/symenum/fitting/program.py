@@ -1,7 +1,7 @@
 """Many expressions of different structure as one program: equal operators of all of them are one tensor operation.
 
-A `Program` holds the expressions as flat arrays. A `Machine` is the program of a batch, in which an expression may occur
-several times (once for each start): it computes the values of all members and their derivatives by all constants,
+A `Program` holds the expressions as flat arrays. A `Machine` is the program of a batch, in which an expression may
+occur several times (once for each start): it computes the values of all members and their derivatives by all constants,
 forwards and backwards through levels of operators. What does not depend on a free constant is computed once, as data.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import BuiltinFunctionType
 
 import numpy as np
@@ -238,7 +239,7 @@ class Machine:
         both = (torch.from_numpy(operands.T.copy()), torch.from_numpy(slopes.T.copy()))
         ordered, moves = key[order], program.moves[nodes[order]]
         edges = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1)).tolist()
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in pairwise(edges):
             operator = program.operators[program.code[nodes[order[start]]]]
             moving = int(np.bitwise_or.reduce(moves[start:stop]))
             value = self._values[inputs + constants + start : inputs + constants + stop]

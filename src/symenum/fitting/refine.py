@@ -15,18 +15,19 @@ from symenum.expressions import Expression, evaluate
 from symenum.fitting.levenberg_marquardt import Problem, fit, project
 from symenum.fitting.parameters import free_constants, with_constants
 from symenum.fitting.program import Program, Whole, compile_program
-from symenum.fitting.small_systems import Array
+from symenum.fitting.small_systems import Array, Flags
 
 __all__ = ["Refined", "refine"]
 
 _EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
-_LOOSE, _TIGHT = 1e-3, 1e-11  # when a fit ends: while starts compete, and for the best of them
+_LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
 _DRAWS = 6  # points that are looked at for each start that is taken
 _SPREAD = 5.0  # further starts are off by a factor of up to this, or down to its inverse
 _FLIP = 0.15  # the chance that a constant changes its sign
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 2000, 500  # above the one, starts compete on the other
+_SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
 _CELLS = 4_000_000  # numbers in the memory of one batch
 
 
@@ -63,9 +64,9 @@ def refine(
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
     the same). A y of (expressions, rows) is a target for each. The constants as they stand are the first start; only
     what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt steps
-    from each start. `integers`: whether whole numbers are free too (never those in exponents). The budget is asked
-    between steps; what is found by then is returned. None of the results is worse than what came in; one list in, one
-    list of the same order out. Same seed, same result.
+    from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
+    (never those in exponents). The budget is asked between steps; what is found by then is returned. None of the
+    results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
     """
     budget = Budget() if budget is None else budget
     y = y.expand(len(expressions), -1)
@@ -76,17 +77,15 @@ def refine(
     if which:
         program = compile_program([expressions[i] for i in which], columns, integers=integers)
         task = _Task(program, y[which], weight, steps, budget)
-        best = task.run(starts, np.random.default_rng(seed))
-        loss, errors = task.judge(best)
-        start_loss, start_errors = task.judge(program.starts)
+        if steps > 0:
+            task.run(starts, np.random.default_rng(seed))
+        better, loss, errors = task.judge()
         for j, i in enumerate(which):
             size = int(program.count[j])
-            better = loss[j] < start_loss[j]
-            values, error = (best, errors) if better else (program.starts, start_errors)
-            constants = tuple(values[j, :size].tolist())
-            expression = with_constants(expressions[i], constants, integers=integers) if better else expressions[i]
-            final = float(min(loss[j], start_loss[j]))
-            found[i] = Refined(expression, final, constants, tuple(error[j, :size].tolist()), bool(task.converged[j]))
+            constants = tuple(task.best[j, :size].tolist())
+            changed = with_constants(expressions[i], constants, integers=integers) if better[j] else expressions[i]
+            error = tuple(errors[j, :size].tolist())
+            found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[j]))
     for i, expression in enumerate(expressions):
         if i not in found:
             mse = float((evaluate(expression, columns).to(torch.float64) - y[i]).square() @ weight)
@@ -110,15 +109,15 @@ class _Task:
         self.agreed = np.zeros(self.size, dtype=np.int64)  # how many starts ended at the best minimum
         self.converged = np.zeros(self.size, dtype=bool)
 
-    def run(self, starts: int, random: np.random.Generator) -> Array:
-        """The best constants (expressions, k) found."""
+    def run(self, starts: int, random: np.random.Generator) -> None:
+        """Find the best constants."""
         everyone = np.arange(self.size)
-        self._compete(everyone, self.program.starts)
+        self._compete(everyone, self.program.starts, self.steps // 5)
         inner = self.program.count > self.program.linear.sum(axis=1)
         for part in (starts // 4, starts - starts // 4):
-            open_ = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
-            if part and len(open_):
-                self._further(open_, part, random)
+            left = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
+            if part and len(left):
+                self._further(left, part, random)
         polished = np.flatnonzero((self.loss > self.full.floor) | (self.small is not self.full))
         self.converged[:] = True
         if len(polished):
@@ -127,7 +126,6 @@ class _Task:
             )
             self.best[polished], self.loss[polished] = ended.constants, ended.loss
             self.converged[polished] = ended.converged
-        return self.best
 
     def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
@@ -138,18 +136,22 @@ class _Task:
         for at in range(0, len(repeated), block):
             if self.budget.over():
                 return
-            part = slice(at, at + block)
-            drawn[part], loss[part] = project(self.small, repeated[part], drawn[part])
+            here = slice(at, at + block)
+            drawn[here], loss[here] = project(self.small, repeated[here], drawn[here])
         order = np.argsort(loss.reshape(len(members), -1), axis=1, kind="stable")[:, :starts]
         chosen = (order + np.arange(len(members))[:, None] * starts * _DRAWS).ravel()
         chosen = chosen[np.isfinite(loss[chosen])]
+        # What was found so far goes on too: it may not be at its minimum yet.
+        going = members[np.isfinite(self.loss[members])]
+        repeated, drawn = np.concatenate([repeated, going]), np.concatenate([drawn, self.best[going]])
+        chosen = np.concatenate([chosen, np.arange(len(repeated) - len(going), len(repeated))])
         for at in range(0, len(chosen), block):
             part = chosen[at : at + block]
-            self._compete(repeated[part], drawn[part])
+            self._compete(repeated[part], drawn[part], self.steps // 3)
 
-    def _compete(self, members: Whole, constants: Array) -> None:
+    def _compete(self, members: Whole, constants: Array, steps: int) -> None:
         """Fit from these points; the best of each expression stays."""
-        ended = fit(self.small, members, constants, steps=self.steps, tolerance=_LOOSE, budget=self.budget)
+        ended = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
         for i in np.argsort(ended.loss, kind="stable"):
             j, loss = members[i], ended.loss[i]
             if loss < self.loss[j] * (1 - _SAME):
@@ -157,16 +159,26 @@ class _Task:
             elif loss <= self.loss[j] * (1 + _SAME):
                 self.agreed[j] += 1
 
-    def judge(self, constants: Array) -> tuple[Array, Array]:
-        """Losses (expressions,), inf where values are not finite, and standard errors (expressions, k), on all rows."""
+    def judge(self) -> tuple[Flags, Array, Array]:
+        """Whether the best is better than the start (expressions,); takes back what is not.
+
+        Then the losses (expressions,), inf where values are not finite, and standard errors (expressions, k).
+        """
         machine = self.program.machine(np.arange(self.size))
-        values, J = machine.linearise(torch.from_numpy(constants))
-        loss = ((values - self.y).square() @ self.weight).numpy()
-        loss[np.isnan(loss)] = np.inf
-        J = J * self.weight.sqrt()
-        normal = (J @ J.transpose(1, 2)).numpy()
+
+        def loss(values: Tensor) -> Array:
+            mse: Array = ((values - self.y).square() @ self.weight).numpy()
+            return np.where(np.isnan(mse), np.inf, mse)
+
+        before = loss(machine.values(torch.from_numpy(self.program.starts)))
+        after = loss(machine.values(torch.from_numpy(self.best)))
+        better = np.asarray(after < before)
+        self.best[~better] = self.program.starts[~better]
+        values, J = machine.linearise(torch.from_numpy(self.best))
+        final = loss(values)
+        J = J * self.full.root
         free = np.maximum(len(self.weight) - self.program.count, 0)
-        return loss, _standard_errors(normal, loss, free, self.program.count)
+        return better, final, _standard_errors((J @ J.transpose(1, 2)).numpy(), final, free)
 
 
 def _problem(program: Program, y: Tensor, weight: Tensor) -> Problem:
@@ -182,16 +194,18 @@ def _draw(constants: Array, random: np.random.Generator) -> Array:
     return np.where(constants == 0, random.standard_normal(constants.shape), constants * factor)
 
 
-def _standard_errors(normal: Array, loss: Array, free: Array, count: Whole) -> Array:
-    """From JᵀJ (B, k, k), weighted; inf where the data say nothing of a constant or there are too few rows."""
-    size = normal.shape[1]
-    errors = np.full(normal.shape[:2], np.inf)
-    for i in np.flatnonzero(np.isfinite(normal).all(axis=(1, 2)) & (free > 0)):
-        k = int(count[i])
-        scale = np.sqrt(np.diagonal(normal[i])[:k])
-        if k > size or not (scale > 0).all():
-            continue
-        values, vectors = np.linalg.eigh(normal[i, :k, :k] / np.outer(scale, scale))
-        if values[0] > 1e-14 * values[-1]:
-            errors[i, :k] = np.sqrt((vectors**2 / values).sum(axis=1) * loss[i] / free[i]) / scale
+def _standard_errors(normal: Array, loss: Array, free: Whole) -> Array:
+    """From JᵀJ (B, k, k), weighted; inf where the data do not determine the constants, or have too few rows."""
+    with np.errstate(all="ignore"):
+        scale = np.sqrt(np.einsum("bii->bi", normal))
+        unused = scale == 0  # also the places beyond the number of constants
+        scale[unused] = 1.0
+        normal = normal / (scale[:, :, None] * scale[:, None, :])
+        np.einsum("bii->bi", normal)[unused] = 1.0
+        fine = np.isfinite(normal).all(axis=(1, 2)) & (free > 0)
+        values, vectors = np.linalg.eigh(np.where(fine[:, None, None], normal, np.eye(normal.shape[1])))
+        fine &= values[:, 0] > _SINGULAR * values[:, -1]
+        errors = np.sqrt((vectors**2 / values[:, None, :]).sum(axis=2) * (loss / free)[:, None]) / scale
+    errors[~fine] = np.inf
+    errors[unused] = np.inf
     return errors

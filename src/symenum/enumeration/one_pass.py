@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -54,14 +54,16 @@ class Pass:
         return self._shortlist(scanned, scanned.numbers, k)
 
     def screen(self, k: int) -> Shortlist:
-        """The best k of those that are among the best on some of the rows."""
+        """The best k of those that are near the best on some of the rows."""
         few, target = select_rows(self.target, SCREEN_ROWS)
         scanned = self._scan(self.values[:, few], target, screening_pool(k, target))
 
         def losses(numbers: Tensor, rows: Tensor, target: Target) -> Tensor:
             return losses_of(self.architecture, scanned.stand_in, numbers, self.values[:, rows], target)
 
-        return self._shortlist(scanned, successive_halving(scanned.numbers, self.target, k, losses)[: 2 * k], k)
+        numbers = successive_halving(scanned.numbers, self.target, k, losses, self.budget.over)
+        complete = scanned.complete and not self.budget.over()
+        return self._shortlist(replace(scanned, complete=complete), numbers[: 2 * k], k)
 
     def _scan(self, values: Tensor, target: Target, pool: Pool) -> _Scanned:
         check_bank_fits(self.architecture.columns, target.rows, self.max_memory)

@@ -15,9 +15,7 @@ _COLUMNS = 1 << 23  # values of operands in memory at a time: 64 MB
 _CANDIDATES = 1 << 16  # values of candidates: 512 kB, which a core keeps in its cache
 
 
-def losses_of(
-    architecture: Architecture, stand_in: Tensor, numbers: Tensor, values: Tensor, target: Target
-) -> Tensor:
+def losses_of(architecture: Architecture, stand_in: Tensor, numbers: Tensor, values: Tensor, target: Target) -> Tensor:
     """The losses (float64) of the candidates `numbers` (int64) on slot values (inputs, rows); NaN where one fails.
 
     `stand_in` (int64) is the output that stands for each class. Candidates share operands: each of these is computed

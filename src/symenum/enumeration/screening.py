@@ -31,7 +31,8 @@ _SLACK = 0.25
 
 def screening_pool(k: int, target: Target) -> Pool:
     """The pool of the scan on a selection when k candidates are wanted."""
-    return Pool(max(1024, 64 * k), target, most=max(_ROUND // (_FACTOR * SCREEN_ROWS), 64 * k), slack=_SLACK)
+    least = max(256, 32 * k)
+    return Pool(least, target, most=max(least, _ROUND // (_FACTOR * SCREEN_ROWS)), slack=_SLACK)
 
 
 def select_rows(target: Target, count: int) -> tuple[Tensor, Target]:
@@ -65,15 +66,22 @@ def _chances(size: Tensor, count: int) -> Tensor:
 
 
 def successive_halving(
-    numbers: Tensor, target: Target, k: int, losses: Callable[[Tensor, Tensor, Target], Tensor]
+    numbers: Tensor,
+    target: Target,
+    k: int,
+    losses: Callable[[Tensor, Tensor, Target], Tensor],
+    hurry: Callable[[], bool],
 ) -> Tensor:
     """The candidates (int64) that stay to the end, by their losses on all rows, ascending.
 
-    `losses(numbers, rows, target)` gives the losses (NaN or inf where a candidate fails) on a selection of the rows.
+    `numbers` come in the order of the scan. `losses(numbers, rows, target)` gives the losses (NaN or inf where a
+    candidate fails) on a selection of the rows. Once `hurry()` is true, only the first few go on.
     """
     count = SCREEN_ROWS
     while True:
         count *= _FACTOR
+        if hurry():
+            numbers = numbers[: 8 * k]
         # All at once where they have room: no selection is as good as all rows.
         if count >= target.rows or len(numbers) * target.rows <= _ROUND:
             count = target.rows

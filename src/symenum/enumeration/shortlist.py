@@ -19,6 +19,7 @@ __all__ = ["Candidate", "Finds", "Pool", "Shortlist"]
 # Candidates whose values differ by less than this, relative to their norm, are one function on the data.
 SAME_FUNCTION = 1e-10
 _TIE = 1e-9  # relative; losses this near to the last place are still looked at: a simpler twin may be among them
+_POOR = 0.9  # of the loss of the constant zero: while nothing is better, nearly all candidates are near the best
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Pool:
         self._k = k
         self._most = k if most is None else most
         self._slack = slack
+        self._poor = target.mean_square * _POOR
         self._floor = target.floor
         self._lock = threading.Lock()
         self._merged: list[Finds] = []  # none or one: the best k, in order
@@ -140,7 +142,8 @@ class Pool:
         order = _lexicographic(ties, finds.complexity, finds.number)[: self._most]
         ties = ties[order]
         if len(order) >= self._k:
-            limit = max(float(ties[self._k - 1]), float(ties[0]) * (1 + self._slack))
+            near = min(float(ties[0]) * (1 + self._slack), self._poor)
+            limit = max(float(ties[self._k - 1]), near)
             order = order[ties <= limit]
             limit = limit if len(order) < self._most else float(ties[-1])
             self.limit = limit * (1 + _TIE)

@@ -25,7 +25,7 @@ _FACTOR = 8  # in each round so many times the rows
 _ROUND = 1 << 27  # values in a round: as many candidates stay as have room with the rows of the next
 
 # The best of M candidates fits the noise of m rows better than it should by a part of 2·ln(M)/m: 0.16 for the 1.3e9
-# candidates of koza-5. What is further off than this on the selection is not the best on all rows.
+# candidates of koza-5. What is much further off than this on the selection is hardly the best on all rows.
 _SLACK = 0.25
 
 

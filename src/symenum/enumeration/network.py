@@ -107,9 +107,10 @@ class PSRN:
         `values` (rows, inputs) are the slots' values and `y` (rows,) the target. `slots` names the inputs, or gives
         their expressions; x1, x2, … without. With fewer than k candidates, all of them come back.
 
-        `mode`: "exact" scores every candidate on all rows; "screen" scans 256 rows and judges the best on all, which
-        costs far less but may lose a candidate; "auto" screens from 2,000 rows on. After `time_limit` seconds, or when
-        `stop()` is true, the best so far come back, and `complete` is False. `threads`: all cores without.
+        `mode`: "exact" scores every candidate on all rows; "screen" scans 256 rows and judges on all of them what comes
+        near the best there, which costs far less but may lose a candidate; "auto" screens from 2,000 rows on. After
+        `time_limit` seconds, or when `stop()` is true, the best so far come back, and `complete` is False. `threads`:
+        all cores without.
 
         Candidates that take the same values are one, and the simplest stays. A candidate with a sub-expression that is
         not finite on some row is none.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -12,10 +12,10 @@ from symenum.enumeration.backends import cpu
 from symenum.enumeration.bank import build_bank
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.distinct import signature
-from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.memory import check_bank_fits
+from symenum.enumeration.rerank import losses_of
 from symenum.enumeration.scoring import Scorer
-from symenum.enumeration.screening import SCREEN_ROWS, screening_width, select_rows, successive_halving
+from symenum.enumeration.screening import SCREEN_ROWS, screening_pool, select_rows, successive_halving
 from symenum.enumeration.shortlist import Candidate, Finds, Pool, Shortlist
 from symenum.enumeration.target import Target
 from symenum.enumeration.threads import torch_threads
@@ -50,42 +50,31 @@ class Pass:
 
     def exact(self, k: int) -> Shortlist:
         """The best k, every candidate judged on all rows."""
-        scanned = self._scan(self.values, self.target, k)
+        scanned = self._scan(self.values, self.target, Pool(k, self.target))
         return self._shortlist(scanned, scanned.numbers, k)
 
     def screen(self, k: int) -> Shortlist:
-        """The best k of those that are among the best on some of the rows."""
+        """The best k of those that are near the best on some of the rows."""
         few, target = select_rows(self.target, SCREEN_ROWS)
-        scanned = self._scan(self.values[:, few], target, screening_width(k))
+        scanned = self._scan(self.values[:, few], target, screening_pool(k, target))
 
         def losses(numbers: Tensor, rows: Tensor, target: Target) -> Tensor:
-            return self._losses(scanned, numbers, self.values[:, rows], target)
+            return losses_of(self.architecture, scanned.stand_in, numbers, self.values[:, rows], target)
 
-        return self._shortlist(scanned, successive_halving(scanned.numbers, self.target, k, losses)[: 2 * k], k)
+        numbers = successive_halving(scanned.numbers, self.target, k, losses, self.budget.over)
+        complete = scanned.complete and not self.budget.over()
+        return self._shortlist(replace(scanned, complete=complete), numbers[: 2 * k], k)
 
-    def _scan(self, values: Tensor, target: Target, k: int) -> _Scanned:
+    def _scan(self, values: Tensor, target: Target, pool: Pool) -> _Scanned:
         check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         complexity = torch.tensor([slot.complexity for slot in self.slots])
         small = len(self.architecture.kept) * target.rows < _SMALL
         with torch_threads(1 if small else self.threads):
             bank = build_bank(self.architecture, values, complexity)
-        pool = Pool(k, target)
         scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
         finds = pool.best()
         numbers = torch.empty(0, dtype=torch.int64) if finds is None else finds.number
         return _Scanned(numbers, bank.stand_in, scored, complete)
-
-    def _losses(self, scanned: _Scanned, numbers: Tensor, values: Tensor, target: Target) -> Tensor:
-        """The losses (float64) of candidates on slot values (inputs, rows); not finite where a candidate fails."""
-        out = torch.empty(len(numbers), dtype=torch.float64)
-        step = max(1, _SMALL // target.rows)
-        for block, where, left, right in self.architecture.last_layer.decode(numbers):
-            for start in range(0, len(where), step):
-                part = slice(start, start + step)
-                a = self.architecture.values(values, scanned.stand_in[left[part]])
-                b = None if right is None else self.architecture.values(values, scanned.stand_in[right[part]])
-                out[where[part]] = target.loss(apply_poisoned(block.operator, a, b))
-        return out
 
     def _evaluate(self, scanned: _Scanned, number: int) -> Tensor:
         """The values (1, rows) of a candidate's expression, as anyone would compute them."""

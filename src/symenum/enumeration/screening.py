@@ -1,9 +1,10 @@
 """Many rows: scan on a few of them, judge what is left on more, the last on all (successive halving).
 
-The scan itself is exact on the rows that it sees, so the one way to lose the best candidate is to be unlucky with them:
-then more than `screening_width` candidates fit the selection better than the best one does. The rows are therefore not
-drawn evenly. In heavy-tailed data a few rows far from the mean decide the mean square error, and they are drawn more
-often and weighted less, so that a loss on the selection estimates the loss on all rows without bias.
+The scan itself is exact on the rows that it sees, so the one way to lose the best candidate is to be unlucky with them.
+Where a few rows decide the mean square error (laws with poles), noise drowns the rest, and thousands of candidates fit
+nearly alike; which of them comes first on a selection is chance. So the scan keeps not a fixed number but all whose
+loss is near the best, and the rows are not drawn evenly: those far from the mean are drawn more often and weighted
+less, so that a loss on the selection estimates the loss on all rows without bias.
 """
 
 from __future__ import annotations
@@ -13,22 +14,29 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from symenum.enumeration.shortlist import Pool
 from symenum.enumeration.target import Target
 
-__all__ = ["SCREEN_FROM", "SCREEN_ROWS", "screening_width", "select_rows", "successive_halving"]
+__all__ = ["SCREEN_FROM", "SCREEN_ROWS", "screening_pool", "select_rows", "successive_halving"]
 
 SCREEN_FROM = 2000  # rows from which screening is the default
 SCREEN_ROWS = 256
-_FACTOR = 8  # in each round so many times the rows, and as many times fewer candidates
+_FACTOR = 8  # in each round so many times the rows
+_ROUND = 1 << 27  # values in a round: as many candidates stay as have room with the rows of the next
+
+# The best of M candidates fits the noise of m rows better than it should by a part of 2·ln(M)/m: 0.16 for the 1.3e9
+# candidates of koza-5. What is much further off than this on the selection is hardly the best on all rows.
+_SLACK = 0.25
 
 
-def screening_width(k: int) -> int:
-    """How many candidates the scan keeps when k are wanted."""
-    return max(4096, 64 * k)
+def screening_pool(k: int, target: Target) -> Pool:
+    """The pool of the scan on a selection when k candidates are wanted."""
+    least = max(256, 32 * k)
+    return Pool(least, target, most=max(least, _ROUND // (_FACTOR * SCREEN_ROWS)), slack=_SLACK)
 
 
 def select_rows(target: Target, count: int) -> tuple[Tensor, Target]:
-    """At most `count` rows (int64), half drawn evenly and half by their distance from the mean, and their target.
+    """At most `count` rows (int64), drawn half evenly and half by their distance from the mean, and their target.
 
     Always the same rows for the same target: nothing about a result is left to chance.
     """
@@ -36,29 +44,51 @@ def select_rows(target: Target, count: int) -> tuple[Tensor, Target]:
         return torch.arange(target.rows), target
     distance = (target.y - (target.weight * target.y).sum()).square()
     spread = (target.weight * distance).sum().clamp_min(torch.finfo(torch.float64).tiny)
-    chance = target.weight * (0.5 + 0.5 * distance / spread)
-    chance = chance / chance.sum()
-    # Systematic sampling: `count` equal steps along the cumulated chances; a row wider than a step is hit repeatedly.
-    steps = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    hit = torch.searchsorted(chance.cumsum(0), steps).clamp_(max=target.rows - 1)
-    rows, times = torch.unique(hit, return_counts=True)
-    weight = target.weight[rows] * times / chance[rows]
+    chance = _chances(target.weight * (0.5 + 0.5 * distance / spread), count)
+    # Systematic sampling: equal steps along the cumulated chances. Ordered by y, each part of its range has its share.
+    order = torch.argsort(target.y, stable=True)
+    steps = torch.arange(count, dtype=torch.float64) + 0.5
+    hit = torch.searchsorted(chance[order].cumsum(0), steps).clamp_(max=target.rows - 1)
+    rows = torch.unique(order[hit])
+    weight = target.weight[rows] / chance[rows]
     return rows, Target(target.y[rows], weight / weight.sum())
 
 
+def _chances(size: Tensor, count: int) -> Tensor:
+    """Chances (rows,) of at most 1 to be among `count` rows, in proportion to `size` but for those that are certain."""
+    certain = torch.zeros_like(size, dtype=torch.bool)
+    while True:
+        rest = size.masked_fill(certain, 0.0)
+        chance = torch.where(certain, 1.0, rest * ((count - int(certain.sum())) / rest.sum()))
+        if not bool((chance > 1).any()):
+            return chance
+        certain |= chance >= 1
+
+
 def successive_halving(
-    numbers: Tensor, target: Target, k: int, losses: Callable[[Tensor, Tensor, Target], Tensor]
+    numbers: Tensor,
+    target: Target,
+    k: int,
+    losses: Callable[[Tensor, Tensor, Target], Tensor],
+    hurry: Callable[[], bool],
 ) -> Tensor:
     """The candidates (int64) that stay to the end, by their losses on all rows, ascending.
 
-    `losses(numbers, rows, target)` gives the losses (NaN or inf where a candidate fails) on a selection of the rows.
+    `numbers` come in the order of the scan. `losses(numbers, rows, target)` gives the losses (NaN or inf where a
+    candidate fails) on a selection of the rows. Once `hurry()` is true, only the first few go on.
     """
     count = SCREEN_ROWS
     while True:
         count *= _FACTOR
+        if hurry():
+            numbers = numbers[: 8 * k]
+        # All at once where they have room: no selection is as good as all rows.
+        if count >= target.rows or len(numbers) * target.rows <= _ROUND:
+            count = target.rows
         loss = losses(numbers, *select_rows(target, count))
         alive = torch.nonzero(torch.isfinite(loss)).flatten()
         order = alive[torch.argsort(loss[alive], stable=True)]
-        if count >= target.rows:
+        if count == target.rows:
             return numbers[order]
-        numbers = numbers[order[: max(8 * k, len(numbers) // _FACTOR)]]
+        room = _ROUND // min(_FACTOR * count, target.rows)
+        numbers = numbers[order[: max(8 * k, room)]]

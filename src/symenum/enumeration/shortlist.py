@@ -19,6 +19,7 @@ __all__ = ["Candidate", "Finds", "Pool", "Shortlist"]
 # Candidates whose values differ by less than this, relative to their norm, are one function on the data.
 SAME_FUNCTION = 1e-10
 _TIE = 1e-9  # relative; losses this near to the last place are still looked at: a simpler twin may be among them
+_POOR = 0.9  # of the loss of the constant zero: while nothing is better, nearly all candidates are near the best
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,15 @@ class Finds:
 class Pool:
     """The best k distinct finds so far, safe to be filled from several threads; the one mutable thing of a pass.
 
-    What it holds in the end does not depend on the order in which the candidates came.
+    With `slack` it also holds those whose loss is at most 1 + slack times the best one's, `most` in all. What it holds
+    in the end does not depend on the order in which the candidates came.
     """
 
-    def __init__(self, k: int, target: Target) -> None:
+    def __init__(self, k: int, target: Target, *, most: int | None = None, slack: float = 0.0) -> None:
         self._k = k
+        self._most = k if most is None else most
+        self._slack = slack
+        self._poor = target.mean_square * _POOR
         self._floor = target.floor
         self._lock = threading.Lock()
         self._merged: list[Finds] = []  # none or one: the best k, in order
@@ -118,7 +123,8 @@ class Pool:
             if len(finds):
                 self._waiting.append(finds)
             # A merge costs as much as the pool is large: let a part of it come together first.
-            if not self.full or sum(map(len, self._waiting)) >= self._k // 4:
+            held = len(self._merged[0]) if self._merged else 0
+            if not self.full or sum(map(len, self._waiting)) >= held // 4:
                 self._merge()
 
     def best(self) -> Finds | None:
@@ -133,10 +139,15 @@ class Pool:
         finds = self._distinct(Finds.join([*self._merged, *self._waiting]))
         self._waiting.clear()
         ties = finds.loss.clamp_min(self._floor)
-        order = _lexicographic(ties, finds.complexity, finds.number)[: self._k]
+        order = _lexicographic(ties, finds.complexity, finds.number)[: self._most]
+        ties = ties[order]
+        if len(order) >= self._k:
+            near = min(float(ties[0]) * (1 + self._slack), self._poor)
+            limit = max(float(ties[self._k - 1]), near)
+            order = order[ties <= limit]
+            limit = limit if len(order) < self._most else float(ties[-1])
+            self.limit = limit * (1 + _TIE)
         self._merged = [finds.take(order)]
-        if len(order) == self._k:
-            self.limit = float(ties[order[-1]]) * (1 + _TIE)
 
     def _distinct(self, finds: Finds) -> Finds:
         order = _lexicographic(finds.complexity, finds.number)

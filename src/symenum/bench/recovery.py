@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from symenum.bench.judge import Answer, Judge
 from symenum.bench.numeric import agree, constant_apart
 from symenum.bench.rounding import rounded
-from symenum.bench.structure import same_structure
+from symenum.bench.structure import multiplied_out, same_structure
 from symenum.expressions import Expression, to_text
 from symenum.problems import Case, Protocol
 
@@ -41,13 +41,14 @@ def verdict(
 ) -> Verdict:
     """All verdicts on one expression; without a judge SymPy is not asked.
 
-    The expression counts as it is, or with its constants rounded as the protocol says; SRBench rounds both sides.
+    The expression counts as it is, with its constants rounded as the protocol says, or multiplied out and then rounded;
+    SRBench rounds the law too.
     """
     law = case.expression
-    pairs = [(found, law), (rounded(found, protocol.decimals), law)]
-    if protocol.rule == "srbench":
-        pairs[1] = (pairs[1][0], rounded(law, protocol.decimals))
-    pairs = list(dict.fromkeys(pairs))
+    short = rounded(law, protocol.decimals) if protocol.rule == "srbench" else law
+    pairs = [(found, law), (rounded(found, protocol.decimals), short)]
+    terms = multiplied_out(found, protocol.decimals)
+    pairs = list(dict.fromkeys(pairs if terms is None else [*pairs, (terms, short)]))
     test = constant_apart if protocol.rule == "srbench" else agree
     numeric = any(test(a, b, case) for a, b in pairs)
     structure = same_structure(found, law)

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from symenum.expressions import Apply, Constant, Expression, Variable, fold
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, simplify
 
-__all__ = ["same_structure"]
+__all__ = ["multiplied_out", "same_structure"]
 
 # An atom is a variable's name, or (function, the terms of its argument, with their constants).
 Atom: TypeAlias = "str | tuple[str, frozenset[tuple[Monomial, float]]]"
@@ -24,6 +24,7 @@ _ONE: Monomial = frozenset()
 _DIGITS = 9  # to which constants inside atoms must agree to be the same atom
 _MOST_TERMS = 2000
 _MOST_POWER = 12
+_WHOLE = 1e15
 
 
 class _TooLongError(ValueError):
@@ -44,6 +45,51 @@ def same_structure(found: Expression, law: Expression, decimals: int = 2) -> boo
     except _TooLongError:
         return False
     return _skeleton(a, decimals) == _skeleton(b, decimals)
+
+
+def multiplied_out(expression: Expression, decimals: int) -> Expression | None:
+    """The sum of its terms with their constants rounded; None where it has too many, or a function of two arguments.
+
+    Systems that spread one constant over several factors, each in single precision, are judged by their product.
+
+    >>> from symenum.expressions import parse
+    >>> print(multiplied_out(parse("(2.5000001*x + 1)*(0.4*x)"), 3))
+    0.4*x + x**2
+    """
+    try:
+        return simplify(_as_tree(_expanded(expression), decimals))
+    except _TooLongError:
+        return None
+
+
+def _as_tree(terms: Sum, decimals: int) -> Expression:
+    total: Expression | None = None
+    for monomial, coefficient in sorted(terms.items(), key=lambda term: (len(term[0]), str(sorted(map(str, term[0]))))):
+        value = round(coefficient, decimals)
+        product: Expression = Constant(int(value) if value.is_integer() and abs(value) < _WHOLE else value)
+        if value:
+            for atom, exponent in sorted(monomial, key=str):
+                product = apply("mul", product, _power_tree(_atom_tree(atom, decimals), exponent))
+            total = product if total is None else apply("add", total, product)
+    return Constant(0) if total is None else total
+
+
+def _atom_tree(atom: Atom, decimals: int) -> Expression:
+    if isinstance(atom, str):
+        return Variable(atom)
+    argument = _as_tree(dict(atom[1]), decimals)
+    if atom[0] == "sum":
+        return argument
+    if any(isinstance(inner, tuple) and inner[0][:-1] == atom[0] for one, _ in atom[1] for inner, _ in one):
+        raise _TooLongError  # a function of two arguments
+    return apply(atom[0], argument)
+
+
+def _power_tree(base: Expression, exponent: float) -> Expression:
+    if exponent == 1:
+        return base
+    whole = Constant(int(exponent)) if exponent.is_integer() else Constant(exponent)
+    return apply("pow", base, whole)
 
 
 def _skeleton(terms: Mapping[Monomial, float], decimals: int) -> object:

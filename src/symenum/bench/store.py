@@ -98,9 +98,7 @@ class Store:
         """Rows that cannot be read are put aside, to be run again."""
         notes = []
         for path in sorted((self.folder / _RUNS).glob("*.json")):
-            try:
-                row_from_json(path.read_text(encoding="utf-8"))
-            except ValueError:
+            if _row(path) is None:
                 path.rename(path.with_suffix(_BROKEN))
                 notes.append(f"{path.name} cannot be read: kept as {path.with_suffix(_BROKEN).name}, and run again")
         return notes
@@ -123,13 +121,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def read_rows(folder: Path) -> tuple[dict[str, Any], list[Row], list[str]]:
     """The manifest, all rows by name, and the names of files that are no rows (half-written ones)."""
     manifest = read_manifest(folder)
-    rows, broken = [], []
-    for path in sorted((folder / _RUNS).glob("*.json")):
-        try:
-            rows.append(row_from_json(path.read_text(encoding="utf-8")))
-        except ValueError:
-            broken.append(path.name)
-    return manifest, rows, broken
+    found = {path.name: _row(path) for path in sorted((folder / _RUNS).glob("*.json"))}
+    rows = [row for row in found.values() if row is not None]
+    return manifest, rows, [name for name, row in found.items() if row is None]
+
+
+def _row(path: Path) -> Row | None:
+    """The row of a file; None where it holds none, as a file that was cut off."""
+    try:
+        return row_from_json(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
 
 
 def _write(path: Path, text: str) -> None:

@@ -118,7 +118,8 @@ class Problem:
     def sample(self, seed: int = 0) -> tuple[Array, Array]:
         """X (rows, variables) and y (rows,), float64; the seed does nothing for equidistant samples."""
         if self.sampling == "equidistant":
-            X = np.linspace(*(float(bound[0]) for bound in self.bounds), self.rows)[:, None]
+            low, high = self.bounds
+            X = np.linspace(low, high, self.rows)
             return X, self.values(X)
         return self._uniform(seed, _TRAIN, self.rows)
 

@@ -58,6 +58,7 @@ class ProblemSet:
         return problems[name]
 
 
+_EQUAL = Protocol()
 _SRBENCH = Protocol("srbench", 3, "selected", "rms", (0.0, 0.001, 0.01, 0.1))
 _NGUYEN_C = Protocol(decimals=2)  # "the constants are trimmed to two decimal places before comparison"
 
@@ -66,11 +67,11 @@ def _table(name: str) -> tuple[Case, ...]:
     return PROBLEM_SETS[name]
 
 
-def _paper(name: str, title: str, protocol: Protocol = Protocol()) -> ProblemSet:
+def _paper(name: str, title: str, protocol: Protocol = _EQUAL) -> ProblemSet:
     return ProblemSet(name, title, partial(_table, name), protocol)
 
 
-def _reference(name: str, title: str, protocol: Protocol = Protocol()) -> ProblemSet:
+def _reference(name: str, title: str, protocol: Protocol = _EQUAL) -> ProblemSet:
     title = f"{title}, points and ranges of the reference's files"
     return ProblemSet(f"{name}_reference", title, partial(reference_problems, name), protocol)
 

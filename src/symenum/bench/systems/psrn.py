@@ -39,7 +39,7 @@ class Psrn:
         except ImportError as error:
             raise NotInstalledError("psrn is not installed: pip install psrn") from error
         random.seed(seed)
-        numpy.random.seed(seed)  # noqa: NPY002 (it has no seed of its own)
+        numpy.random.seed(seed)  # it has no seed of its own
         torch.manual_seed(seed)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         words = [_NAMES.get(sign, sign.capitalize()) for sign in OPERATOR_SETS[operators]]

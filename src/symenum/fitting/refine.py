@@ -24,9 +24,11 @@ _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for t
 _DRAWS = 6  # points that are looked at for each start that is taken
 _SPREAD = 5.0  # further starts are off by a factor of up to this, or down to its inverse
 _FLIP = 0.15  # the chance that a constant changes its sign
+_ELIMINATION = 4  # of so many starts one goes on after the first few steps
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
-_MANY_ROWS, _FEW_ROWS = 2000, 500  # above the one, starts compete on the other
+_MANY_ROWS, _FEW_ROWS = 256, 64  # above the one, starts compete on the other (or on more, for many constants)
+_ROWS_PER_CONSTANT = 10
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
 _CELLS = 4_000_000  # numbers in the memory of one batch
 
@@ -102,7 +104,8 @@ class _Task:
         self.full = _problem(program, y, weight)
         self.small = self.full
         if len(weight) > _MANY_ROWS:
-            rows = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))[:_FEW_ROWS].sort().values
+            few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * int(program.count.max()))
+            rows = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))[:few].sort().values
             self.small = _problem(program.at(rows), y[:, rows], weight[rows] / weight[rows].sum())
         self.best = program.starts.copy()
         self.loss = np.full(self.size, np.inf)
@@ -122,7 +125,7 @@ class _Task:
         self.converged[:] = True
         if len(polished):
             ended = fit(
-                self.full, polished, self.best[polished], steps=self.steps, tolerance=_TIGHT, budget=self.budget
+                self.full, polished, self.best[polished], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget
             )
             self.best[polished], self.loss[polished] = ended.constants, ended.loss
             self.converged[polished] = ended.converged
@@ -147,7 +150,11 @@ class _Task:
         chosen = np.concatenate([chosen, np.arange(len(repeated) - len(going), len(repeated))])
         for at in range(0, len(chosen), block):
             part = chosen[at : at + block]
-            self._compete(repeated[part], drawn[part], self.steps // 3)
+            early = fit(
+                self.small, repeated[part], drawn[part], steps=self.steps // 8, tolerance=_LOOSE, budget=self.budget
+            )
+            kept = _leaders(repeated[part], early.loss, 1 + starts // _ELIMINATION)
+            self._compete(repeated[part][kept], early.constants[kept], self.steps // 4)
 
     def _compete(self, members: Whole, constants: Array, steps: int) -> None:
         """Fit from these points; the best of each expression stays."""
@@ -168,7 +175,7 @@ class _Task:
 
         def loss(values: Tensor) -> Array:
             mse: Array = ((values - self.y).square() @ self.weight).numpy()
-            return np.where(np.isnan(mse), np.inf, mse)
+            return np.asarray(np.where(np.isnan(mse), np.inf, mse))
 
         before = loss(machine.values(torch.from_numpy(self.program.starts)))
         after = loss(machine.values(torch.from_numpy(self.best)))
@@ -185,6 +192,13 @@ def _problem(program: Program, y: Tensor, weight: Tensor) -> Problem:
     root = weight.sqrt()
     floor = np.maximum(((y.square() @ weight) * _EXACT).numpy(), np.finfo(np.float64).tiny)
     return Problem(program, y * root, root, floor)
+
+
+def _leaders(members: Whole, loss: Array, most: int) -> Whole:
+    """The places of up to so many of the least losses of each member."""
+    order = np.lexsort((loss, members))
+    first = np.searchsorted(members[order], members[order])
+    return np.asarray(order[(np.arange(len(order)) - first < most) & np.isfinite(loss[order])])
 
 
 def _draw(constants: Array, random: np.random.Generator) -> Array:
@@ -208,4 +222,4 @@ def _standard_errors(normal: Array, loss: Array, free: Whole) -> Array:
         errors = np.sqrt((vectors**2 / values[:, None, :]).sum(axis=2) * (loss / free)[:, None]) / scale
     errors[~fine] = np.inf
     errors[unused] = np.inf
-    return errors
+    return np.asarray(errors)

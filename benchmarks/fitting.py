@@ -7,8 +7,8 @@ constants. Variables are uniform in (-3, 3) or in (0.3, 3), by turns; constants 
 tree must be finite on the box that the data are from (300 points of their own), no denominator may change its sign
 there (with --poles it may), no operator may act on constants alone, and the constants must be identifiable: the
 Jacobian at the truth, its columns scaled to length one, has a ratio of smallest to largest singular value above 1e-6.
-All of this is asked of the truth; no problem is left out for what a method makes of it. The data are exact. The start is
-the truth with each constant times a factor log-uniform in [1/3, 3], the same for both methods; it may be not finite.
+All of this is asked of the truth; no problem is left out for what a method makes of it. The data are exact. The
+start is the truth with each constant times a factor log-uniform in [1/3, 3], for both methods; it may be not finite.
 
 `refine` gets the whole list in one call. Powell runs with SciPy's default tolerances on a compiled NumPy function of
 the whole expression. Seconds are of the processor: both use one thread, and the machine is shared.

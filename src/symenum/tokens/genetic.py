@@ -66,7 +66,7 @@ class Genetic:
     mutation: float = 0.5
     hall_of_fame: int = 20
     parsimony: float = PRICE
-    scouts: int = 300
+    scouts: int = 600
     name: str = "gp"
 
     def start(self, material: Material) -> GeneticState:
@@ -108,7 +108,10 @@ class _Run:
         best = sorted(state.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
         partners = [*state.partners, *(member.expression for member in best)]
         self.explainer = Explainer(material, self.evaluator, partners)
-        self.scouted = scout(material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, rng)
+        start = state.memory.steps * (settings.scouts // 2)
+        self.scouted = scout(
+            material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+        )
         self.seeds = (*(one.token for one in self.scouted), *state.seeds)
         self._one: dict[Expression, Expression] = {}
         self._unexplained: dict[Expression, float] = {}

@@ -38,6 +38,7 @@ _FRONT_PARTNERS = 8
 _TOKEN_SEEDS = 100  # of the seeds, so many may be tokens at once
 _PLANTED_SEEDS = 20  # of the seeds, so many are planted by mutations
 _JOINS = 0.1  # how often a join of variables goes before a drawn token
+_FRONT_TOKENS = 0.3  # how often a part of the front does
 _GREEDY = 0.5  # of the tokens are the best there are, the others are drawn
 _CONSTANT_PRICE = 3  # a constant is worth so much complexity: most are just another scale or offset
 
@@ -174,9 +175,20 @@ class _Run:
             yield from (able[int(i)] for i in np.argsort(-score, kind="stable")[:greedy])
             p = score**2
             for i in self.rng.choice(len(able), size=len(able), replace=False, p=p / p.sum()):
-                joined = cross_variable(self.material, self.rng) if self.rng.random() < _JOINS else None
-                yield from [able[int(i)]] if joined is None else [joined, able[int(i)]]
+                other = self._other_source()
+                yield from [able[int(i)]] if other is None else [other, able[int(i)]]
         yield from random_trees(self.material, self.rng, 16, 3)
+
+    def _other_source(self) -> Expression | None:
+        """Now and then a join of variables, or a part of the front by its weight and merit."""
+        chance = self.rng.random()
+        if chance < _JOINS:
+            return cross_variable(self.material, self.rng)
+        if chance > _JOINS + _FRONT_TOKENS or not self.parts:
+            return None
+        parts = list(self.parts)
+        weight = np.array([self.parts[part] * self.state.memory.merit(part) for part in parts]) + 1e-9
+        return parts[int(self.rng.choice(len(parts), p=weight / weight.sum()))]
 
     def _first_population(self) -> list[Expression]:
         """The last population with some fresh blood; at the very start, trees from the front and random ones."""

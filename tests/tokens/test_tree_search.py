@@ -74,7 +74,7 @@ def test_sets_tried_in_vain_are_not_proposed_again() -> None:
     generator, rng = TreeSearch(), np.random.default_rng(0)
     state = generator.start(data)
     sets = []
-    for _ in range(8):
+    for _ in range(6):
         tokens, state = generator.propose(data, state, 3, rng)
         state = generator.learn(data, state, 0.1, [])
         sets.append(tokens)

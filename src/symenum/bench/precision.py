@@ -46,13 +46,14 @@ def extended_value(expression: Expression, point: Mapping[str, float]) -> mpmath
             return mpmath.mpf(point[node.name])
         if isinstance(node, Constant):
             return _NAMED[node.name]() if node.name else mpmath.mpf(repr(node.value))
-        return _FUNCTIONS[node.operator.name](*operands)
+        value = _FUNCTIONS[node.operator.name](*operands)
+        if isinstance(value, mpmath.mpc):  # real numbers only, on the way too: sqrt(x)**2 has no value at -1
+            raise ValueError(f"{node.operator.name} leaves the real numbers")
+        return value
 
     with mpmath.workdps(DIGITS):
         try:
             value = fold(expression, visit)
         except (KeyError, ValueError, ZeroDivisionError, OverflowError):
             return None
-        if isinstance(value, mpmath.mpc):
-            return None if value.imag else value.real
         return value if mpmath.isfinite(value) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from symenum import __version__
-from symenum.cli.errors import InputError
+from symenum.cli.errors import InputError, did_you_mean
 from symenum.cli.fit import say
 from symenum.cli.options import split_list
 
@@ -95,6 +95,47 @@ def report_command(folder: Path) -> None:
     """Write report.md and report.html of a FOLDER of results, and print the table of sets."""
     with _explained():
         write_report(folder)
+
+
+@bench_group.command("ablation", no_args_is_help=True)
+@click.argument("name")
+@click.option("--set", "sets", multiple=True, help="Other problem sets than the ablation's own.")
+@_run_options
+def ablation_command(
+    name: str,
+    sets: tuple[str, ...],
+    seeds: int,
+    max_time: float,
+    cores: int,
+    jobs: int,
+    memory: float,
+    problems: tuple[str, ...],
+    share: float,
+    out: Path,
+) -> None:
+    """Run an ablation of the paper: generators, constants, heads, duplicates, efficiency or inputs."""
+    from symenum.bench.ablation import VARIANTS
+    from symenum.bench.engine_ablation import MEASURED
+    from symenum.bench.plan import make_bench_plan
+    from symenum.bench.report.page import html_table, markdown_table
+
+    with _explained():
+        if name in MEASURED:
+            result = MEASURED[name]()
+            out.mkdir(parents=True, exist_ok=True)
+            text = markdown_table(result.table)
+            (out / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+            (out / f"{name}.html").write_text(f"{html_table(result.table)}{result.plot}", encoding="utf-8")
+            click.echo(text)
+            return
+        if name not in VARIANTS:
+            known = [*VARIANTS, *MEASURED]
+            raise InputError(f"There is no ablation '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}.")
+        variants = VARIANTS[name]()
+        plan = make_bench_plan(
+            sets or variants.sets, seeds=seeds, systems=variants.systems, problems=problems, share=share
+        )
+        execute(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
 
 
 def execute(plan: object, out: Path, *, max_time: float, cores: int, jobs: int, memory: float) -> None:

@@ -12,7 +12,7 @@ from symenum.bench.report.tables import Table, failure_table, problem_table, set
 from symenum.bench.rows import Row
 from symenum.problems import MissingDataError, get_set
 
-__all__ = ["html_report", "markdown_report"]
+__all__ = ["html_report", "html_table", "markdown_report", "markdown_table"]
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 78em; padding: 0 1em; color: #222 }
@@ -28,14 +28,14 @@ _MOST_FRONTS = 6
 def markdown_report(manifest: Mapping[str, Any], rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
     """The report as Markdown; plots are on the HTML page only."""
     parts = ["# Benchmark", *_facts(manifest, rows, notes)]
-    parts += [_markdown(table) for table in _tables(rows) if table.cells]
+    parts += [markdown_table(table) for table in _tables(rows) if table.cells]
     return "\n\n".join(parts) + "\n"
 
 
 def html_report(manifest: Mapping[str, Any], rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
     """The report as one page with its plots inside."""
     facts = "".join(f"<p>{_inline(fact)}</p>" for fact in _facts(manifest, rows, notes))
-    tables = "".join(_html(table) for table in _tables(rows) if table.cells)
+    tables = "".join(html_table(table) for table in _tables(rows) if table.cells)
     plots = "".join(f"<div>{plot}</div>" for plot in _plots(rows) if plot)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>symenum benchmark</title>'
@@ -133,14 +133,16 @@ def _fronts(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _markdown(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """A table as Markdown, with its title and note."""
     lines = [f"## {table.title}", "", *([table.note, ""] if table.note else [])]
     lines += [f"| {' | '.join(table.columns)} |", f"|{'---|' * len(table.columns)}"]
     lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in table.cells]
     return "\n".join(lines)
 
 
-def _html(table: Table) -> str:
+def html_table(table: Table) -> str:
+    """The same as HTML."""
     head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in table.cells)
     note = f"<p>{escape(table.note)}</p>" if table.note else ""

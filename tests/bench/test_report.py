@@ -102,7 +102,7 @@ def test_plots_are_well_formed_and_inside_their_frame(plot: str) -> None:
         for name in ("x", "cx", "x1", "x2"):
             assert -1 <= float(element.get(name, 0)) <= 641
         for name in ("y", "cy", "y1", "y2"):
-            assert -1 <= float(element.get(name, 0)) <= 321
+            assert -1 <= float(element.get(name, 0)) <= 341
 
 
 def test_plots_of_nothing_are_nothing() -> None:

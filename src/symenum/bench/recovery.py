@@ -6,6 +6,7 @@ law up to constants and a bias (`structure`). All that were asked are reported; 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from symenum.problems import Case, Protocol
 __all__ = ["Verdict", "judge_front", "verdict"]
 
 _SECONDS = 10.0
+_LEAST_SECONDS = 1.0  # for a later pair, when an earlier one took all
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,13 @@ def judge_front(
 def _symbolic(
     pairs: Sequence[tuple[Expression, Expression]], case: Case, protocol: Protocol, judge: Judge, seconds: float
 ) -> Answer:
-    """The best of SymPy's answers on the pairs."""
+    """The best of SymPy's answers on the pairs; `seconds` are for all of them, a new process not counted."""
     question = "srbench" if protocol.rule == "srbench" else "equal"
     answers: list[Answer] = []
+    end = time.monotonic() + seconds
     for found, law in pairs:
-        answers.append(judge.ask(question, to_text(found), to_text(law), case.positive, seconds))
+        left = max(_LEAST_SECONDS, end - time.monotonic())
+        answers.append(judge.ask(question, to_text(found), to_text(law), case.positive, left))
         if answers[-1] == "yes":
             return "yes"
     doubts = [answer for answer in answers if answer != "no"]

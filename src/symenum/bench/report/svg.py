@@ -10,8 +10,8 @@ __all__ = ["COLOURS", "bars", "points", "steps"]
 
 # Colours that differ for colour-blind eyes too (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_WIDTH, _HEIGHT = 640, 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 34, 48
+_WIDTH, _HEIGHT = 640, 340
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # the legend has room for three lines
 
 Series = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -113,7 +113,7 @@ def _axes(title: str, x_label: str, y_label: str) -> str:
 
 def _legend(i: int, name: str) -> str:
     x = _LEFT + 10 + 140 * (i % 4)
-    y = _TOP - 4 + 14 * (i // 4)
+    y = 32 + 13 * (i // 4)
     return (
         f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{_colour(i)}"/>'
         f'<text x="{x + 14}" y="{y}">{escape(name)}</text>'

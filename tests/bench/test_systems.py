@@ -33,6 +33,7 @@ def test_a_stage_that_is_not_there_is_refused() -> None:
         make_system("symenum:without=nothing").fit(X, y, operators="koza", seed=0, max_time=5, cores=1)
 
 
+@pytest.mark.filterwarnings("ignore")  # their own
 @pytest.mark.parametrize("name", [name for name in SYSTEMS if name != "symenum"])
 def test_a_rival_gives_laws_that_fit_as_they_say(name: str) -> None:
     if check_system(name) is not None:

@@ -14,12 +14,20 @@ from symenum.problems.problem import law_operators
 
 __all__ = ["constant_apart_by_sympy", "equal_by_sympy"]
 
+_POINTS = 3
+_DIGITS = 40
+_SMALL = sympy.Float("1e-5")  # below it a law is zero, if anything
+_NOTHING = sympy.Float("1e-25")  # relative: what two of 40 digits may differ by and be equal
+
 
 def equal_by_sympy(found: str, law: str, positive: bool) -> bool | None:
     """Whether SymPy takes both for one function of real (or positive) variables; None where it does not know."""
-    difference = _exact(found, positive) - _exact(law, positive)
+    model, truth = _exact(found, positive), _exact(law, positive)
+    difference = model - truth
     if difference == 0 or sympy.expand(difference) == 0:
         return True
+    if not all(abs(a - b) <= _NOTHING * (abs(b) + _SMALL) for a, b in _values(model, truth)):
+        return False
     answer = difference.equals(0)
     if answer is None and sympy.simplify(difference) == 0:
         return True
@@ -31,13 +39,21 @@ def constant_apart_by_sympy(found: str, law: str, positive: bool) -> bool | None
     model, truth = _exact(found, positive), _exact(law, positive)
     if model == 0 or model.has(sympy.nan, sympy.zoo, sympy.oo):
         return False
-    unknown = False
-    for apart in (model / truth, model - truth):
-        verdict = _constant(apart)
-        if verdict:
-            return True
-        unknown = unknown or verdict is None
-    return None if unknown else False
+    values = _values(model, truth)
+    ratios, differences = [a / b for a, b in values if b], [a - b for a, b in values]
+    scale = max((abs(b) for _, b in values), default=sympy.Float(0))
+    verdicts = [
+        _constant(model / truth) if _one(ratios, max(map(abs, ratios), default=scale)) else False,
+        _constant(model - truth) if _one(differences, scale) else False,
+    ]
+    if True in verdicts:
+        return True
+    return None if None in verdicts else False
+
+
+def _one(values: list[sympy.Float], scale: sympy.Float) -> bool:
+    """Whether all values may be one constant."""
+    return not values or max(values) - min(values) <= _NOTHING * scale
 
 
 def _constant(expr: sympy.Expr) -> bool | None:
@@ -47,9 +63,27 @@ def _constant(expr: sympy.Expr) -> bool | None:
     for simpler in (sympy.expand, sympy.cancel, lambda e: sympy.simplify(e, ratio=1)):
         if not simpler(expr).free_symbols:
             return True
-    # None: SymPy is not sure.
     answer: bool | None = expr.is_constant(simplify=False)
     return answer
+
+
+def _values(model: sympy.Expr, truth: sympy.Expr) -> list[tuple[sympy.Float, sympy.Float]]:
+    """Both at some points, to 40 digits: it settles most questions long before anything is simplified.
+
+    Points where one of them is not a real number say nothing.
+    """
+    symbols = sorted(model.free_symbols | truth.free_symbols, key=str)
+    values = []
+    for point in range(_POINTS):
+        # Fractions without a pattern that an identity could share.
+        at = {
+            symbol: sympy.Rational(17 * (i + 2) ** 2 + 29 * point**2 + 11, 41 + 70 * i)
+            for i, symbol in enumerate(symbols)
+        }
+        both = [expr.subs(at).evalf(_DIGITS) for expr in (model, truth)]
+        if all(value.is_Float or value.is_Rational for value in both):
+            values.append((sympy.Float(both[0], _DIGITS), sympy.Float(both[1], _DIGITS)))
+    return values
 
 
 def _exact(text: str, positive: bool) -> sympy.Expr:

@@ -77,7 +77,7 @@ def _values(model: sympy.Expr, truth: sympy.Expr) -> list[tuple[sympy.Float, sym
     for point in range(_POINTS):
         # Fractions without a pattern that an identity could share.
         at = {
-            symbol: sympy.Rational(17 * (i + 2) ** 2 + 29 * point**2 + 11, 41 + 70 * i)
+            symbol: sympy.Rational(17 * (i + 2) ** 2 + 29 * point**2 + 11, 9 * (41 + 70 * i))
             for i, symbol in enumerate(symbols)
         }
         both = [expr.subs(at).evalf(_DIGITS) for expr in (model, truth)]

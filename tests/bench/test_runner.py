@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from symenum.bench import runner
 from symenum.bench.plan import make_bench_plan
 from symenum.bench.rows import Job
-from symenum.bench.runner import Limits, Progress, run_jobs
+from symenum.bench.runner import Limits, Progress, judge_again, run_jobs
 from symenum.bench.store import Store, read_rows
 from symenum.bench.systems import Found, Law
 
@@ -93,6 +93,16 @@ def test_an_interrupted_bench_keeps_what_is_done_and_goes_on(tmp_path: Path) -> 
     assert len(read_rows(tmp_path)[1]) == 2
     assert run_jobs(jobs, store, Limits(1.0), "v", command=fake) == 3
     assert len(read_rows(tmp_path)[1]) == 5
+
+
+def test_rows_are_judged_again_where_the_rules_have_changed(tmp_path: Path) -> None:
+    store = start(tmp_path)
+    run_jobs([Job("nguyen", "Nguyen-1", "symenum", 0)], store, Limits(1.0), "v", command=Fake(GOOD))
+    (good,) = read_rows(tmp_path)[1]
+    store.keep(replace(good, solved=False, symbolic="no"))
+    assert judge_again(store, read_rows(tmp_path)[1]) == 1
+    assert read_rows(tmp_path)[1] == [good]
+    assert judge_again(store, read_rows(tmp_path)[1]) == 0
 
 
 def test_runs_side_by_side_give_the_same_rows(tmp_path: Path) -> None:

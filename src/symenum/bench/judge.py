@@ -12,13 +12,13 @@ from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Literal
 
-from symenum.bench.symbolic import constant_apart_by_sympy, equal_by_sympy
+from symenum.bench.symbolic import Points, constant_apart_by_sympy, equal_by_sympy
 
 __all__ = ["Answer", "Judge"]
 
 Answer = Literal["yes", "no", "unknown", "out of time", "failed"]
 
-_QUESTIONS: Mapping[str, Callable[[str, str, bool], bool | None]] = {
+_QUESTIONS: Mapping[str, Callable[[str, str, bool, Points], bool | None]] = {
     "equal": equal_by_sympy,
     "srbench": constant_apart_by_sympy,
 }
@@ -42,11 +42,16 @@ class Judge:
     ) -> None:
         self.close()
 
-    def ask(self, question: str, found: str, law: str, positive: bool, seconds: float) -> Answer:
-        """Whether `found` is `law` (both as text of our grammar): "equal", or "srbench" for up to a constant."""
+    def ask(
+        self, question: str, found: str, law: str, seconds: float, *, positive: bool = False, points: Points = ()
+    ) -> Answer:
+        """Whether `found` is `law` (both as text of our grammar): "equal", or "srbench" for up to a constant.
+
+        `positive`: whether the variables are; `points`: some of the data, where the two can be told apart.
+        """
         pipe = self._pipe or self._start()
         try:
-            pipe.send((question, found, law, positive))
+            pipe.send((question, found, law, positive, [dict(point) for point in points]))
             if not pipe.poll(seconds):
                 self.close()
                 return "out of time"
@@ -85,11 +90,11 @@ def _serve(pipe: Connection) -> None:
     pipe.send("ready")
     while True:
         try:
-            question, found, law, positive = pipe.recv()
+            question, found, law, positive, points = pipe.recv()
         except EOFError:
             return
         try:
-            answer = _ANSWERS[_QUESTIONS[question](found, law, positive)]
+            answer = _ANSWERS[_QUESTIONS[question](found, law, positive, points)]
         except Exception:  # SymPy raises all sorts of things; a question without an answer is one
             answer = "failed"
         pipe.send(answer)

@@ -20,6 +20,7 @@ from symenum.problems import Case, Protocol
 __all__ = ["Verdict", "judge_front", "verdict"]
 
 _SECONDS = 10.0
+_POINTS = 4  # of the data, on which SymPy may tell the two apart
 _LEAST_SECONDS = 1.0  # for a later pair, when an earlier one took all
 
 
@@ -87,9 +88,12 @@ def _symbolic(
     question = "srbench" if protocol.rule == "srbench" else "equal"
     answers: list[Answer] = []
     end = time.monotonic() + seconds
+    rows = case.test()[0][:_POINTS]
+    points = [dict(zip(case.variables, map(float, row), strict=True)) for row in rows]
     for found, law in pairs:
         left = max(_LEAST_SECONDS, end - time.monotonic())
-        answers.append(judge.ask(question, to_text(found), to_text(law), case.positive, left))
+        texts = to_text(found), to_text(law)
+        answers.append(judge.ask(question, *texts, left, positive=case.positive, points=points))
         if answers[-1] == "yes":
             return "yes"
     doubts = [answer for answer in answers if answer != "no"]

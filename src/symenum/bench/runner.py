@@ -25,7 +25,7 @@ from symenum.expressions import Expression, parse
 from symenum.problems import Case, get_set
 from symenum.problems.problem import law_values
 
-__all__ = ["Limits", "Progress", "run_jobs"]
+__all__ = ["Limits", "Progress", "judge_again", "run_jobs"]
 
 _START_SECONDS = 60.0  # to import torch on a busy machine, and to draw the data
 _GRACE = 1.25
@@ -104,6 +104,18 @@ def run_jobs(
             ended.set()
             raise
     return done
+
+
+def judge_again(store: Store, rows: Iterable[Row]) -> int:
+    """Judge rows of a folder anew, after a change of the rules; gives back how many verdicts changed."""
+    changed = 0
+    with Judge() as judge:
+        for row in rows:
+            new = _judged(row, judge)
+            if new != row:
+                store.keep(new)
+                changed += 1
+    return changed
 
 
 def _run(

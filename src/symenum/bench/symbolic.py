@@ -5,6 +5,7 @@ See `judge`, which kills that process when its time is over.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import sympy
@@ -14,41 +15,44 @@ from symenum.problems.problem import law_operators
 
 __all__ = ["constant_apart_by_sympy", "equal_by_sympy"]
 
-_POINTS = 3
+Points = Sequence[Mapping[str, float]]
+"""Values of the variables."""
+
 _DIGITS = 40
 _SMALL = sympy.Float("1e-5")  # below it a law is zero, if anything
 _NOTHING = sympy.Float("1e-25")  # relative: what two of 40 digits may differ by and be equal
 
 
-def equal_by_sympy(found: str, law: str, positive: bool) -> bool | None:
-    """Whether SymPy takes both for one function of real (or positive) variables; None where it does not know."""
+def equal_by_sympy(found: str, law: str, positive: bool, points: Points) -> bool | None:
+    """Whether SymPy takes both for one function of real (or positive) variables; None where it does not know.
+
+    "No" it says only where they differ at one of the points, which are those of the data: elsewhere both may be
+    complex, and on different branches.
+    """
     model, truth = _exact(found, positive), _exact(law, positive)
     difference = model - truth
     if difference == 0 or sympy.expand(difference) == 0:
         return True
-    if not all(abs(a - b) <= _NOTHING * (abs(b) + _SMALL) for a, b in _values(model, truth)):
+    if not all(abs(a - b) <= _NOTHING * (abs(b) + _SMALL) for a, b in _values(model, truth, points)):
         return False
-    answer = difference.equals(0)
-    if answer is None and sympy.simplify(difference) == 0:
-        return True
-    return None if answer is None else bool(answer)
+    return True if sympy.simplify(difference) == 0 or difference.equals(0) else None
 
 
-def constant_apart_by_sympy(found: str, law: str, positive: bool) -> bool | None:
+def constant_apart_by_sympy(found: str, law: str, positive: bool, points: Points) -> bool | None:
     """SRBench's rule: found - law simplifies to a constant, or found/law to one; found itself must not be 0."""
     model, truth = _exact(found, positive), _exact(law, positive)
     if model == 0 or model.has(sympy.nan, sympy.zoo, sympy.oo):
         return False
-    values = _values(model, truth)
+    values = _values(model, truth, points)
     ratios, differences = [a / b for a, b in values if b], [a - b for a, b in values]
     scale = max((abs(b) for _, b in values), default=sympy.Float(0))
-    verdicts = [
-        _constant(model / truth) if _one(ratios, max(map(abs, ratios), default=scale)) else False,
-        _constant(model - truth) if _one(differences, scale) else False,
+    possible = [
+        *([model / truth] if _one(ratios, max(map(abs, ratios), default=scale)) else []),
+        *([model - truth] if _one(differences, scale) else []),
     ]
-    if True in verdicts:
-        return True
-    return None if None in verdicts else False
+    if not possible:
+        return False
+    return True if any(_constant(apart) for apart in possible) else None
 
 
 def _one(values: list[sympy.Float], scale: sympy.Float) -> bool:
@@ -56,31 +60,25 @@ def _one(values: list[sympy.Float], scale: sympy.Float) -> bool:
     return not values or max(values) - min(values) <= _NOTHING * scale
 
 
-def _constant(expr: sympy.Expr) -> bool | None:
-    """Whether an expression is a constant; the cheap questions first."""
+def _constant(expr: sympy.Expr) -> bool:
+    """Whether SymPy can show an expression to be a constant; the cheap ways first."""
     if not expr.free_symbols:
         return True
-    for simpler in (sympy.expand, sympy.cancel, lambda e: sympy.simplify(e, ratio=1)):
-        if not simpler(expr).free_symbols:
-            return True
-    answer: bool | None = expr.is_constant(simplify=False)
-    return answer
+    ways = (sympy.expand, sympy.cancel, lambda e: sympy.simplify(e, ratio=1))
+    return any(not simpler(expr).free_symbols for simpler in ways)
 
 
-def _values(model: sympy.Expr, truth: sympy.Expr) -> list[tuple[sympy.Float, sympy.Float]]:
-    """Both at some points, to 40 digits: it settles most questions long before anything is simplified.
+def _values(model: sympy.Expr, truth: sympy.Expr, points: Points) -> list[tuple[sympy.Float, sympy.Float]]:
+    """Both at the points, to 40 digits: it settles most questions long before anything is simplified.
 
     Points where one of them is not a real number say nothing.
     """
-    symbols = sorted(model.free_symbols | truth.free_symbols, key=str)
+    symbols = {symbol.name: symbol for symbol in model.free_symbols | truth.free_symbols}
     values = []
-    for point in range(_POINTS):
-        # Fractions without a pattern that an identity could share.
-        at = {
-            symbol: sympy.Rational(17 * (i + 2) ** 2 + 29 * point**2 + 11, 9 * (41 + 70 * i))
-            for i, symbol in enumerate(symbols)
-        }
-        both = [expr.subs(at).evalf(_DIGITS) for expr in (model, truth)]
+    for point in points:
+        # Floats, not fractions: SymPy would look for exact roots of these.
+        at = {symbols[name]: sympy.Float(value, _DIGITS) for name, value in point.items() if name in symbols}
+        both = [expr.evalf(_DIGITS, subs=at) for expr in (model, truth)]
         if all(value.is_Float or value.is_Rational for value in both):
             values.append((sympy.Float(both[0], _DIGITS), sympy.Float(both[1], _DIGITS)))
     return values

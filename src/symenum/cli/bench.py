@@ -91,9 +91,17 @@ def run_command(
 
 @bench_group.command("report", no_args_is_help=True)
 @click.argument("folder", type=click.Path(path_type=Path))
-def report_command(folder: Path) -> None:
+@click.option("--judge", is_flag=True, help="Judge all runs again first, by the rules of this version.")
+def report_command(folder: Path, judge: bool) -> None:
     """Write report.md and report.html of a FOLDER of results, and print the table of sets."""
+    from symenum.bench.runner import judge_again
+    from symenum.bench.store import Store, read_rows
+
     with _explained():
+        if judge:
+            _, rows, _ = read_rows(folder)
+            with Store(folder).locked():
+                say(f"{judge_again(Store(folder), rows)} of {len(rows)} verdicts changed.")
         write_report(folder)
 
 

@@ -107,7 +107,9 @@ def _plots(rows: Sequence[Row]) -> list[str]:
 
 def _growth(group: Group) -> list[tuple[float, float]]:
     times = sorted(row.seconds for row in group.rows if row.solved and row.seconds is not None)
-    return [(seconds, (i + 1) / len(group.rows)) for i, seconds in enumerate(times)]
+    growth = [(seconds, (i + 1) / len(group.rows)) for i, seconds in enumerate(times)]
+    end = max([*times, *(row.max_time for row in group.rows)])
+    return [*growth, (end, growth[-1][1] if growth else 0.0)]
 
 
 def _fronts(rows: Sequence[Row]) -> list[str]:

@@ -29,7 +29,6 @@ def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
             path += f"{'L' if path else 'M'}{_x(max(x, 10**low), low, high):.1f},{_y(last):.1f}"
             path += f"L{_x(max(x, 10**low), low, high):.1f},{_y(y):.1f}"
             last = y
-        path += f"L{_WIDTH - _RIGHT},{_y(last):.1f}" if path else ""
         body.append(f'<path d="{path}" fill="none" stroke="{_colour(i)}" stroke-width="2"/>')
         body.append(_legend(i, name))
     return _svg(body)

@@ -209,6 +209,11 @@ def test_a_root_on_another_branch_outside_of_the_data_is_no_objection(judge: Jud
     assert found.symbolic != "no"
 
 
+def test_a_constant_as_a_double_is_no_objection(judge: Judge) -> None:
+    found = verdict(parse("1.1090536506409416*sqrt(x1)"), get_problem("Nguyen-8c"), Protocol(decimals=2), judge)
+    assert found.solved
+
+
 def test_srbench_rule_in_numbers() -> None:
     problem = case("x1*x2")
     assert constant_apart(parse("x1*x2 - 3"), problem.expression, problem)

@@ -30,7 +30,13 @@ ROWS = [
         seed=2, ended="out of time", words="it\nhung", laws=(), seconds=None, solved=False, r2=None, symbolic=None
     ),
     make_row(
-        "Nguyen-5", "pyoperon", solved=False, numeric=True, symbolic="no", laws=(Law("x1 < 2 | 3", 1, 0.1),), judged=0
+        "Nguyen-5",
+        "pyoperon",
+        solved=False,
+        numeric=True,
+        symbolic="no",
+        laws=(Law("x1 < 2 | 3", 1, float("inf")),),
+        judged=0,
     ),
 ]
 

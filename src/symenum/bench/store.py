@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from symenum.bench.rows import Job, Row, row_from_json, row_to_json
+from symenum.expressions import natural_key
 
 __all__ = ["Store", "StoreError", "read_rows"]
 
@@ -119,11 +120,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_rows(folder: Path) -> tuple[dict[str, Any], list[Row], list[str]]:
-    """The manifest, all rows by name, and the names of files that are no rows (half-written ones)."""
+    """The manifest, all rows in order, and the names of files that are no rows (half-written ones)."""
     manifest = read_manifest(folder)
     found = {path.name: _row(path) for path in sorted((folder / _RUNS).glob("*.json"))}
-    rows = [row for row in found.values() if row is not None]
+    rows = sorted((row for row in found.values() if row is not None), key=_order)
     return manifest, rows, [name for name, row in found.items() if row is None]
+
+
+def _order(row: Row) -> tuple[object, ...]:
+    """As people read them: Nguyen-2 before Nguyen-10, ourselves before rivals."""
+    job = row.job
+    return job.set, job.noise, natural_key(job.problem), not job.system.startswith("symenum"), job.system, job.seed
 
 
 def _row(path: Path) -> Row | None:

@@ -20,7 +20,7 @@ Points = Sequence[Mapping[str, float]]
 
 _DIGITS = 40
 _SMALL = sympy.Float("1e-5")  # below it a law is zero, if anything
-_NOTHING = sympy.Float("1e-25")  # relative: what two of 40 digits may differ by and be equal
+_NOTHING = sympy.Float("1e-12")  # relative: constants of laws are doubles, sqrt(1.23) is 1.1090536506409416 there
 
 
 def equal_by_sympy(found: str, law: str, positive: bool, points: Points) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -124,7 +125,9 @@ def _fronts(rows: Sequence[Row]) -> list[str]:
             f"Front of {problem}",
             {
                 system: [
-                    (law.complexity, max(law.loss, 1e-32)) for law in sorted(row.laws, key=lambda law: law.complexity)
+                    (law.complexity, max(law.loss, 1e-32))
+                    for law in sorted(row.laws, key=lambda law: law.complexity)
+                    if math.isfinite(law.loss)
                 ]
                 for system, row in first[name, problem].items()
             },

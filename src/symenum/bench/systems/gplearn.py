@@ -42,7 +42,7 @@ class Gplearn:
             warm_start=True,
             metric="mse",
             stopping_criteria=_EXACT * float((y * y).mean()),
-            n_jobs=cores,
+            n_jobs=1,  # its processes are started anew for each generation, which costs more than they do
             random_state=seed,
         )
         best: dict[Expression, None] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,7 +19,6 @@ from symenum.estimator.constraints import check_parameters
 from symenum.estimator.progress import PrintProgress
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
-    NAMED_CONSTANTS,
     Expression,
     ExpressionModule,
     LatexRow,
@@ -33,17 +31,15 @@ from symenum.expressions import (
     to_sympy,
     to_torch,
 )
-from symenum.expressions.names import safe_names
+from symenum.expressions.names import formula_names
 from symenum.front import Front
-from symenum.operators import OPERATORS, Operator, get_operators
+from symenum.operators import Operator, get_operators
 from symenum.search import Settings, StepReport, make_task, run
 
 __all__ = ["PSERegressor"]
 
 Array = npt.NDArray[np.float64]
 
-# A variable called sin would print as sin*x: legal, but nobody reads it rightly.
-_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist})
 _EXPORTS = ("python", "numpy", "torch", "c")
 
 
@@ -136,21 +132,26 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
         target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
-        self.variable_names_ = self._names()
-        task = make_task(self.variable_names_, torch.tensor(values)[rows], target, settings)
+        if len(rows) < 2:
+            raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
+        names = self._names()
+        task = make_task(names, torch.tensor(values)[rows], target, settings)
         observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
         observers += self.callbacks or ()
         outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
-        self.front_: Front = outcome.state.front
+        self.variable_names_ = names
+        self.front_: Front = outcome.front
         self.selected_index_ = self.front_.select(self.model_selection)
         self.best_expression_ = self.front_[self.selected_index_].expression
-        self.equations_: pandas.DataFrame = equations_table(self.front_, self.variable_names_)
+        self.equations_: pandas.DataFrame = equations_table(self.front_, names)
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
         self.plan_ = str(task.plan)
+        if outcome.error is not None:  # the front that was found before is there for whoever catches it
+            raise outcome.error
         return self
 
     def predict(self, X: object, index: int | None = None) -> Array:
@@ -158,7 +159,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Where the law is not defined, the value is NaN or infinite.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "front_")
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
         predicted: Array = evaluate(self._expression(index), columns)
@@ -184,7 +185,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns: Sequence[str] = ("equation", "complexity", "loss", "score"),
     ) -> str:
         """The front, or some rows of it, as a LaTeX table (packages amsmath and booktabs)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "front_")
         chosen = range(len(self.front_)) if indices is None else list(indices)
         scores = self.front_.scores()
         rows = [
@@ -232,10 +233,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """x1, x2, … for an array; the columns' own names for a DataFrame, made readable where they must be."""
         if not hasattr(self, "feature_names_in_"):
             return tuple(f"x{i + 1}" for i in range(self.n_features_in_))
-        return tuple(safe_names([str(name) for name in self.feature_names_in_], _RESERVED).values())
+        return tuple(formula_names([str(name) for name in self.feature_names_in_]).values())
 
     def _expression(self, index: int | None) -> Expression:
-        check_is_fitted(self)
+        check_is_fitted(self, "front_")
         if index is None:
             return self.best_expression_
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):

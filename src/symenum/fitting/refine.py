@@ -12,25 +12,25 @@ from torch import Tensor
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Expression, evaluate
-from symenum.fitting.levenberg_marquardt import Problem, fit, project
-from symenum.fitting.parameters import free_constants, with_constants
-from symenum.fitting.program import Program, Whole, compile_program
-from symenum.fitting.small_systems import Array, Flags
+from symenum.fitting.levenberg_marquardt import Batch, Problem, fit
+from symenum.fitting.parameters import with_constants
+from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
 
 __all__ = ["Refined", "refine"]
 
 _EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
+_AS_EXACT = 1e4  # times that: what is exact on some rows is on all
 _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
-_DRAWS = 6  # points that are looked at for each start that is taken
-_SPREAD = 5.0  # further starts are off by a factor of up to this, or down to its inverse
-_FLIP = 0.15  # the chance that a constant changes its sign
-_ELIMINATION = 4  # of so many starts one goes on after the first few steps
+_DRAWS = 8  # points that are looked at for each start that is taken
+_SPREAD = 4.0  # further starts are off by a factor of up to this, or down to its inverse
+_FLIP = 0.1  # the chance that a constant changes its sign
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
-_MANY_ROWS, _FEW_ROWS = 256, 64  # above the one, starts compete on the other (or on more, for many constants)
-_ROWS_PER_CONSTANT = 10
+_MANY_ROWS, _FEW_ROWS = 96, 48  # above the one, starts compete on the other (or on more, for many constants)
+_ROWS_PER_CONSTANT = 6
+_LARGE = 10.0  # times the median of |y|: while starts compete, larger values weigh as if they were not
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
-_CELLS, _PLACES = 1_000_000, 16  # numbers in the memory of one batch, and about so many of them for a row of a member
+_MEMBERS = 4096  # in one batch at most
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,20 @@ def refine(
     y = y.expand(len(expressions), -1)
     rows = y.shape[1]
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
-    which = [i for i, expression in enumerate(expressions) if free_constants(expression, integers=integers)]
+    program = compile_program(expressions, columns, integers=integers)
+    which = np.flatnonzero(program.count)
     found: dict[int, Refined] = {}
-    if which:
-        program = compile_program([expressions[i] for i in which], columns, integers=integers)
-        task = _Task(program, y[which], weight, steps, budget)
+    if len(which):
+        task = _Task(program, y.numpy(), weight.numpy(), which, steps, budget)
         if steps > 0:
             task.run(starts, np.random.default_rng(seed))
-        better, loss, errors = task.judge()
-        for j, i in enumerate(which):
-            size = int(program.count[j])
-            constants = tuple(task.best[j, :size].tolist())
-            changed = with_constants(expressions[i], constants, integers=integers) if better[j] else expressions[i]
-            error = tuple(errors[j, :size].tolist())
-            found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[j]))
+        loss, errors = task.judge()
+        for j, i in enumerate(which.tolist()):
+            size = int(program.count[i])
+            constants = tuple(task.best[:size, i].tolist())
+            changed = with_constants(expressions[i], constants, integers=integers)
+            error = tuple(errors[:size, j].tolist())
+            found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[i]))
     for i, expression in enumerate(expressions):
         if i not in found:
             mse = float((evaluate(expression, columns).to(torch.float64) - y[i]).square() @ weight)
@@ -98,106 +98,101 @@ def refine(
 class _Task:
     """The expressions that have constants, and the best constants so far."""
 
-    def __init__(self, program: Program, y: Tensor, weight: Tensor, steps: int, budget: Budget) -> None:
-        self.program, self.y, self.weight, self.steps, self.budget = program, y, weight, steps, budget
-        self.size = len(program.count)
-        self.full = _problem(program, y, weight)
-        self.small = self.full
-        if len(weight) > _MANY_ROWS:
+    def __init__(self, program: Program, y: Array, weight: Array, which: Whole, steps: int, budget: Budget) -> None:
+        self.program, self.which, self.steps, self.budget = program, which, steps, budget
+        self.full = _problem(program, program.data, y, np.broadcast_to(weight, y.shape))
+        rows = np.arange(len(weight))
+        if len(rows) > _MANY_ROWS:
             few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * int(program.count.max()))
-            rows = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))[:few].sort().values
-            self.small = _problem(program.at(rows), y[:, rows], weight[rows] / weight[rows].sum())
-        self.best = program.starts.copy()
-        self.loss = np.full(self.size, np.inf)
-        self.agreed = np.zeros(self.size, dtype=np.int64)  # how many starts ended at the best minimum
-        self.converged = np.zeros(self.size, dtype=bool)
+            rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
+        self.covered = float(weight[rows].sum())
+        self.small = _problem(program, program.data[:, rows], y[:, rows], _tempered(y[:, rows], weight[rows]))
+        self.starts = program.starts.T
+        self.best = self.starts.copy()
+        self.loss = np.full(len(y), np.inf)
+        self.agreed = np.zeros(len(y), dtype=np.int64)  # how many starts ended at the best minimum
+        self.converged = np.zeros(len(y), dtype=bool)
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
-        everyone = np.arange(self.size)
-        self._compete(everyone, self.program.starts, self.steps // 5)
+        self._compete(self.which, self.starts[:, self.which], self.steps // 4)
         inner = self.program.count > self.program.linear.sum(axis=1)
         for part in (starts // 4, starts - starts // 4):
             left = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
             if part and len(left):
                 self._further(left, part, random)
-        polished = np.flatnonzero((self.loss > self.full.floor) | (self.small is not self.full))
-        self.converged[:] = True
-        for here in _blocks(polished, len(self.weight)):
-            ended = fit(self.full, here, self.best[here], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget)
-            self.best[here], self.converged[here] = ended.constants, ended.converged
+        self.polish()
+
+    def polish(self):
+        here = self.which
+        ended = fit(self.full, here, self.best[:, here], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget)
+        self.best[:, here], self.converged[here] = ended.constants, ended.converged
 
     def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
-        repeated = np.repeat(members, starts * _DRAWS)
-        drawn = _draw(self.program.starts[repeated], random)
-        rows = self.small.program.data.shape[1]
+        draws = starts * _DRAWS
+        repeated = np.repeat(members, draws)
+        drawn = _draw(self.starts[:, repeated], random)
         loss = np.empty(len(repeated))
-        for here in _blocks(np.arange(len(repeated)), rows):
+        for at in range(0, len(repeated), _MEMBERS):
             if self.budget.over():
                 return
-            drawn[here], loss[here] = project(self.small, repeated[here], drawn[here])
-        order = np.argsort(loss.reshape(len(members), -1), axis=1, kind="stable")[:, :starts]
-        chosen = (order + np.arange(len(members))[:, None] * starts * _DRAWS).ravel()
-        chosen = chosen[np.isfinite(loss[chosen])]
+            here = slice(at, at + _MEMBERS)
+            batch = Batch(self.small, repeated[here])
+            state = batch.evaluate(drawn[: batch.width, here])
+            drawn[: batch.width, here], loss[here] = state.constants, state.loss
+        kept = _leaders(repeated, loss, starts)
         # What was found so far goes on too: it may not be at its minimum yet.
         going = members[np.isfinite(self.loss[members])]
-        repeated, drawn = np.concatenate([repeated, going]), np.concatenate([drawn, self.best[going]])
-        chosen = np.concatenate([chosen, np.arange(len(repeated) - len(going), len(repeated))])
-        for part in _blocks(chosen, rows):
-            early = fit(
-                self.small, repeated[part], drawn[part], steps=self.steps // 8, tolerance=_LOOSE, budget=self.budget
-            )
-            kept = _leaders(repeated[part], early.loss, 1 + starts // _ELIMINATION)
-            self._compete(repeated[part][kept], early.constants[kept], self.steps // 4)
+        members = np.concatenate([repeated[kept], going])
+        constants = np.concatenate([drawn[:, kept], self.best[:, going]], axis=1)
+        early = fit(self.small, members, constants, steps=self.steps // 8, tolerance=_LOOSE, budget=self.budget)
+        kept = _leaders(members, early.loss, 1 + starts // 3)
+        self._compete(members[kept], early.constants[:, kept], self.steps // 2)
 
     def _compete(self, members: Whole, constants: Array, steps: int) -> None:
         """Fit from these points; the best of each expression stays."""
         ended = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
-        for i in np.argsort(ended.loss, kind="stable"):
-            j, loss = members[i], ended.loss[i]
-            if loss < self.loss[j] * (1 - _SAME):
-                self.best[j], self.loss[j], self.agreed[j] = ended.constants[i], loss, 1
-            elif loss <= self.loss[j] * (1 + _SAME):
-                self.agreed[j] += 1
+        order = np.lexsort((ended.loss, members))
+        first = order[np.diff(members[order], prepend=-1) != 0]
+        there, loss = members[first], ended.loss[first]
+        new = loss < self.loss[there] * (1 - _SAME)
+        self.agreed[there[new]] = 0
+        self.best[:, there[new]] = ended.constants[:, first[new]]
+        self.loss[there[new]] = loss[new]
+        np.add.at(self.agreed, members[ended.loss <= self.loss[members] * (1 + _SAME)], 1)
 
-    def judge(self) -> tuple[Flags, Array, Array]:
-        """Whether the best is better than the start (expressions,); takes back what is not.
+    def judge(self) -> tuple[Array, Array]:
+        """Takes back what is not better than the start.
 
-        Then the losses (expressions,), inf where values are not finite, and standard errors (expressions, k).
+        Then the losses (which,), inf where values are not finite, and standard errors (k, which).
         """
-        better = np.zeros(self.size, dtype=bool)
-        final, errors = np.empty(self.size), np.empty_like(self.best)
-        free = np.maximum(len(self.weight) - self.program.count, 0)
-        for here in _blocks(np.arange(self.size), len(self.weight)):
-            machine = self.program.machine(here, self.full.root)
-            k = machine.width
-
-            def loss(values: Tensor, y: Tensor = self.y[here]) -> Array:
-                mse: Array = ((values - y).square() @ self.weight).numpy()
-                return np.asarray(np.where(np.isnan(mse), np.inf, mse))
-
-            before = loss(machine.values(torch.from_numpy(self.program.starts[here, :k])))
-            after = loss(machine.values(torch.from_numpy(self.best[here, :k])))
-            better[here] = after < before
-            kept = here[~better[here]]
-            self.best[kept] = self.program.starts[kept]
-            values, J = machine.linearise(torch.from_numpy(self.best[here, :k]))
-            final[here] = loss(values)
-            errors[here, :k] = _standard_errors((J @ J.transpose(1, 2)).numpy(), final[here], free[here])
-        return better, final, errors
+        batch = Batch(self.full, self.which)
+        k = batch.width
+        before = batch.residual_loss(self.starts[:k, self.which])
+        after = batch.residual_loss(self.best[:k, self.which])
+        kept = self.which[~(after < before)]
+        self.best[:, kept] = self.starts[:, kept]
+        products = batch.products(self.best[:k, self.which])
+        loss = products[k, k]
+        loss[np.isnan(loss)] = np.inf
+        free = np.maximum(self.full.root.shape[1] - self.program.count[self.which], 0)
+        return loss, _standard_errors(products[:k, :k].transpose(2, 0, 1), loss, free).T
 
 
-def _blocks(members: Whole, rows: int) -> list[Whole]:
-    """The members in parts whose programs fit into a bounded memory."""
-    size = max(1, _CELLS // (rows * _PLACES))
-    return [members[at : at + size] for at in range(0, len(members), size)]
+def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
+    root = np.sqrt(weight)
+    target = y * root
+    floor = np.maximum((target * target).sum(axis=1) * _EXACT, np.finfo(np.float64).tiny)
+    return Problem(program, data, target, root, floor)
 
 
-def _problem(program: Program, y: Tensor, weight: Tensor) -> Problem:
-    root = weight.sqrt()
-    floor = np.maximum(((y.square() @ weight) * _EXACT).numpy(), np.finfo(np.float64).tiny)
-    return Problem(program, y * root, root, floor)
+def _tempered(y: Array, weight: Array) -> Array:
+    """Weights (expressions, rows) that sum to 1 and are smaller where y (expressions, rows) is very large."""
+    size = _LARGE * np.median(np.abs(y), axis=1, keepdims=True)
+    size[size == 0] = np.inf
+    tempered = weight / (1 + (y / size) ** 2)
+    return np.asarray(tempered / tempered.sum(axis=1, keepdims=True))
 
 
 def _leaders(members: Whole, loss: Array, most: int) -> Whole:

@@ -31,6 +31,7 @@ from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate
 from symenum.fitting import free_constants, refine, with_constants
 from symenum.fitting.machine import Machine
+from symenum.fitting.parameters import postfix
 from symenum.fitting.program import compile_program
 from symenum.operators import get_operator
 
@@ -118,12 +119,12 @@ def random_tasks(count: int, rows: int, seed: int, poles: bool) -> tuple[list[Ta
 
 
 def identified(truth: Expression, columns: dict[str, torch.Tensor]) -> bool:
-    program = compile_program([truth], columns, integers=True)
+    program = compile_program([postfix(truth)], columns)
     machine = Machine(program, np.array([0]), len(columns["x1"]))
     machine.load(program.data)
     machine.seeds[:] = 1.0
-    machine.values(program.starts)
-    J = torch.from_numpy(machine.derivatives())
+    machine.values(program.starts[:, :, None])
+    J = torch.from_numpy(machine.derivatives()[:, :, 0])
     norms = J[0].norm(dim=1, keepdim=True)
     if not bool(torch.isfinite(norms).all()) or float(norms.min()) == 0:
         return False

@@ -24,7 +24,7 @@ _FIRST_DAMPING = 1e-2
 _LEAST_DAMPING, _MOST_DAMPING = 1e-14, 1e9
 _ROUNDING = 1e-15
 _STALE = 0.05  # relative movement of the linear constants after which derivatives are taken anew
-_COMPACT = 0.6  # the batch is made anew when fewer than this part of its members are at work
+_COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
 _CELLS = 400_000  # numbers in the memory of a machine, about: what the caches hold
 _LEAST_ROWS = 16
 
@@ -43,11 +43,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fitted:
-    """For each member: constants (k, B), loss (B,), and whether it ended at rounding or at a minimum (B,)."""
+    """For each member: constants (k, B), loss (B,), whether it ended at rounding or at a minimum (B,), and the loss (B,)
+    of the constants that came in."""
 
     constants: Array
     loss: Array
     converged: Flags
+    before: Array
 
 
 @dataclass
@@ -84,19 +86,20 @@ def fit(problem: Problem, members: Whole, constants: Array, *, steps: int, toler
     A member is done when its loss is rounding, when a step promised less than `tolerance` of the loss and gained no
     more, or when no damping gives a better point. When one is at rounding, the other starts of its expression end.
     """
-    found = Fitted(constants.copy(), np.full(len(members), np.inf), np.zeros(len(members), dtype=bool))
     batch = Batch(problem, members)
     place = np.arange(len(members))
-    state = batch.evaluate(constants[: batch.width])
+    products = batch.products(constants[: batch.width])
+    state = batch.project(constants[: batch.width], products)
+    found = Fitted(constants.copy(), state.loss.copy(), np.zeros(len(members), dtype=bool), products[-1, -1])
     damping = np.full(len(members), _FIRST_DAMPING)
     done = state.loss <= batch.floor
     solved = np.zeros(len(problem.floor), dtype=bool)
     solved[members[done]] = True
     working = np.isfinite(state.loss) & ~solved[members]
-    for _ in range(steps):
+    for step_number in range(steps):
         if budget.over() or not working.any():
             break
-        if np.count_nonzero(working) < _COMPACT * len(place):
+        if (len(place) - np.count_nonzero(working)) * (steps - step_number) > _COMPACT:
             _store(found, place, state, done)
             kept = np.flatnonzero(working)
             place, damping, done, working = place[kept], damping[kept], done[kept], working[kept]
@@ -146,20 +149,21 @@ def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
 class Batch:
     """The members at work, and what stays the same for them."""
 
-    def __init__(self, problem: Problem, members: Whole) -> None:
-        self.members, self.floor = members, problem.floor[members]
+    def __init__(self, problem: Problem, members: Whole, copies: int = 1) -> None:
+        self.members, self._copies = members, copies
+        self.floor = problem.floor[members]
         self._problem = problem
         rows = problem.root.shape[1]
         # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
-        nodes = len(members) * (problem.program.count.max() + 1) + 5 * int(
+        nodes = copies * len(members) * (problem.program.count.max() + 1) + 5 * int(
             (problem.program.first[members + 1] - problem.program.first[members]).sum()
         )
         part = min(rows, max(_LEAST_ROWS, _CELLS // int(nodes)))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
-        self.machine = Machine(problem.program, members, part)
+        self.machine = Machine(problem.program, members, part, copies)
         self.width = self.machine.width
-        self.linear: Flags = problem.program.linear[members, : self.width].T
+        self.linear: Flags = problem.program.linear[members, : self.width].T.repeat(copies, axis=1)
         self._outer = self.linear.astype(np.float64)
         self._outer_pairs = self._outer[:, None] * self._outer[None]
         self._projects = bool(self.linear.any())
@@ -172,17 +176,20 @@ class Batch:
         self._target = self._problem.target[self.members, rows]
         self._root[:, : fresh - at] = 0.0
         self._target[:, : fresh - at] = 0.0
-        self.machine.seeds[:] = self._root
+        self.machine.seeds[:] = self._root[:, None]
+
+    def _values(self, constants: Array) -> Array:
+        return self.machine.values(constants.reshape(self.width, -1, self._copies).transpose(1, 0, 2))
 
     def residual_loss(self, constants: Array) -> Array:
         """The losses (B,) at constants (k, B) as they are."""
-        loss = np.zeros(len(self.members))
+        loss = np.zeros(constants.shape[1])
         with np.errstate(all="ignore"):
             for part in self._parts:
                 if len(self._parts) > 1:
                     self._load(*part)
-                residual = self._target - self.machine.values(constants.T) * self._root
-                loss += np.einsum("br,br->b", residual, residual)
+                residual = self._target[:, None] - self._values(constants) * self._root[:, None]
+                loss += np.einsum("bcr,bcr->bc", residual, residual).ravel()
         loss[np.isnan(loss)] = np.inf
         return loss
 
@@ -194,12 +201,12 @@ class Batch:
             for part in self._parts:
                 if len(self._parts) > 1:
                     self._load(*part)
-                values = self.machine.values(constants.T)
+                values = self._values(constants)
                 self.machine.derivatives()
-                values *= self._root
-                np.subtract(self._target, values, out=block[:, -1])
-                total = total + block @ block.transpose(0, 2, 1)
-        products = np.ascontiguousarray(np.asarray(total).transpose(1, 2, 0))
+                values *= self._root[:, None]
+                np.subtract(self._target[:, None], values, out=block[:, -1])
+                total = total + block.transpose(0, 2, 1, 3) @ block.transpose(0, 2, 3, 1)
+        products = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0).copy()
         # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
         bad = ~np.isfinite(np.einsum("iib->ib", products))
         bad[-1] = False
@@ -209,8 +216,12 @@ class Batch:
 
     def evaluate(self, constants: Array) -> State:
         """The state at these constants (k, B), the linear ones moved to their least squares."""
+        return self.project(constants, self.products(constants))
+
+    def project(self, constants: Array, products: Array) -> State:
+        """The same from `products`."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            return self._project(constants, self.products(constants))
+            return self._project(constants, products)
 
     def _project(self, constants: Array, products: Array) -> State:
         k = self.width

@@ -22,14 +22,18 @@ _ORDER = np.array([0, 0, 2, 1])  # of nodes whose first, second, both operands m
 class Machine:
     """The program of a batch, in which an expression may occur several times, for so many rows at once.
 
+    `copies`: each member is computed for so many sets of constants, side by side with the rows; that is much faster
+    than as many members.
+
     The places of values: data columns, constants (member by member, and one more for each member), nodes. The places of
     slopes: a zero, the members' roots, then for each level from the last to the first its nodes, and what they pass on
-    to their operands. `block` (members, width + 1, rows) gets the derivatives; its last line is left to the caller.
+    to their operands. `block` (members, width + 1, copies, rows) gets the derivatives; its last line is left to the caller.
     """
 
-    def __init__(self, program: Program, members: Whole, rows: int) -> None:
+    def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1) -> None:
         self.members, self.width = members, int(program.count[members].max())
         size, k = len(members), self.width + 1
+        self._copies, columns = copies, rows * copies
         self._inputs = inputs = len(program.data)
         begin = program.first[members]
         sizes = program.first[members + 1] - begin
@@ -51,14 +55,14 @@ class Machine:
             node = place[np.minimum(offsets[of] + index, len(place) - 1)] + fixed
             return np.where(kind == DATA, index, np.where(kind == CONSTANT, inputs + of * k + index, node))
 
-        self._values = np.empty((fixed + len(nodes), rows))
-        self._constants = self._values[inputs:fixed].reshape(size, k, rows)
+        self._values = np.empty((fixed + len(nodes), columns))
+        self._constants = self._values[inputs:fixed].reshape(size, k, copies, rows)
         self._constants[:, -1] = 0.0
         self._roots = places(program.root[members], np.arange(size))
         operands = places(program.operands[nodes], member[:, None])
         self._forward: list[Call] = []
         self._backward: list[Call] = []
-        self._lay_out(program, nodes, operands, key // 4, fixed, rows)
+        self._lay_out(program, nodes, operands, key // 4, fixed, columns)
 
     def _lay_out(self, program: Program, nodes: Whole, operands: Whole, key: Whole, fixed: int, rows: int) -> None:
         size, values = len(self.members), self._values
@@ -76,7 +80,8 @@ class Machine:
         ]
         fetched = np.empty((sum(map(len, gathered)), rows))
         slopes = self._slopes = np.zeros((1 + size + len(nodes) + len(fetched), rows))
-        self.seeds = slopes[1 : 1 + size]  # (members, rows): factors of the derivatives, for the caller to set
+        # (members, copies, rows): factors of the derivatives, for the caller to set
+        self.seeds = slopes[1 : 1 + size].reshape(size, self._copies, -1)
         # Where the slope of each value is to be found: at first the zero, and for the roots their seeds.
         source = np.zeros(len(values), dtype=np.int64)
         source[self._roots] = 1 + np.arange(size)
@@ -112,22 +117,23 @@ class Machine:
             parts.append(calls)
         self._forward = [call for calls in reversed(parts) for call in calls]
         self._sources = source[self._inputs : fixed].copy()
-        self.block = np.empty((size, self.width + 1, rows))
+        self._flat = np.empty((len(self._sources), rows))
+        self.block = self._flat.reshape(size, self.width + 1, self._copies, -1)
 
     def load(self, data: Array) -> None:
         """Take over the data columns (columns, rows)."""
-        self._values[: self._inputs] = data
+        self._values[: self._inputs].reshape(len(data), self._copies, -1)[:] = data[:, None]
 
     def values(self, constants: Array) -> Array:
-        """Values (members, rows) for constants (members, width), which are taken over for `derivatives`."""
-        self._constants[:, :-1] = constants[:, :, None]
+        """Values (members, copies, rows) for constants (members, width, copies), which `derivatives` will use too."""
+        self._constants[:, :-1] = constants[..., None]
         for call, arguments in self._forward:
             call(*arguments)
-        return self._values.take(self._roots, 0)
+        return self._values.take(self._roots, 0).reshape(len(self._roots), self._copies, -1)
 
     def derivatives(self) -> Array:
-        """Derivatives by the constants times the seeds, into the block (members, width, rows); after `values`."""
+        """Derivatives by the constants times the seeds, into the block (members, width, copies, rows)."""
         for call, arguments in self._backward:
             call(*arguments)
-        self._slopes.take(self._sources, 0, self.block.reshape(len(self._sources), -1), "clip")
+        self._slopes.take(self._sources, 0, self._flat, "clip")
         return self.block[:, :-1]

@@ -5,15 +5,15 @@ What does not depend on a free constant is computed once, as data. How a program
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
-from symenum.expressions import Apply, Constant, Expression, Variable, evaluate
-from symenum.fitting.parameters import postfix
+from symenum.expressions import Apply, Constant, Expression, Variable
 from symenum.operators import Operator
 
 __all__ = ["Array", "Flags", "Program", "Whole", "compile_program"]
@@ -43,50 +43,64 @@ class Program:
 
 
 # The part of an expression that was read so far: its reference (-1: it does not depend on a constant), its level, the
-# constants in which it is affine, and its node.
-_Piece = tuple[int, int, tuple[int, ...], Expression]
+# constants in which it is affine, its node, and its values (of a leaf: None) where it does not depend on a constant.
+_Piece = tuple[int, int, tuple[int, ...], Expression, Tensor | None]
 
 
 class _Compiler:
-    def __init__(self) -> None:
+    def __init__(self, columns: Mapping[str, Tensor]) -> None:
+        self.columns = columns
+        self.rows = len(next(iter(columns.values())))
         self.operators: dict[Operator, int] = {}
         self.data: dict[Expression, int] = {}
+        self.values: list[Tensor] = []  # of the data
         self.nodes: list[tuple[int, int, int, int, int]] = []  # operator, level, operands, moves
 
-    def read(self, expression: Expression, integers: bool) -> tuple[int, list[float], tuple[int, ...]]:
-        """Appends the nodes; gives the root's reference, the constants, and which of them are linear."""
+    def read(self, nodes: Iterable[tuple[Expression, bool]]) -> tuple[int, list[float], tuple[int, ...]]:
+        """Appends the nodes of an expression; gives its root's reference, constants, and which of them are linear."""
         first = len(self.nodes)
         constants: list[float] = []
         stack: list[_Piece] = []
-        for node, free in postfix(expression, integers=integers):
+        for node, free in nodes:
             if isinstance(node, Apply):
-                at = len(stack) - len(node.operands)
-                pieces = stack[at:]
-                del stack[at:]
-                stack.append(self._apply(node, pieces, first))
+                right = stack.pop()
+                left = stack.pop() if len(node.operands) == 2 else right
+                stack.append(self._apply(node, left, right, first))
             elif free and isinstance(node, Constant):
                 number = len(constants)
                 constants.append(float(node.value))
-                stack.append((3 * number + CONSTANT, -1, (number,), node))
+                stack.append((3 * number + CONSTANT, -1, (number,), node, None))
             else:
-                stack.append((-1, -1, (), node))
+                stack.append((-1, -1, (), node, None))
         (root,) = stack
         return self._reference(root), constants, root[2]
 
-    def _apply(self, node: Apply, pieces: list[_Piece], first: int) -> _Piece:
-        left, right = pieces[0], pieces[-1]
-        moves = (left[0] >= 0) + 2 * (len(pieces) == 2 and right[0] >= 0)
+    def _apply(self, node: Apply, left: _Piece, right: _Piece, first: int) -> _Piece:
+        binary = len(node.operands) == 2
+        moves = (left[0] >= 0) + 2 * (binary and right[0] >= 0)
         if not moves:
-            return -1, -1, (), node
+            operands = (self._values(left), self._values(right)) if binary else (self._values(left),)
+            return -1, -1, (), node, node.operator.function(*operands)
         level = 1 + max(left[1], right[1])
         code = self.operators.setdefault(node.operator, len(self.operators))
         self.nodes.append((code, level, self._reference(left), self._reference(right), moves))
-        return 3 * (len(self.nodes) - 1 - first) + NODE, level, _linear(node.operator.name, left[2], right[2]), node
+        return 3 * (len(self.nodes) - 1 - first) + NODE, level, _linear(node.operator.name, left[2], right[2]), node, None
+
+    def _values(self, piece: _Piece) -> Tensor:
+        node, values = piece[3:]
+        if values is not None:
+            return values
+        if isinstance(node, Variable):
+            return self.columns[node.name]
+        return torch.full((self.rows,), float(node.value), dtype=torch.float64)
 
     def _reference(self, piece: _Piece) -> int:
         if piece[0] >= 0:
             return piece[0]
-        return 3 * self.data.setdefault(piece[3], len(self.data)) + DATA
+        place = self.data.setdefault(piece[3], len(self.data))
+        if place == len(self.values):
+            self.values.append(self._values(piece))
+        return 3 * place + DATA
 
 
 def _linear(operator: str, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
@@ -100,26 +114,28 @@ def _linear(operator: str, left: tuple[int, ...], right: tuple[int, ...]) -> tup
     return ()
 
 
-def compile_program(expressions: Sequence[Expression], columns: Mapping[str, Tensor], *, integers: bool) -> Program:
-    """The program of the expressions on columns (rows,) float64."""
-    compiler = _Compiler()
+def compile_program(
+    expressions: Iterable[Iterable[tuple[Expression, bool]]], columns: Mapping[str, Tensor]
+) -> Program:
+    """The program of expressions, each as `postfix` gives it, on columns (rows,) float64."""
+    compiler = _Compiler(columns)
     first, roots, constants, linear = [0], [], [], []
-    for expression in expressions:
-        root, values, affine = compiler.read(expression, integers)
+    for nodes in expressions:
+        root, values, affine = compiler.read(nodes)
         first.append(len(compiler.nodes))
         roots.append(root)
         constants.append(values)
         linear.append(affine)
     most = max(map(len, constants), default=0)
-    starts = np.zeros((len(expressions), most))
-    outer = np.zeros((len(expressions), most), dtype=bool)
+    starts = np.zeros((len(roots), most))
+    outer = np.zeros((len(roots), most), dtype=bool)
     for i, (values, affine) in enumerate(zip(constants, linear, strict=True)):
         starts[i, : len(values)] = values
         outer[i, affine] = True
     nodes = np.array(compiler.nodes, dtype=np.int64).reshape(-1, 5)
     return Program(
         tuple(compiler.operators),
-        _data(list(compiler.data), columns),
+        torch.stack(compiler.values).numpy() if compiler.values else np.empty((0, compiler.rows)),
         nodes[:, 1] * len(compiler.operators) + nodes[:, 0],
         nodes[:, 2:4],
         nodes[:, 4],
@@ -129,16 +145,3 @@ def compile_program(expressions: Sequence[Expression], columns: Mapping[str, Ten
         np.array([len(values) for values in constants], dtype=np.int64),
         outer,
     )
-
-
-def _data(leaves: Sequence[Expression], columns: Mapping[str, Tensor]) -> Array:
-    rows = len(next(iter(columns.values())))
-    data = np.empty((len(leaves), rows))
-    for row, leaf in zip(data, leaves, strict=True):
-        if isinstance(leaf, Variable):
-            row[:] = columns[leaf.name]
-        elif isinstance(leaf, Constant):
-            row[:] = float(leaf.value)
-        else:
-            row[:] = evaluate(leaf, columns)
-    return data

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import ROUNDING_FLOOR
-from symenum.expressions import Expression, evaluate
+from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.levenberg_marquardt import Batch, Problem, fit
-from symenum.fitting.parameters import with_constants
+from symenum.fitting.parameters import postfix, rebuilt
 from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
 
 __all__ = ["Refined", "refine"]
@@ -30,7 +30,7 @@ _MANY_ROWS, _FEW_ROWS = 96, 48  # above the one, starts compete on the other (or
 _ROWS_PER_CONSTANT = 6
 _LARGE = 10.0  # times the median of |y|: while starts compete, larger values weigh as if they were not
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
-_MEMBERS = 4096  # in one batch at most
+_SPARSE_ROWS, _COPIES = 24, 8  # drawn points are looked at on so few rows, and so many of an expression at once
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ def refine(
     y = y.expand(len(expressions), -1)
     rows = y.shape[1]
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
-    program = compile_program(expressions, columns, integers=integers)
+    nodes = [list(postfix(expression, integers=integers)) for expression in expressions]
+    program = compile_program(nodes, columns)
     which = np.flatnonzero(program.count)
     found: dict[int, Refined] = {}
     if len(which):
@@ -85,7 +86,7 @@ def refine(
         for j, i in enumerate(which.tolist()):
             size = int(program.count[i])
             constants = tuple(task.best[:size, i].tolist())
-            changed = with_constants(expressions[i], constants, integers=integers)
+            changed = rebuilt(nodes[i], [Constant(value) for value in constants])
             error = tuple(errors[:size, j].tolist())
             found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[i]))
     for i, expression in enumerate(expressions):
@@ -105,8 +106,10 @@ class _Task:
         if len(rows) > _MANY_ROWS:
             few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * int(program.count.max()))
             rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
-        self.covered = float(weight[rows].sum())
         self.small = _problem(program, program.data[:, rows], y[:, rows], _tempered(y[:, rows], weight[rows]))
+        rows = rows[:: max(1, len(rows) // _SPARSE_ROWS)]
+        self.sparse = _problem(program, program.data[:, rows], y[:, rows], _tempered(y[:, rows], weight[rows]))
+        self.before = np.zeros(len(y))  # at most the loss of the constants that came in
         self.starts = program.starts.T
         self.best = self.starts.copy()
         self.loss = np.full(len(y), np.inf)
@@ -115,43 +118,40 @@ class _Task:
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
-        self._compete(self.which, self.starts[:, self.which], self.steps // 4)
+        self.before[self.which] = self._compete(self.which, self.starts[:, self.which], self.steps // 4)
         inner = self.program.count > self.program.linear.sum(axis=1)
         for part in (starts // 4, starts - starts // 4):
             left = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
             if part and len(left):
                 self._further(left, part, random)
-        self.polish()
-
-    def polish(self):
-        here = self.which
-        ended = fit(self.full, here, self.best[:, here], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget)
-        self.best[:, here], self.converged[here] = ended.constants, ended.converged
 
     def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
-        draws = starts * _DRAWS
-        repeated = np.repeat(members, draws)
-        drawn = _draw(self.starts[:, repeated], random)
-        loss = np.empty(len(repeated))
-        for at in range(0, len(repeated), _MEMBERS):
+        batch = Batch(self.sparse, members, _COPIES)
+        repeated = np.repeat(members, _COPIES)
+        points, losses, owners = [], [], []
+        for _ in range(-(-starts * _DRAWS // _COPIES)):
             if self.budget.over():
                 return
-            here = slice(at, at + _MEMBERS)
-            batch = Batch(self.small, repeated[here])
-            state = batch.evaluate(drawn[: batch.width, here])
-            drawn[: batch.width, here], loss[here] = state.constants, state.loss
-        kept = _leaders(repeated, loss, starts)
+            drawn = _draw(self.starts[:, repeated], random)
+            state = batch.evaluate(drawn[: batch.width])
+            drawn[: batch.width] = state.constants
+            kept = _leaders(repeated, state.loss, starts)
+            points.append(drawn[:, kept])
+            losses.append(state.loss[kept])
+            owners.append(repeated[kept])
+        owner = np.concatenate(owners)
+        kept = _leaders(owner, np.concatenate(losses), starts)
         # What was found so far goes on too: it may not be at its minimum yet.
         going = members[np.isfinite(self.loss[members])]
-        members = np.concatenate([repeated[kept], going])
-        constants = np.concatenate([drawn[:, kept], self.best[:, going]], axis=1)
+        members = np.concatenate([owner[kept], going])
+        constants = np.concatenate([np.concatenate(points, axis=1)[:, kept], self.best[:, going]], axis=1)
         early = fit(self.small, members, constants, steps=self.steps // 8, tolerance=_LOOSE, budget=self.budget)
         kept = _leaders(members, early.loss, 1 + starts // 3)
         self._compete(members[kept], early.constants[:, kept], self.steps // 2)
 
-    def _compete(self, members: Whole, constants: Array, steps: int) -> None:
-        """Fit from these points; the best of each expression stays."""
+    def _compete(self, members: Whole, constants: Array, steps: int) -> Array:
+        """Fit from these points; the best of each expression stays. The losses (B,) of the points."""
         ended = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
         order = np.lexsort((ended.loss, members))
         first = order[np.diff(members[order], prepend=-1) != 0]
@@ -161,19 +161,43 @@ class _Task:
         self.best[:, there[new]] = ended.constants[:, first[new]]
         self.loss[there[new]] = loss[new]
         np.add.at(self.agreed, members[ended.loss <= self.loss[members] * (1 + _SAME)], 1)
+        return ended.before
 
     def judge(self) -> tuple[Array, Array]:
-        """Takes back what is not better than the start.
+        """The best brought to their minima on all rows; what is not better than the start is taken back.
 
         Then the losses (which,), inf where values are not finite, and standard errors (k, which).
         """
         batch = Batch(self.full, self.which)
         k = batch.width
-        before = batch.residual_loss(self.starts[:k, self.which])
-        after = batch.residual_loss(self.best[:k, self.which])
-        kept = self.which[~(after < before)]
-        self.best[:, kept] = self.starts[:, kept]
         products = batch.products(self.best[:k, self.which])
+        after = products[k, k].copy()
+        after[np.isnan(after)] = np.inf
+        exact = after <= _AS_EXACT * batch.floor
+        self.converged[self.which] = exact
+        changed = np.zeros(len(exact), dtype=bool)
+        if self.steps and not exact.all():
+            here = self.which[~exact]
+            ended = fit(self.full, here, self.best[:, here], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget)
+            self.best[:, here], self.converged[here] = ended.constants, ended.converged
+            after[~exact] = ended.loss
+            changed[~exact] = True
+        # The loss of the start on a part of the rows is a bound for that on all; most need no more to be known.
+        unsure = np.flatnonzero(~(after < 0.5 * self.before[self.which]))
+        if self.steps and len(unsure):
+            here = self.which[unsure]
+            some = Batch(self.full, here)
+            first, last = (some.residual_loss(c[: some.width, here]) for c in (self.starts, self.best))
+            kept = unsure[~(last < first)]
+            self.best[:, self.which[kept]] = self.starts[:, self.which[kept]]
+            changed[kept] = True
+        if changed.any():
+            here = self.which[changed]
+            some = Batch(self.full, here)
+            products[:, :, changed] = 0.0
+            new = some.products(self.best[: some.width, here])
+            at = np.append(np.arange(some.width), k)
+            products[np.ix_(at, at, np.flatnonzero(changed))] = new
         loss = products[k, k]
         loss[np.isnan(loss)] = np.inf
         free = np.maximum(self.full.root.shape[1] - self.program.count[self.which], 0)
@@ -188,11 +212,10 @@ def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
 
 
 def _tempered(y: Array, weight: Array) -> Array:
-    """Weights (expressions, rows) that sum to 1 and are smaller where y (expressions, rows) is very large."""
+    """Weights (expressions, rows), at most those that came, and smaller where y (expressions, rows) is very large."""
     size = _LARGE * np.median(np.abs(y), axis=1, keepdims=True)
     size[size == 0] = np.inf
-    tempered = weight / (1 + (y / size) ** 2)
-    return np.asarray(tempered / tempered.sum(axis=1, keepdims=True))
+    return np.asarray(weight / (1 + (y / size) ** 2))
 
 
 def _leaders(members: Whole, loss: Array, most: int) -> Whole:

@@ -23,7 +23,8 @@ _RIDGE = 1e-15  # keeps a system with a constant that does nothing solvable
 _FIRST_DAMPING = 1e-2
 _LEAST_DAMPING, _MOST_DAMPING = 1e-14, 1e9
 _ROUNDING = 1e-15
-_STALE = 0.05  # relative movement of the linear constants after which derivatives are taken anew
+_STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
+_LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
 _COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
 _CELLS = 400_000  # numbers in the memory of a machine, about: what the caches hold
 _LEAST_ROWS = 16
@@ -130,8 +131,8 @@ def _store(found: Fitted, place: Whole, state: State, done: Flags) -> None:
 
 
 def _next_damping(damping: Array, ratio: Array, better: Flags, stale: Flags) -> Array:
-    factor = np.where(ratio > 0.75, 0.1, np.where(ratio > 0.25, 0.4, 2.0))
-    factor[~better] = 6.0
+    factor = np.where(ratio > 0.75, 0.03, np.where(ratio > 0.25, 0.2, 1.0))
+    factor[~better] = 5.0
     factor[stale] = 1.0
     return np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING)
 
@@ -143,7 +144,10 @@ def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
     np.einsum("iib->ib", system)[...] += diagonal
     scaled = solve_positive(system, state.gradient)
     promised = (scaled * (state.gradient + scaled * diagonal)).sum(axis=0)
-    return scaled / state.scale, promised
+    step = scaled / state.scale
+    relative = np.where(linear, 0.0, np.abs(step) / (np.abs(state.constants) + _SMALL)).max(axis=0)
+    part = np.minimum(1.0, _LONGEST / np.maximum(relative, _LONGEST))
+    return step * part, promised * part * (2 - part)
 
 
 class Batch:

@@ -28,7 +28,9 @@ _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 96, 48  # above the one, starts compete on the other (or on more, for many constants)
 _ROWS_PER_CONSTANT = 6
-_LARGE = 10.0  # times the median of |y|: while starts compete, larger values weigh as if they were not
+_LARGE = 3.0  # times the median of |y|: while starts compete, larger values weigh as if they were not
+_FIRST = 12
+_STAGES = ((4, 32, 3, 2, 10), (16, 160, 4, 4, 14))
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
 _SPARSE_ROWS, _COPIES = 24, 8  # drawn points are looked at on so few rows, and so many of an expression at once
 
@@ -118,19 +120,20 @@ class _Task:
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
-        self.before[self.which] = self._compete(self.which, self.starts[:, self.which], self.steps // 4)
+        self.before[self.which] = self._compete(self.which, self.starts[:, self.which], _FIRST)
         inner = self.program.count > self.program.linear.sum(axis=1)
-        for part in (starts // 4, starts - starts // 4):
+        for stage in _STAGES:
             left = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
-            if part and len(left):
-                self._further(left, part, random)
+            if starts and len(left):
+                self._further(left, starts, stage, random)
 
-    def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
+    def _further(self, members: Whole, starts: int, stage, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
+        starts, draws, early_steps, kept_starts, steps = stage
         batch = Batch(self.sparse, members, _COPIES)
         repeated = np.repeat(members, _COPIES)
         points, losses, owners = [], [], []
-        for _ in range(-(-starts * _DRAWS // _COPIES)):
+        for _ in range(-(-draws // _COPIES)):
             if self.budget.over():
                 return
             drawn = _draw(self.starts[:, repeated], random)
@@ -146,9 +149,9 @@ class _Task:
         going = members[np.isfinite(self.loss[members])]
         members = np.concatenate([owner[kept], going])
         constants = np.concatenate([np.concatenate(points, axis=1)[:, kept], self.best[:, going]], axis=1)
-        early = fit(self.small, members, constants, steps=self.steps // 8, tolerance=_LOOSE, budget=self.budget)
-        kept = _leaders(members, early.loss, 1 + starts // 3)
-        self._compete(members[kept], early.constants[:, kept], self.steps // 2)
+        early = fit(self.small, members, constants, steps=early_steps, tolerance=_LOOSE, budget=self.budget)
+        kept = _leaders(members, early.loss, kept_starts)
+        self._compete(members[kept], early.constants[:, kept], steps)
 
     def _compete(self, members: Whole, constants: Array, steps: int) -> Array:
         """Fit from these points; the best of each expression stays. The losses (B,) of the points."""

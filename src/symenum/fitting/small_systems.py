@@ -21,10 +21,9 @@ def solve_positive(A: Array, b: Array) -> Array:
     system = np.empty((k, k + 1, A.shape[2]))
     system[:, :k], system[:, k] = A, b
     for j in range(k):
-        pivot = system[j, j]
         row = system[j, j + 1 :]
-        row *= np.divide(1.0, pivot, out=np.zeros_like(pivot), where=~(pivot < _LEAST_PIVOT))
-        column = system[:, j].copy()
+        row /= np.maximum(system[j, j], _LEAST_PIVOT)
+        column = system[:, j]
         column[j] = 0.0
         system[:, j + 1 :] -= column[:, None] * row
     return system[:, k]

@@ -26,7 +26,8 @@ _ROUNDING = 1e-15
 _STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
 _LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
 _COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
-_CELLS = 400_000  # numbers in the memory of a machine, about: what the caches hold
+_CELLS = 600_000  # numbers in the memory of a machine, about: what the caches hold
+_PLACES = 5  # numbers for each node and row, about
 _LEAST_ROWS = 16
 
 
@@ -157,12 +158,10 @@ class Batch:
         self.members, self._copies = members, copies
         self.floor = problem.floor[members]
         self._problem = problem
-        rows = problem.root.shape[1]
+        rows, first = problem.data.shape[1], problem.program.first
         # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
-        nodes = copies * len(members) * (problem.program.count.max() + 1) + 5 * int(
-            (problem.program.first[members + 1] - problem.program.first[members]).sum()
-        )
-        part = min(rows, max(_LEAST_ROWS, _CELLS // int(nodes)))
+        places = copies * _PLACES * (len(members) + int((first[members + 1] - first[members]).sum()))
+        part = min(rows, max(_LEAST_ROWS, _CELLS // places))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
         self.machine = Machine(problem.program, members, part, copies)
@@ -185,7 +184,7 @@ class Batch:
     def _values(self, constants: Array) -> Array:
         return self.machine.values(constants.reshape(self.width, -1, self._copies).transpose(1, 0, 2))
 
-    def residual_loss(self, constants: Array) -> Array:
+    def losses(self, constants: Array) -> Array:
         """The losses (B,) at constants (k, B) as they are."""
         loss = np.zeros(constants.shape[1])
         with np.errstate(all="ignore"):

@@ -19,20 +19,34 @@ from symenum.fitting.program import Array, Flags, Program, Whole, compile_progra
 __all__ = ["Refined", "refine"]
 
 _EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
-_AS_EXACT = 1e4  # times that: what is exact on some rows is on all
+_AS_EXACT = 1e4  # times that: on all rows, what is exact on some
 _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
-_DRAWS = 8  # points that are looked at for each start that is taken
+_DRAWS = 10  # points that are looked at for each start that is taken
 _SPREAD = 4.0  # further starts are off by a factor of up to this, or down to its inverse
 _FLIP = 0.1  # the chance that a constant changes its sign
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 96, 48  # above the one, starts compete on the other (or on more, for many constants)
 _ROWS_PER_CONSTANT = 6
-_LARGE = 3.0  # times the median of |y|: while starts compete, larger values weigh as if they were not
-_FIRST = 12
-_STAGES = ((4, 32, 3, 2, 10), (16, 160, 4, 4, 14))
+_SPARSE_ROWS, _TOGETHER = 16, 512  # drawn points are looked at on so few rows, and so many at once
+_LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
-_SPARSE_ROWS, _COPIES = 24, 8  # drawn points are looked at on so few rows, and so many of an expression at once
+_BLOCK = 512  # expressions at once at most
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Starts for the expressions that are not solved yet, and steps, as parts of the numbers that the caller gave."""
+
+    starts: float
+    early: float  # steps of all starts
+    kept: float  # starts that go on
+    steps: float  # their steps
+
+
+_FIRST = 0.3  # steps from the constants as they stand
+_STAGES = (_Stage(1 / 6, 0.08, 1 / 12, 0.25), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
+_LAST = 0.25  # steps on all rows
 
 
 @dataclass(frozen=True)
@@ -73,14 +87,14 @@ def refine(
     results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
     """
     budget = Budget() if budget is None else budget
-    y = y.expand(len(expressions), -1)
+    y = y.reshape(-1, y.shape[-1])
     rows = y.shape[1]
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
     nodes = [list(postfix(expression, integers=integers)) for expression in expressions]
     program = compile_program(nodes, columns)
-    which = np.flatnonzero(program.count)
+    free = np.flatnonzero(program.count)
     found: dict[int, Refined] = {}
-    if len(which):
+    for which in (free[at : at + _BLOCK] for at in range(0, len(free), _BLOCK)):
         task = _Task(program, y.numpy(), weight.numpy(), which, steps, budget)
         if steps > 0:
             task.run(starts, np.random.default_rng(seed))
@@ -93,65 +107,85 @@ def refine(
             found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[i]))
     for i, expression in enumerate(expressions):
         if i not in found:
-            mse = float((evaluate(expression, columns).to(torch.float64) - y[i]).square() @ weight)
+            target = y[i if len(y) > 1 else 0]
+            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ weight)
             found[i] = Refined(expression, mse if mse < np.inf else np.inf, (), (), True)
     return [found[i] for i in range(len(expressions))]
 
 
 class _Task:
-    """The expressions that have constants, and the best constants so far."""
+    """Some expressions of a program that have constants, and the best constants so far.
+
+    Starts compete on few rows, on which values that are far larger than most count by their ratio only: a law that
+    spans many powers of ten is not one point. The best of each expression is then fitted on all rows as they are.
+    """
 
     def __init__(self, program: Program, y: Array, weight: Array, which: Whole, steps: int, budget: Budget) -> None:
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
-        self.full = _problem(program, program.data, y, np.broadcast_to(weight, y.shape))
+        most = int(program.count[which].max())
         rows = np.arange(len(weight))
         if len(rows) > _MANY_ROWS:
-            few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * int(program.count.max()))
+            few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
             rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
-        self.small = _problem(program, program.data[:, rows], y[:, rows], _tempered(y[:, rows], weight[rows]))
-        rows = rows[:: max(1, len(rows) // _SPARSE_ROWS)]
-        self.sparse = _problem(program, program.data[:, rows], y[:, rows], _tempered(y[:, rows], weight[rows]))
-        self.before = np.zeros(len(y))  # at most the loss of the constants that came in
+        sparse = rows[:: max(1, len(rows) // max(_SPARSE_ROWS, 2 * most))]
+        self.full = _problem(program, program.data, y, weight)
+        self.small, self.sparse = (
+            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[some]))
+            for some in (rows, sparse)
+        )
+        size = len(program.count)
         self.starts = program.starts.T
         self.best = self.starts.copy()
-        self.loss = np.full(len(y), np.inf)
-        self.agreed = np.zeros(len(y), dtype=np.int64)  # how many starts ended at the best minimum
-        self.converged = np.zeros(len(y), dtype=bool)
+        self.loss = np.full(size, np.inf)  # of the best, among the few rows
+        self.before = np.zeros(size)  # at most the loss of the constants that came in, on all rows
+        self.agreed = np.zeros(size, dtype=np.int64)  # how many starts ended at the best minimum
+        self.converged = np.zeros(size, dtype=bool)
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
-        self.before[self.which] = self._compete(self.which, self.starts[:, self.which], _FIRST)
+        self.before[self.which] = self._compete(self.which, self.starts[:, self.which], self._steps(_FIRST))
         inner = self.program.count > self.program.linear.sum(axis=1)
-        for stage in _STAGES:
-            left = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
-            if starts and len(left):
+        for stage in _STAGES if starts else ():
+            here = self.which
+            left = here[(self.loss > self.small.floor)[here] & inner[here] & (self.agreed[here] < _ENOUGH)]
+            if len(left):
                 self._further(left, starts, stage, random)
 
-    def _further(self, members: Whole, starts: int, stage, random: np.random.Generator) -> None:
+    def _steps(self, part: float) -> int:
+        return max(1, round(self.steps * part))
+
+    def _further(self, members: Whole, starts: int, stage: _Stage, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
-        starts, draws, early_steps, kept_starts, steps = stage
-        batch = Batch(self.sparse, members, _COPIES)
-        repeated = np.repeat(members, _COPIES)
+        taken = max(1, round(starts * stage.starts))
+        points, owners, losses = self._drawn(members, taken, random)
+        kept = _leaders(owners, losses, taken)
+        # What was found so far goes on too: it may not be at its minimum yet.
+        going = members[np.isfinite(self.loss[members])]
+        members = np.concatenate([owners[kept], going])
+        constants = np.concatenate([points[:, kept], self.best[:, going]], axis=1)
+        steps = self._steps(stage.early)
+        early = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
+        kept = _leaders(members, early.loss, max(1, round(starts * stage.kept)))
+        self._compete(members[kept], early.constants[:, kept], self._steps(stage.steps))
+
+    def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> tuple[Array, Whole, Array]:
+        """Points (k, N) with their linear constants at least squares, their members (N,) and losses (N,)."""
+        draws = taken * _DRAWS
+        copies = min(max(_TOGETHER // len(members), 1), draws)
+        batch = Batch(self.sparse, members, copies)
+        repeated = np.repeat(members, copies)
         points, losses, owners = [], [], []
-        for _ in range(-(-draws // _COPIES)):
-            if self.budget.over():
-                return
+        for _ in range(-(-draws // copies)):
             drawn = _draw(self.starts[:, repeated], random)
             state = batch.evaluate(drawn[: batch.width])
             drawn[: batch.width] = state.constants
-            kept = _leaders(repeated, state.loss, starts)
+            kept = _leaders(repeated, state.loss, taken)
             points.append(drawn[:, kept])
             losses.append(state.loss[kept])
             owners.append(repeated[kept])
-        owner = np.concatenate(owners)
-        kept = _leaders(owner, np.concatenate(losses), starts)
-        # What was found so far goes on too: it may not be at its minimum yet.
-        going = members[np.isfinite(self.loss[members])]
-        members = np.concatenate([owner[kept], going])
-        constants = np.concatenate([np.concatenate(points, axis=1)[:, kept], self.best[:, going]], axis=1)
-        early = fit(self.small, members, constants, steps=early_steps, tolerance=_LOOSE, budget=self.budget)
-        kept = _leaders(members, early.loss, kept_starts)
-        self._compete(members[kept], early.constants[:, kept], steps)
+            if self.budget.over():
+                break
+        return np.concatenate(points, axis=1), np.concatenate(owners), np.concatenate(losses)
 
     def _compete(self, members: Whole, constants: Array, steps: int) -> Array:
         """Fit from these points; the best of each expression stays. The losses (B,) of the points."""
@@ -171,47 +205,55 @@ class _Task:
 
         Then the losses (which,), inf where values are not finite, and standard errors (k, which).
         """
-        batch = Batch(self.full, self.which)
+        which, batch = self.which, Batch(self.full, self.which)
         k = batch.width
-        products = batch.products(self.best[:k, self.which])
-        after = products[k, k].copy()
-        after[np.isnan(after)] = np.inf
-        exact = after <= _AS_EXACT * batch.floor
-        self.converged[self.which] = exact
-        changed = np.zeros(len(exact), dtype=bool)
-        if self.steps and not exact.all():
-            here = self.which[~exact]
-            ended = fit(self.full, here, self.best[:, here], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget)
-            self.best[:, here], self.converged[here] = ended.constants, ended.converged
-            after[~exact] = ended.loss
-            changed[~exact] = True
-        # The loss of the start on a part of the rows is a bound for that on all; most need no more to be known.
-        unsure = np.flatnonzero(~(after < 0.5 * self.before[self.which]))
-        if self.steps and len(unsure):
-            here = self.which[unsure]
-            some = Batch(self.full, here)
-            first, last = (some.residual_loss(c[: some.width, here]) for c in (self.starts, self.best))
-            kept = unsure[~(last < first)]
-            self.best[:, self.which[kept]] = self.starts[:, self.which[kept]]
-            changed[kept] = True
+        products = batch.products(self.best[:k, which])
+        after = np.where(np.isnan(products[k, k]), np.inf, products[k, k])
+        self.converged[which] = after <= _AS_EXACT * batch.floor
+        changed = np.zeros(len(which), dtype=bool)
+        if self.steps > 0:
+            changed = ~self.converged[which]
+            self._polish(which[changed], after, changed)
+            # What the start loses on a part of the rows it loses on all; most need no more to be known of it.
+            unsure = np.flatnonzero(~(after < 0.5 * self.before[which]))
+            if len(unsure):
+                worse = unsure[~self._better(which[unsure])]
+                self.best[:, which[worse]] = self.starts[:, which[worse]]
+                changed[worse] = True
         if changed.any():
-            here = self.which[changed]
-            some = Batch(self.full, here)
+            some = Batch(self.full, which[changed])
+            lines = np.append(np.arange(some.width), k)
+            new = some.products(self.best[: some.width, which[changed]])
             products[:, :, changed] = 0.0
-            new = some.products(self.best[: some.width, here])
-            at = np.append(np.arange(some.width), k)
-            products[np.ix_(at, at, np.flatnonzero(changed))] = new
-        loss = products[k, k]
-        loss[np.isnan(loss)] = np.inf
-        free = np.maximum(self.full.root.shape[1] - self.program.count[self.which], 0)
+            products[np.ix_(lines, lines, np.flatnonzero(changed))] = new
+        loss = np.where(np.isnan(products[k, k]), np.inf, products[k, k])
+        free = np.maximum(self.full.data.shape[1] - self.program.count[which], 0)
         return loss, _standard_errors(products[:k, :k].transpose(2, 0, 1), loss, free).T
+
+    def _polish(self, members: Whole, loss: Array, at: Flags) -> None:
+        """Steps on all rows; the losses go to their places."""
+        if len(members):
+            steps = self._steps(_LAST)
+            ended = fit(self.full, members, self.best[:, members], steps=steps, tolerance=_TIGHT, budget=self.budget)
+            self.best[:, members], self.converged[members] = ended.constants, ended.converged
+            loss[at] = ended.loss
+
+    def _better(self, members: Whole) -> Flags:
+        """Whether the best constants (members,) lose less than the start."""
+        batch = Batch(self.full, members)
+        first, last = (batch.losses(constants[: batch.width, members]) for constants in (self.starts, self.best))
+        return np.asarray(last < first)
 
 
 def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
+    """For y (expressions, rows) or (1, rows), and weights that may be (rows,)."""
     root = np.sqrt(weight)
     target = y * root
     floor = np.maximum((target * target).sum(axis=1) * _EXACT, np.finfo(np.float64).tiny)
-    return Problem(program, data, target, root, floor)
+    shape = len(program.count), data.shape[1]
+    return Problem(
+        program, data, np.broadcast_to(target, shape), np.broadcast_to(root, shape), np.broadcast_to(floor, shape[0])
+    )
 
 
 def _tempered(y: Array, weight: Array) -> Array:

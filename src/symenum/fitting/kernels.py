@@ -66,7 +66,9 @@ def hands_on(operator: Operator, by: int) -> bool:
     return _known(operator) and (operator.name == "add" or (operator.name == "sub" and by == 0))
 
 
-def backward(operator: Operator, by: int, slope: Array, value: Array, operands: Sequence[Array], out: Array) -> list[Call]:
+def backward(
+    operator: Operator, by: int, slope: Array, value: Array, operands: Sequence[Array], out: Array
+) -> list[Call]:
     """out = slope · ∂operator/∂operands[by], all of them (nodes, rows)."""
     a, b = operands[0], operands[-1]
     name = operator.name if _known(operator) else ""

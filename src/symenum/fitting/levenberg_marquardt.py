@@ -33,8 +33,8 @@ _LEAST_ROWS = 16
 
 @dataclass(frozen=True)
 class Problem:
-    """The program on some rows; for each expression its target times the roots of the weights (expressions, rows), those
-    roots (expressions, rows), and the loss that is rounding (expressions,)."""
+    """The program on some rows; for each expression its target times the roots of the weights (expressions, rows),
+    those roots (expressions, rows), and the loss that is rounding (expressions,)."""
 
     program: Program
     data: Array  # (columns, rows)
@@ -45,8 +45,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fitted:
-    """For each member: constants (k, B), loss (B,), whether it ended at rounding or at a minimum (B,), and the loss (B,)
-    of the constants that came in."""
+    """For each member: constants (k, B), loss (B,), whether it ended at rounding or at a minimum (B,), and the loss
+    (B,) of the constants that came in."""
 
     constants: Array
     loss: Array
@@ -209,7 +209,7 @@ class Batch:
                 values *= self._root[:, None]
                 np.subtract(self._target[:, None], values, out=block[:, -1])
                 total = total + block.transpose(0, 2, 1, 3) @ block.transpose(0, 2, 3, 1)
-        products = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0).copy()
+        products: Array = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0).copy()
         # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
         bad = ~np.isfinite(np.einsum("iib->ib", products))
         bad[-1] = False

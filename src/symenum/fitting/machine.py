@@ -16,7 +16,9 @@ from symenum.fitting.program import CONSTANT, DATA, Program, Whole
 
 __all__ = ["Machine"]
 
-_ORDER = np.array([0, 0, 2, 1])  # of nodes whose first, second, both operands move: each operand's lie next to each other
+_ORDER = np.array(
+    [0, 0, 2, 1]
+)  # of nodes whose first, second, both operands move: each operand's lie next to each other
 
 
 class Machine:
@@ -27,7 +29,7 @@ class Machine:
 
     The places of values: data columns, constants (member by member, and one more for each member), nodes. The places of
     slopes: a zero, the members' roots, then for each level from the last to the first its nodes, and what they pass on
-    to their operands. `block` (members, width + 1, copies, rows) gets the derivatives; its last line is left to the caller.
+    to their operands. `block` (members, width + 1, copies, rows) gets the derivatives; its last line is the caller's.
     """
 
     def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1) -> None:
@@ -58,6 +60,7 @@ class Machine:
         self._values = np.empty((fixed + len(nodes), columns))
         self._constants = self._values[inputs:fixed].reshape(size, k, copies, rows)
         self._constants[:, -1] = 0.0
+        self._data = self._values[:inputs].reshape(inputs, copies, rows)
         self._roots = places(program.root[members], np.arange(size))
         operands = places(program.operands[nodes], member[:, None])
         self._forward: list[Call] = []
@@ -122,7 +125,7 @@ class Machine:
 
     def load(self, data: Array) -> None:
         """Take over the data columns (columns, rows)."""
-        self._values[: self._inputs].reshape(len(data), self._copies, -1)[:] = data[:, None]
+        self._data[:] = data[:, None]
 
     def values(self, constants: Array) -> Array:
         """Values (members, copies, rows) for constants (members, width, copies), which `derivatives` will use too."""

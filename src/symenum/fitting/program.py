@@ -84,7 +84,13 @@ class _Compiler:
         level = 1 + max(left[1], right[1])
         code = self.operators.setdefault(node.operator, len(self.operators))
         self.nodes.append((code, level, self._reference(left), self._reference(right), moves))
-        return 3 * (len(self.nodes) - 1 - first) + NODE, level, _linear(node.operator.name, left[2], right[2]), node, None
+        return (
+            3 * (len(self.nodes) - 1 - first) + NODE,
+            level,
+            _linear(node.operator.name, left[2], right[2]),
+            node,
+            None,
+        )
 
     def _values(self, piece: _Piece) -> Tensor:
         node, values = piece[3:]
@@ -92,6 +98,7 @@ class _Compiler:
             return values
         if isinstance(node, Variable):
             return self.columns[node.name]
+        assert isinstance(node, Constant)
         return torch.full((self.rows,), float(node.value), dtype=torch.float64)
 
     def _reference(self, piece: _Piece) -> int:
@@ -114,9 +121,7 @@ def _linear(operator: str, left: tuple[int, ...], right: tuple[int, ...]) -> tup
     return ()
 
 
-def compile_program(
-    expressions: Iterable[Iterable[tuple[Expression, bool]]], columns: Mapping[str, Tensor]
-) -> Program:
+def compile_program(expressions: Iterable[Iterable[tuple[Expression, bool]]], columns: Mapping[str, Tensor]) -> Program:
     """The program of expressions, each as `postfix` gives it, on columns (rows,) float64."""
     compiler = _Compiler(columns)
     first, roots, constants, linear = [0], [], [], []

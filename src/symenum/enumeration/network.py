@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
 from symenum.enumeration.one_pass import Pass
 from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
@@ -101,6 +102,7 @@ class PSRN:
         time_limit: float | None = None,
         stop: Callable[[], bool] | None = None,
         threads: int | None = None,
+        device: str | Sequence[str] = "auto",
     ) -> Shortlist:
         """The best k candidates that differ on the data, by weighted mean square error, loss ascending.
 
@@ -110,6 +112,9 @@ class PSRN:
         `mode`: "exact" scores every candidate on all rows; "screen" scans 256 rows and judges the best on all, which
         costs far less but may lose a candidate; "auto" screens from 2,000 rows on. After `time_limit` seconds, or when
         `stop()` is true, the best so far come back, and `complete` is False. `threads`: all cores without.
+
+        `device`: "cpu", "cuda", "cuda:1", or several of the latter, which share the pass; "auto" takes a GPU where
+        there is one and the pass is large enough for it.
 
         Candidates that take the same values are one, and the simplest stays. A candidate with a sub-expression that is
         not finite on some row is none.
@@ -129,9 +134,10 @@ class PSRN:
             data, target = data[shuffle], target.at(shuffle)
         columns = data.T.contiguous()
         screening = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
-        one = Pass(
-            self._architecture, expressions, columns, target, self._max_memory, budget, threads or available_cores()
-        )
+        few = min(len(rows), SCREEN_ROWS) if screening else len(rows)
+        devices = choose_devices(device, self.sizes[-1] * few)
+        cores = threads or available_cores()
+        one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, cores, devices)
         with torch_threads(1):
             return one.screen(k) if screening and len(rows) > SCREEN_ROWS else one.exact(k)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.architecture import Architecture
-from symenum.enumeration.backends import cpu
+from symenum.enumeration.backends import cpu, cuda
 from symenum.enumeration.bank import build_bank
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.distinct import signature
@@ -47,6 +47,7 @@ class Pass:
     max_memory: int
     budget: Budget
     threads: int
+    devices: tuple[torch.device, ...] = ()  # GPUs; the CPU if there are none
 
     def exact(self, k: int) -> Shortlist:
         """The best k, every candidate judged on all rows."""
@@ -64,16 +65,19 @@ class Pass:
         return self._shortlist(scanned, successive_halving(scanned.numbers, self.target, k, losses)[: 2 * k], k)
 
     def _scan(self, values: Tensor, target: Target, k: int) -> _Scanned:
-        check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         complexity = torch.tensor([slot.complexity for slot in self.slots])
+        pool = Pool(k, target)
+        if self.devices:
+            found = cuda.scan_network(
+                self.architecture, values, complexity.tolist(), target, k, pool, self.budget, self.devices, self.threads
+            )
+            return _Scanned(_numbers(pool), found.stand_in, found.scored, found.complete)
+        check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         small = len(self.architecture.kept) * target.rows < _SMALL
         with torch_threads(1 if small else self.threads):
             bank = build_bank(self.architecture, values, complexity)
-        pool = Pool(k, target)
         scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
-        finds = pool.best()
-        numbers = torch.empty(0, dtype=torch.int64) if finds is None else finds.number
-        return _Scanned(numbers, bank.stand_in, scored, complete)
+        return _Scanned(_numbers(pool), bank.stand_in, scored, complete)
 
     def _losses(self, scanned: _Scanned, numbers: Tensor, values: Tensor, target: Target) -> Tensor:
         """The losses (float64) of candidates on slot values (inputs, rows); not finite where a candidate fails."""
@@ -109,3 +113,8 @@ class Pass:
         pairs = [] if best is None else zip(best.number.tolist(), best.loss.tolist(), strict=True)
         candidates = tuple(Candidate(expressions[number], loss) for number, loss in pairs)
         return Shortlist(candidates, scanned.complete, scanned.scored)
+
+
+def _numbers(pool: Pool) -> Tensor:
+    finds = pool.best()
+    return torch.empty(0, dtype=torch.int64) if finds is None else finds.number

@@ -118,7 +118,7 @@ class _Shard:
         self._plan = BankPlan(architecture, complexity, rows, device)
         self._scan = DeviceScan(
             architecture.last_layer, self._plan.columns, rows, k, device, self._plan.directions,
-            shards=shards, units=units,
+            place=place, shards=shards, units=units,
         )  # fmt: skip
         self._device = device
         self._inputs = architecture.inputs
@@ -134,8 +134,9 @@ class _Shard:
             self._data.copy_(data)
             if self.strips == 1:
                 self._whole()
-                self._scan.collect(self._result.cpu(), self.bank, *self._target, 0, pool)
-                self.stand_in = self.bank.stand_in.cpu()
+                torch.cuda.current_stream().synchronize()
+                self.stand_in = self._host_stand_in.clone()
+                self._scan.collect(self._host_result, self.bank, *self._target, self._scale2(), 0, pool)
                 return 1
             return self._strip_by_strip(pool, budget)
 
@@ -153,8 +154,9 @@ class _Shard:
                 break
             if strip < columns:
                 self._scan.limit.fill_(pool.limit)
-                result = self._scan.launch(self.bank, *self._target, self._scale2(), strip, unary=strip == 0)
-                self._scan.collect(result.cpu(), self.bank, *self._target, strip, pool)
+                target = (*self._target, self._scale2())
+                result = self._scan.launch(self.bank, *target, strip, unary=strip == 0)
+                self._scan.collect(result.cpu(), self.bank, *target, strip, pool)
             done += 1
         return done
 
@@ -163,19 +165,26 @@ class _Shard:
         if self._graph is not None:
             self._graph.replay()
         elif self._runs == 1:
-            self.bank, self._result = self._launch()
+            self.bank = self._launch()
         else:
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
-                self.bank, self._result = self._launch()
+                self.bank = self._launch()
             self._graph = graph
             graph.replay()
 
-    def _launch(self) -> tuple[DeviceBank, Tensor]:
+    def _launch(self) -> DeviceBank:
+        """A pass of one strip; its result lies in pinned memory when the device is done."""
         scale2 = self._scale2()
         bank = self._plan.build(self._data[: self._inputs], scale2)
         self._scan.limit.fill_(float("inf"))
-        return bank, self._scan.launch(bank, *self._target, scale2, 0, unary=True)
+        result = self._scan.launch(bank, *self._target, scale2, 0, unary=True)
+        if self._runs == 1:
+            self._host_result = torch.empty_like(result, device="cpu", pin_memory=True)
+            self._host_stand_in = torch.empty_like(bank.stand_in, device="cpu", pin_memory=True)
+        self._host_result.copy_(result, non_blocking=True)
+        self._host_stand_in.copy_(bank.stand_in, non_blocking=True)
+        return bank
 
     def _scale2(self) -> Tensor:
         """The mean square of y (1,)."""

@@ -17,7 +17,7 @@ from torch import Tensor
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends.factors import OUT_OF_RANGE
 from symenum.enumeration.bank import NONE, Bank
-from symenum.enumeration.distinct import DATA_TOLERANCE, KEY_TOLERANCE, SIGNATURE, key_direction, signature_directions
+from symenum.enumeration.distinct import DATA_TOLERANCE, SIGNATURE, key_direction, signature_directions
 from symenum.enumeration.forms import FORM_OPERATORS
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned, children
 from symenum.operators import Kind, Operator
@@ -27,10 +27,8 @@ __all__ = ["BLOCK", "BankPlan", "DeviceBank", "padded", "strict_function"]
 BLOCK = 128  # the columns of a bank are a multiple of this
 _BIG = 1 << 62
 _NEVER = torch.iinfo(torch.int64).max // 4  # the complexity of what does not exist, as in `bank`
-_CHUNK = 1 << 25  # numbers of the layer below that are in memory at a time
-_TINY = torch.finfo(torch.float64).tiny
+_SIZE = 32  # columns of a program
 _NAN = float("nan")
-_HASH = 0x1E3779B97F4A7C15
 # NaN in, NaN out: these need no poisoning of their own. (NaN**0 is 1.)
 _STRICT = FORM_OPERATORS | {"identity", "neg", "inv", "sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh"}
 
@@ -92,9 +90,9 @@ class BankPlan:
     def __init__(
         self, architecture: Architecture, slot_complexity: tuple[int, ...], rows: int, device: torch.device
     ) -> None:
-        def moved(tensor: Tensor) -> Tensor:
-            return tensor.to(device)
+        from symenum.enumeration.backends import bank_kernels  # Triton is not everywhere
 
+        self._kernels = bank_kernels
         self.columns = padded(architecture.columns)
         self.rows = rows
         self.device = device
@@ -108,42 +106,64 @@ class BankPlan:
         order = order[torch.argsort((~kept[order]).long(), stable=True)]
         rank = torch.empty_like(order)
         rank[order] = torch.arange(raw)
-        classes = len(architecture.kept)
+        self._classes = len(architecture.kept)
+        class_of = torch.where(architecture.class_of < 0, self._classes, architecture.class_of)
         _, pair = torch.unique(architecture.twin, return_inverse=True)
-        self._by_rank, self._rank, self._complexity = moved(order), moved(rank), moved(complexity)
-        self._class_of = moved(torch.where(architecture.class_of < 0, classes, architecture.class_of))
-        self._pair = moved(pair)
-        self._pairs, self._classes = int(pair.max()) + 1, classes
-        self._class = torch.arange(classes, device=device)
+        self._pairs = int(pair.max()) + 1
+        self._by_rank, self._rank, self._complexity, self._class_of, self._pair = (
+            part.to(device) for part in (order, rank, complexity, class_of, pair)
+        )
         self._self = torch.arange(self._pairs, device=device)
+        self._groups = torch.arange(5, device=device)[:, None]
         self._buckets = 1 << (16 * self._pairs - 1).bit_length()
-        self.directions = moved(signature_directions(rows)) if rows > SIGNATURE else None
-        self._key_direction = moved(key_direction(min(rows, SIGNATURE)))
+        self.directions = signature_directions(rows).to(device) if rows > SIGNATURE else None
+        self._key_direction = key_direction(rows).to(device)
 
     def build(self, slots: Tensor, scale2: Tensor) -> DeviceBank:
         """The bank for slot values (inputs, rows) and the mean square of y (1,), float64 on the device."""
-        step = max(1, _CHUNK // len(self._rank))
-        parts = [slots[:, start : start + step] for start in range(0, self.rows, step)]
-        outputs = self._outputs(parts[0])
-        finite = torch.isfinite(outputs).all(dim=1)
-        for part in parts[1:]:
-            finite &= torch.isfinite(self._outputs(part)).all(dim=1)
-        best = torch.full((self._classes + 1,), _BIG, device=self.device)
-        best.scatter_reduce_(0, self._class_of, torch.where(finite, self._rank, _BIG), reduce="amin")
-        best = best[:-1]
-        alive = best < _BIG
-        stand_in = self._by_rank[best.clamp(max=len(self._rank) - 1)]
-        # One column for a class and its negative: the first of the two that is alive.
-        stored = torch.full((self._pairs,), self._classes, device=self.device)
-        stored.scatter_reduce_(0, self._pair, torch.where(alive, self._class, self._classes), reduce="amin")
-        chosen = stand_in[stored.clamp(max=self._classes - 1)]
-        pieces = [outputs[chosen]] + [self._outputs(part)[chosen] for part in parts[1:]]
-        values = pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
-        dead = stored == self._classes
-        values = torch.where(dead[:, None], 0.0, values)
-        negative = stored[self._pair] != self._class
-        key = torch.where(alive, self._complexity[stand_in] * self._classes + self._class, _BIG)
-        return self._merge(values, dead, negative, key, stand_in, scale2.sqrt())
+        outputs = self._outputs(slots)
+        pairs, classes, rows, kernels = self._pairs, self._classes, self.rows, self._kernels
+
+        def empty(*shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
+            return torch.empty(shape, dtype=dtype, device=self.device)
+
+        tile = {"SIZE": _SIZE, "BK": 32}
+        none = torch.full((self._buckets * 2 + 3 * pairs + classes + 1,), _BIG, device=self.device)
+        table, table2, sides, simplest, best = none.split([self._buckets, self._buckets, 2 * pairs, pairs, classes + 1])
+        stored = torch.full((pairs,), classes, device=self.device)
+        stand_in, key = empty(2, classes)
+        kernels.choose_outputs[_grid(len(outputs))](
+            outputs, len(outputs), rows, self._rank, self._class_of, best, **tile
+        )
+        kernels.classify[_grid(classes, 256)](
+            best, self._by_rank, self._complexity, self._pair, stand_in, key, stored, simplest, classes, SIZE=256
+        )
+        largest, (flipped, far) = empty(pairs, dtype=torch.float64), empty(2, pairs, dtype=torch.int32)
+        buckets, leader = empty(pairs, 2), empty(pairs)
+        columns = (outputs, rows, stand_in, stored)
+        kernels.judge_columns[_grid(pairs)](
+            *columns, simplest, classes, pairs, self._key_direction, scale2, OUT_OF_RANGE, largest, flipped, far,
+            buckets, table, table2, TABLE=self._buckets, **tile,
+        )  # fmt: skip
+        kernels.find_leaders[_grid(pairs)](
+            *columns, self._pair, classes, pairs, largest, flipped, buckets, table, table2, DATA_TOLERANCE, leader,
+            **tile,
+        )  # fmt: skip
+        kernels.find_members[_grid(classes, 256)](
+            key, self._pair, stored, leader, flipped, sides, classes, pairs, SIZE=256
+        )
+        # Those with both signs first, in each group those out of range of the bounds last, what is gone at the end.
+        gone = (stored == classes) | (leader != self._self)
+        group = torch.where(gone, 4, (sides.view(2, -1) == _BIG).any(dim=0) * 2 + far)
+        place = (group == self._groups).flatten().cumsum(0).view(5, -1).gather(0, group[None])[0] - 1
+        order = torch.empty_like(place).scatter_(0, place, self._self)
+        values = empty(self.columns, rows, dtype=torch.float64)
+        members = empty(4, self.columns)
+        counts = torch.zeros(2, dtype=torch.int32, device=self.device)
+        kernels.store_columns[(self.columns // _SIZE,)](
+            *columns, leader, flipped, sides, order, group, classes, pairs, _NEVER, values, *members, counts, **tile
+        )
+        return DeviceBank(values, *members, counts, stand_in)
 
     def _outputs(self, slots: Tensor) -> Tensor:
         """All outputs (raw width, rows) of the layer below the last one, NaN where they fail."""
@@ -152,67 +172,9 @@ class BankPlan:
             slots = out.nan_to_num_(nan=_NAN, posinf=_NAN, neginf=_NAN)
         return slots
 
-    def _merge(
-        self, values: Tensor, dead: Tensor, negative: Tensor, key: Tensor, stand_in: Tensor, scale: Tensor
-    ) -> DeviceBank:
-        """Merge equal columns; class c has the value ∓values[pair], and key complexity·classes + c (int64)."""
-        marks = values if self.directions is None else values @ self.directions
-        largest = marks.abs().amax(dim=1).clamp_min(_TINY)
-        scaled = marks / largest[:, None]
-        norm = scaled.norm(dim=1).clamp_min(_TINY)
-        along = scaled @ self._key_direction
-        flipped = along < 0
-        marks = torch.where(flipped[:, None], -marks, marks)
-        simplest = torch.full((self._pairs,), _BIG, device=self.device)
-        simplest.scatter_reduce_(0, self._pair, key, reduce="amin")
-        leader = self._leaders(marks, largest, largest.log() + norm.log() + along.abs() / norm, simplest)
 
-        # The simplest member of each sign, for each group.
-        group = leader[self._pair]
-        minus_side = negative ^ flipped[self._pair]
-        best = torch.full((2 * self._pairs,), _BIG, device=self.device)
-        best.scatter_reduce_(0, group + self._pairs * minus_side.long(), key, reduce="amin")
-        plus, minus = best[: self._pairs], best[self._pairs :]
-        only_minus = plus == _BIG
-        plus, minus = torch.where(only_minus, minus, plus), torch.where(only_minus, plus, minus)
-        # Those with both signs first, in each group those out of range of the bounds last, what is gone at the end.
-        gone = dead | (leader != self._self)
-        size = values.abs()
-        high, low = size.amax(dim=1), size.amin(dim=1)
-        far = (high > OUT_OF_RANGE * torch.minimum(scale, scale.sqrt())) | (
-            (low > 0) & (low * scale.sqrt() * OUT_OF_RANGE < 1)
-        )
-        order = torch.argsort(torch.where(gone, 4, (minus == _BIG) * 2 + far).byte(), stable=True)
-        gone = gone[order]
-        turned = (flipped ^ only_minus)[order]
-        ordered = values[order] * torch.where(gone, 0.0, torch.where(turned, -1.0, 1.0))[:, None]
-        plus, minus = plus[order], torch.where(gone, _BIG, minus[order])
-        counts = torch.stack([(~gone).sum(), (minus != _BIG).sum()]).int()
-        members = torch.stack([plus, minus])
-        more = self.columns - self._pairs
-        pad = torch.nn.functional.pad
-        classes = pad(torch.where(members == _BIG, NONE, members % self._classes), (0, more), value=NONE)
-        costs = pad(torch.where(members == _BIG, _NEVER, members // self._classes), (0, more), value=_NEVER)
-        return DeviceBank(pad(ordered, (0, 0, 0, more)), *classes, *costs, counts, stand_in)
-
-    def _leaders(self, marks: Tensor, largest: Tensor, key: Tensor, simplest: Tensor) -> Tensor:
-        """For each column the index of the simplest one that equals it, or its own; see `distinct.representatives`.
-
-        Columns of nearly one key meet in one bucket, the simplest is its head, and those that equal it are merged. A
-        second round with shifted buckets finds what stood on both sides of a border. What both miss costs time only.
-        """
-        leader = self._self
-        for shift in (0.0, 0.5):
-            own = (key / KEY_TOLERANCE + shift).floor().long() * _HASH
-            bucket = (own >> 30) & (self._buckets - 1)
-            lowest = torch.full((self._buckets,), _BIG, device=self.device)
-            lowest.scatter_reduce_(0, bucket, torch.where(leader == self._self, simplest, _BIG), reduce="amin")
-            head = self._pair[lowest[bucket] % self._classes]
-            scale = torch.maximum(largest, largest[head])
-            distance = ((marks - marks[head]) / scale[:, None]).norm(dim=1)
-            equal = (distance <= DATA_TOLERANCE * marks.shape[1] ** 0.5) & (simplest < _BIG)
-            leader = torch.where(equal & (leader == self._self), leader[head], leader)
-        return leader
+def _grid(count: int, size: int = 0) -> tuple[int]:
+    return (-(-count // (size or _SIZE)),)
 
 
 def _plan_layer(layer: SymbolLayer, device: torch.device) -> list[_BlockPlan]:

@@ -25,20 +25,27 @@ from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.shortlist import SAME_FUNCTION, Finds, Pool
 from symenum.enumeration.target import ROUNDING_FLOOR
 
-__all__ = ["DeviceScan"]
+__all__ = ["DeviceScan", "load_kernels"]
 
 UNITS = 1 << 24  # at a time: 64 MB of bounds, and as much for the list of those that are left
 CAPACITY = 1 << 18  # pairs that are written at a time
-FAST = 512  # so many, and as a rule it is fewer, come back with the one transfer that there is
-ROWS = 64  # of a tile
-STEP = 16  # tiles of one program
+FAST = 256  # so many, and as a rule it is fewer, come back with the one transfer that there is
+ROWS = 128  # the columns of a strip are a multiple of this
+# (rows of a tile, tiles of a program, warps, stages), the best of those tried on an H200.
+SUM_TILE = (128, 8, 8, 3)
+PRODUCT_TILE = (64, 16, 4, 2)
 PROGRAMS = 2048  # of the exact evaluation
 _GROUPS = 2048
 _PIECE = 1 << 16
+_SMALL, _SORTED = 64, 1 << 13  # k and losses up to which one small kernel finds the limit
+_TIE = 2e-9  # relative, more than the pool's own
 
 
 class DeviceScan:
-    """For banks of `columns` × `rows` under `layer`, and the best k; buffers are made once and used again."""
+    """For banks of `columns` × `rows` under `layer`, and the best k; buffers are made once and used again.
+
+    Of several `shards`, the one at `place` has every so-many-th strip, from the one of its own number on.
+    """
 
     def __init__(
         self,
@@ -49,20 +56,22 @@ class DeviceScan:
         device: torch.device,
         directions: Tensor | None,
         *,
+        place: int = 0,
         shards: int = 1,
         units: int = UNITS,
     ) -> None:
-        self._kernels, preparing = _load_kernels()
-        self._rows, self._columns = rows, columns
+        self._kernels, self._preparing = load_kernels()
+        self._k, self._rows, self._columns = k, rows, columns
         self._directions = directions
-        self.writer = Writer(layer, device, preparing)
-        self.factors = Factors(columns, rows, device, preparing)
+        self.writer = Writer(layer, device, self._preparing)
+        self.factors = Factors(columns, rows, device, self._preparing)
         self.families = self.writer.families()
         self._blocks = columns // BLOCK
         strip = max(1, units // max(1, len(self.families) * self._blocks * ROWS))
         strip = min(strip, -(-columns // (ROWS * shards)))
         self.strip_rows = strip * ROWS
         self.strips = range(0, columns, self.strip_rows)
+        self._first_strip = place * self.strip_rows
         self._unit_count = len(self.families) * self.strip_rows * self._blocks
         self._groups = _group_count(len(self.families) * self.strip_rows, max(_GROUPS, 4 * k))
 
@@ -97,16 +106,19 @@ class DeviceScan:
         """
         self._out_count.zero_()
         if self.families:
-            self.factors.make(bank.values, bank.counts, y, weight, scale2)
+            if strip == self._first_strip:
+                self.factors.make(bank.values, bank.counts, y, weight, scale2)
             self.bounds(bank, strip)
-            self._first_limit(bank, y, weight, strip)
+            self._first_limit(bank, y, weight, scale2, strip)
             self._list(scale2)
             self._exact(bank, y, weight, strip, self._found, self._zero, self._count, best=False)
         if unary and self.writer.unary:
             self._unary(bank, y, weight)
         return self._pack(bank)
 
-    def collect(self, packed: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, strip: int, pool: Pool) -> None:
+    def collect(
+        self, packed: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int, pool: Pool
+    ) -> None:
         """Bring what `launch` wrote into the pool; `packed` is its result, on the CPU."""
         count = int(packed[0, 0])
         if count <= FAST:
@@ -116,7 +128,7 @@ class DeviceScan:
             self._add_many(count, bank, pool)
             return
         pieces = [(0, int(self._count))]
-        self._tighten(self._out_loss, self._out_code, bank, y, weight)
+        self._tighten(self._out_loss, self._out_code, bank, y, weight, scale2)
         self._out_count.zero_()
         self._unary(bank, y, weight)  # again, under a lower limit: which of them were written before is not known
         self._add_many(min(CAPACITY, int(self._out_count)), bank, pool)
@@ -128,7 +140,7 @@ class DeviceScan:
             self._exact(bank, y, weight, strip, self._found, *ends, best=False)
             count = int(self._out_count)
             if count > CAPACITY:
-                self._tighten(self._out_loss, self._out_code, bank, y, weight)
+                self._tighten(self._out_loss, self._out_code, bank, y, weight, scale2)
                 middle = (begin + end) // 2  # one unit has far less than CAPACITY pairs, so this ends
                 pieces += [(begin, middle), (middle, end)]
             else:
@@ -138,12 +150,14 @@ class DeviceScan:
         """Step 1: the bounds (units,) float32, in units of the mean square of y."""
         self._units.fill_(float("inf"))
         K, part = inner_size(self._rows)
-        tile = {"K": K, "BK": part, "ROWS": ROWS, "COLUMNS": BLOCK, "STEP": STEP, "num_warps": 4, "num_stages": 3}
-        grid = (self._blocks, -(-self.strip_rows // (ROWS * STEP)))
         size = self.strip_rows * self._blocks
         factors = self.factors
         for place, family in enumerate(self.families):
             where = (bank.counts, self._penalty[family], self._units[place * size :], strip, self.strip_rows)
+            rows, step, warps, stages = SUM_TILE if family is Family.SUM else PRODUCT_TILE
+            tile = {"K": K, "BK": part, "ROWS": rows, "COLUMNS": BLOCK, "STEP": step}
+            tile |= {"num_warps": warps, "num_stages": stages}
+            grid = (self._blocks, -(-self.strip_rows // (rows * step)))
             if family is Family.SUM:
                 self._kernels.sum_bounds[grid](factors.x, factors.own, factors.along, *where, self._blocks, **tile)
             else:
@@ -152,26 +166,31 @@ class DeviceScan:
                 self._kernels.product_bounds[grid](*both, *where, self._blocks, SYMMETRIC=symmetric, **tile)
         return self._units
 
-    def _first_limit(self, bank: DeviceBank, y: Tensor, weight: Tensor, strip: int) -> None:
+    def _first_limit(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int) -> None:
         lowest = self._units.view(self._groups, -1).argmin(dim=1)
         chosen = (lowest + self._group_start).int()
         self._exact(bank, y, weight, strip, chosen, self._zero, self._all_groups, best=True)
-        self._tighten(self._best_loss, self._best_code, bank, y, weight)
+        self._tighten(self._best_loss, self._best_code, bank, y, weight, scale2)
 
-    def _tighten(self, loss: Tensor, code: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor) -> None:
+    def _tighten(self, loss: Tensor, code: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor) -> None:
         """Lower the limit to the k-th distinct of exact losses.
 
         Losses whose roots differ by more than two equal functions could make them differ belong to different functions.
         """
         number, _ = self.writer.write(code, bank)
+        if self._k <= _SMALL and len(loss) <= _SORTED:
+            self._preparing.lower_limit[(1,)](
+                loss, number, len(loss), self._k, y, weight, self._rows, scale2, 10 * SAME_FUNCTION, ROUNDING_FLOOR,
+                _TIE, self.limit, SIZE=1 << (len(loss) - 1).bit_length(), BK=128, num_warps=8,
+            )  # fmt: skip
+            return
         ordered = torch.where(number == NONE, float("inf"), loss).sort().values
         root = ordered.sqrt()
         gap = 10 * SAME_FUNCTION * (y.abs().amax() + root / weight.amin().sqrt())
         new = torch.nn.functional.pad(root.diff() > gap[1:], (1, 0), value=True)
         place = torch.searchsorted(new.long().cumsum(0), self._kth)
         kth = torch.nn.functional.pad(ordered, (0, 1), value=float("inf"))[place]
-        floor = ROUNDING_FLOOR * (weight * y.square()).sum()
-        self.limit.copy_(torch.minimum(self.limit, torch.maximum(kth, floor) * (1 + 2e-9)))
+        self.limit.copy_(torch.minimum(self.limit, torch.maximum(kth, ROUNDING_FLOOR * scale2) * (1 + _TIE)))
 
     def _list(self, scale2: Tensor) -> None:
         self._count.zero_()
@@ -255,7 +274,8 @@ def _group_count(rows: int, wanted: int) -> int:
     return rows // group
 
 
-def _load_kernels() -> tuple[ModuleType, ModuleType]:
+def load_kernels() -> tuple[ModuleType, ModuleType]:
+    """The modules of the scan's kernels and of those around it."""
     from symenum.enumeration.backends import kernels, prepare_kernels  # Triton is not everywhere
 
     return kernels, prepare_kernels

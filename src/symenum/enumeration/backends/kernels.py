@@ -213,9 +213,8 @@ def exact_units(
                 first += w * (total - t) * (total - t)
                 second += w * (other - t) * (other - t)
             else:
-                if family == 1:
-                    value = a * b
-                else:
+                value = a * b
+                if family == 2:
                     value = a / b
                 first += w * (value - t) * (value - t)
                 second += w * (value + t) * (value + t)

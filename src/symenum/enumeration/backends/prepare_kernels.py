@@ -1,4 +1,4 @@
-"""The Triton kernels around the scan: factors of the bounds before it, numbers and values of the survivors after it.
+"""The Triton kernels around the scan: factors of the bounds before it, the limit, numbers and values of the survivors.
 
 Each replaces some dozens of small operations, of which a launch alone takes longer than the work.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["make_factors", "write_candidates"]
+__all__ = ["lower_limit", "make_factors", "write_candidates"]
 
 
 @triton.jit
@@ -161,3 +161,33 @@ def write_candidates(
             value = tl.where((f == 3) | (f == 5) | (f == 7), -value, value)
             value = tl.where(f >= 8, tl.where((second == 0)[:, None], u, -u), value)
             tl.store(values_out + at[:, None].to(tl.int64) * rows + r[None, :], value, mask=inside)
+
+
+@triton.jit
+def lower_limit(
+    losses, numbers, total, k, y, weight, rows, scale2, same, floor, tie, limit, SIZE: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """Lower `limit` to the k-th distinct of the losses (total,) float64 whose numbers are not -1; for small k.
+
+    Losses whose roots differ by more than two equal functions could make them differ are of different functions. One
+    program; k rounds, each the smallest loss beyond the one before.
+    """
+    at = tl.arange(0, SIZE)
+    loss = tl.load(losses + at, mask=at < total, other=float("inf"))
+    loss = tl.where(tl.load(numbers + at, mask=at < total, other=-1) >= 0, loss, float("inf"))
+    root = tl.sqrt(loss)
+    high = tl.zeros((BK,), tl.float64)
+    low = tl.full((BK,), float("inf"), tl.float64)
+    for start in range(0, rows, BK):
+        r = start + tl.arange(0, BK)
+        high = tl.maximum(high, tl.abs(tl.load(y + r, mask=r < rows, other=0.0)))
+        low = tl.minimum(low, tl.load(weight + r, mask=r < rows, other=float("inf")))
+    largest = tl.max(high, axis=0)
+    lightest = tl.sqrt(tl.min(low, axis=0))
+    found = tl.min(loss, axis=0)
+    for _ in range(1, k):
+        last = tl.sqrt(found)
+        beyond = last + same * (largest + last / lightest)
+        found = tl.min(tl.where(root > beyond, loss, float("inf")), axis=0)
+    found = tl.maximum(found, floor * tl.load(scale2)) * (1.0 + tie)
+    tl.store(limit, tl.minimum(tl.load(limit), found))

@@ -103,7 +103,8 @@ def signature(values: Tensor) -> Tensor:
 def signature_directions(points: int) -> Tensor:
     """The projections (points, 32) float64 that make a signature of more than 32 values."""
     generator = torch.Generator().manual_seed(20_261_115)
-    return torch.randn(points, SIGNATURE, generator=generator, dtype=torch.float64) / points**0.5
+    directions: Tensor = torch.randn(points, SIGNATURE, generator=generator, dtype=torch.float64)
+    return directions / float(points**0.5)
 
 
 def canonical_signs(values: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,7 @@ __all__ = ["Candidate", "Finds", "Pool", "Shortlist"]
 
 # Candidates whose values differ by less than this, relative to their norm, are one function on the data.
 SAME_FUNCTION = 1e-10
+_FEW = 64  # so many are compared with each other, all with all
 _TIE = 1e-9  # relative; losses this near to the last place are still looked at: a simpler twin may be among them
 
 
@@ -140,10 +142,28 @@ class Pool:
 
     def _distinct(self, finds: Finds) -> Finds:
         order = _lexicographic(finds.complexity, finds.number)
+        if len(finds) <= _FEW and (first := _first_equals(finds.signature[order])) is not None:
+            return finds.take(order[first])
         rank = torch.empty_like(order)
         rank[order] = torch.arange(len(order))
         leader = representatives(finds.signature, rank, tolerance=SAME_FUNCTION)
         return finds.take(torch.nonzero(leader == torch.arange(len(leader))).flatten())
+
+
+def _first_equals(marks: Tensor) -> Tensor | None:
+    """Of rows (N, points) the indices of those that no earlier one equals; None: to be equal is not transitive here.
+
+    `representatives` for a few rows, all compared with all: on ten candidates the price is that of the operations.
+    """
+    values = marks.numpy()
+    scale = np.abs(values).max(axis=1)
+    largest = np.maximum(np.maximum(scale[:, None], scale[None]), np.finfo(np.float64).tiny)
+    difference = (values[:, None] - values[None]) / largest[:, :, None]
+    distance = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference))
+    leader = (distance <= SAME_FUNCTION * values.shape[1] ** 0.5).argmax(axis=1)
+    if not np.array_equal(leader, leader[leader]):
+        return None
+    return torch.from_numpy(np.flatnonzero(leader == np.arange(len(leader))))
 
 
 def _known(finds: Finds, pool: Finds) -> Tensor:
@@ -160,7 +180,4 @@ def _known(finds: Finds, pool: Finds) -> Tensor:
 
 def _lexicographic(*keys: Tensor) -> Tensor:
     """The order (int64) by the first key, ties by the second, and so on."""
-    order = torch.arange(len(keys[0]))
-    for key in reversed(keys):
-        order = order[torch.argsort(key[order], stable=True)]
-    return order
+    return torch.from_numpy(np.lexsort([key.numpy() for key in reversed(keys)]))

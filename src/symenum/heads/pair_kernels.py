@@ -97,10 +97,9 @@ def affine_units(
         explained = sy * sy
         alive = s2 > 0.0
         if SYMMETRIC:
-            if DIAGONAL:
-                alive = alive & (i <= j)
-            else:
-                alive = alive & (i < j)
+            alive = alive & (i <= j)
+            if not DIAGONAL:
+                alive = alive & (i != j)
         loss = tl.where(alive & (rest > slack * s2), 1.0 - explained / rest, float("inf"))
         if BEST:
             lowest = tl.min(loss, axis=0)

@@ -124,9 +124,8 @@ def find_leaders(
     found = at.to(tl.int64)
     for which in tl.static_range(2):
         place = tl.load(buckets + 2 * at + which, mask=inside, other=0)
-        if which == 0:
-            head = tl.load(table + place)
-        else:
+        head = tl.load(table + place)
+        if which == 1:
             head = tl.load(table2 + place)
         head = tl.load(pair + tl.where(alive, head % classes, 0))
         other = tl.load(stand_in + tl.where(alive, tl.load(stored + head), 0))

@@ -49,19 +49,41 @@ def scan_network(
 ) -> NetworkScan:
     """The best of all candidates into the pool, for slot values (inputs, rows) float64 on the CPU.
 
-    The strips of the bank are dealt out to `devices`, of which one may stand there several times. Out of memory halves
-    the strips.
+    The strips of the bank are dealt out to `devices`, of which one may stand there several times. Out of memory makes
+    the strips smaller; MemoryError if the bank alone does not fit.
     """
-    units = UNITS
-    while True:
-        try:
-            return _scan(architecture, slots, tuple(complexity), target, k, pool, budget, devices, threads, units)
-        except torch.cuda.OutOfMemoryError:
-            _shard.cache_clear()
-            torch.cuda.empty_cache()
-            units //= 4
-            if units < ROWS * architecture.columns // 64:
-                raise
+    least = ROWS * architecture.columns // 64
+    for units in (UNITS, UNITS // 8, UNITS // 64):
+        found = _try_scan(architecture, slots, tuple(complexity), target, k, pool, budget, devices, threads, units)
+        if found is not None:
+            return found
+        if units // 8 < least:
+            break
+    raise MemoryError(
+        f"a pass over {architecture.columns:,} columns and {target.rows:,} rows does not fit on {devices[0]}: use "
+        "mode='screen', fewer rows or inputs, or device='cpu'"
+    )
+
+
+def _try_scan(
+    architecture: Architecture,
+    slots: Tensor,
+    complexity: tuple[int, ...],
+    target: Target,
+    k: int,
+    pool: Pool,
+    budget: Budget,
+    devices: Sequence[torch.device],
+    threads: int,
+    units: int,
+) -> NetworkScan | None:
+    """None: out of memory. What is in the pool by then is right, and found again."""
+    try:
+        return _scan(architecture, slots, complexity, target, k, pool, budget, devices, threads, units)
+    except torch.cuda.OutOfMemoryError:
+        _shard.cache_clear()
+        torch.cuda.empty_cache()
+        return None
 
 
 def _scan(
@@ -136,7 +158,7 @@ class _Shard:
                 self._whole()
                 torch.cuda.current_stream().synchronize()
                 self.stand_in = self._host_stand_in.clone()
-                self._scan.collect(self._host_result, self.bank, *self._target, self._scale2(), 0, pool)
+                self._scan.collect(self._host_result, self.bank, *self._target, self._square, 0, pool)
                 return 1
             return self._strip_by_strip(pool, budget)
 
@@ -175,7 +197,7 @@ class _Shard:
 
     def _launch(self) -> DeviceBank:
         """A pass of one strip; its result lies in pinned memory when the device is done."""
-        scale2 = self._scale2()
+        scale2 = self._square = self._scale2()
         bank = self._plan.build(self._data[: self._inputs], scale2)
         self._scan.limit.fill_(float("inf"))
         result = self._scan.launch(bank, *self._target, scale2, 0, unary=True)

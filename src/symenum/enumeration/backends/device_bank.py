@@ -73,8 +73,8 @@ class DeviceBank(NamedTuple):
     def to_bank(self) -> Bank:
         """The same on the CPU."""
         end = int(self.counts[0])
-        columns = (self.values, self.plus, self.minus, self.plus_complexity, self.minus_complexity)
-        return Bank(*(part[:end].cpu() for part in columns), self.stand_in.cpu())
+        values, plus, minus, plus_complexity, minus_complexity = (part[:end].cpu() for part in self[:5])
+        return Bank(values, plus, minus, plus_complexity, minus_complexity, self.stand_in.cpu())
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ class BankPlan:
 
         tile = {"SIZE": _SIZE, "BK": 32}
         none = torch.full((self._buckets * 2 + 3 * pairs + classes + 1,), _BIG, device=self.device)
-        table, table2, sides, simplest, best = none.split([self._buckets, self._buckets, 2 * pairs, pairs, classes + 1])
+        sizes = [self._buckets, self._buckets, 2 * pairs, pairs, classes + 1]
+        table, table2, sides, simplest, best = torch.split(none, sizes)
         stored = torch.full((pairs,), classes, device=self.device)
         stand_in, key = empty(2, classes)
         kernels.choose_outputs[_grid(len(outputs))](
@@ -158,12 +159,12 @@ class BankPlan:
         place = (group == self._groups).flatten().cumsum(0).view(5, -1).gather(0, group[None])[0] - 1
         order = torch.empty_like(place).scatter_(0, place, self._self)
         values = empty(self.columns, rows, dtype=torch.float64)
-        members = empty(4, self.columns)
+        plus, minus, plus_complexity, minus_complexity = members = empty(4, self.columns)
         counts = torch.zeros(2, dtype=torch.int32, device=self.device)
         kernels.store_columns[(self.columns // _SIZE,)](
             *columns, leader, flipped, sides, order, group, classes, pairs, _NEVER, values, *members, counts, **tile
         )
-        return DeviceBank(values, *members, counts, stand_in)
+        return DeviceBank(values, plus, minus, plus_complexity, minus_complexity, counts, stand_in)
 
     def _outputs(self, slots: Tensor) -> Tensor:
         """All outputs (raw width, rows) of the layer below the last one, NaN where they fail."""
@@ -187,7 +188,7 @@ def _plan_layer(layer: SymbolLayer, device: torch.device) -> list[_BlockPlan]:
 
 
 def _apply(block: _BlockPlan, below: Tensor) -> Tensor:
-    """The outputs (size, rows) of one operator on all its operands, which are finite or NaN; infinite where it fails."""
+    """The outputs (size, rows) of one operator on all its operands, which are finite or NaN."""
     apply = strict_function(block.operator)
     if block.operator.kind is Kind.UNARY:
         return apply(below, None)

@@ -27,7 +27,7 @@ from symenum.enumeration.target import ROUNDING_FLOOR
 
 __all__ = ["DeviceScan", "load_kernels"]
 
-UNITS = 1 << 24  # at a time: 64 MB of bounds, and as much for the list of those that are left
+UNITS = 1 << 25  # at a time: 128 MB of bounds, and as much for the list of those that are left
 CAPACITY = 1 << 18  # pairs that are written at a time
 FAST = 256  # so many, and as a rule it is fewer, come back with the one transfer that there is
 ROWS = 128  # the columns of a strip are a multiple of this
@@ -63,6 +63,7 @@ class DeviceScan:
         self._kernels, self._preparing = load_kernels()
         self._k, self._rows, self._columns = k, rows, columns
         self._directions = directions
+        self._aside: torch.cuda.Stream | None = None
         self.writer = Writer(layer, device, self._preparing)
         self.factors = Factors(columns, rows, device, self._preparing)
         self.families = self.writer.families()
@@ -96,15 +97,19 @@ class DeviceScan:
             family: penalty[:, part].contiguous().to(device)
             for family, part in zip(Family, (slice(0, 4), slice(4, 6), slice(6, 8)), strict=True)
         }
-        self._kinds = torch.tensor([list(Family).index(family) for family in self.families] or [0], device=device).int()
+        kinds = [list(Family).index(family) for family in self.families]
+        self._kinds = torch.tensor(kinds or [0], dtype=torch.int32, device=device)
 
     def launch(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int, *, unary: bool) -> Tensor:
         """All work of one strip; `limit` must hold a valid one, or inf. Waits for nothing.
 
-        y and weight (rows,), and scale2, the mean square of y, float64 on the device. Returns (FAST + 1, 3 + signature) float64: first the number of
-        pairs written, then loss, complexity, number and signature of the first of them.
+        y and weight (rows,), and scale2 (1,), the mean square of y, float64 on the device. Returns
+        (FAST + 1, 3 + signature) float64: first the number of pairs written, then loss, complexity, number and
+        signature of the first of them.
         """
         self._out_count.zero_()
+        with_unary = unary and bool(self.writer.unary)
+        losses = self._unary_aside(bank, y, weight) if with_unary else None
         if self.families:
             if strip == self._first_strip:
                 self.factors.make(bank.values, bank.counts, y, weight, scale2)
@@ -112,8 +117,8 @@ class DeviceScan:
             self._first_limit(bank, y, weight, scale2, strip)
             self._list(scale2)
             self._exact(bank, y, weight, strip, self._found, self._zero, self._count, best=False)
-        if unary and self.writer.unary:
-            self._unary(bank, y, weight)
+        if losses is not None:
+            self._list_unary(losses)
         return self._pack(bank)
 
     def collect(
@@ -130,7 +135,8 @@ class DeviceScan:
         pieces = [(0, int(self._count))]
         self._tighten(self._out_loss, self._out_code, bank, y, weight, scale2)
         self._out_count.zero_()
-        self._unary(bank, y, weight)  # again, under a lower limit: which of them were written before is not known
+        if strip == 0 and self.writer.unary:  # again: which of them were written before the end is not known
+            self._list_unary(self._unary(bank, y, weight))
         self._add_many(min(CAPACITY, int(self._out_count)), bank, pool)
         while pieces:
             begin, end = pieces.pop()
@@ -218,8 +224,20 @@ class DeviceScan:
             COLUMNS=BLOCK, BEST=best,
         )  # fmt: skip
 
-    def _unary(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> None:
-        """u(v) for every column and sign, exactly."""
+    def _unary_aside(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
+        """`_unary`; in a recorded pass beside the bounds, which leave room for such small operations."""
+        if not (y.is_cuda and torch.cuda.is_current_stream_capturing()):
+            return self._unary(bank, y, weight)
+        here = torch.cuda.current_stream()
+        aside: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside.wait_stream(here)
+        with torch.cuda.stream(aside):
+            losses = self._unary(bank, y, weight)
+        self._aside = aside
+        return losses
+
+    def _unary(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
+        """The losses (operators, 2, columns) float64 of u(v) and u(-v) for every column, inf where there is none."""
         step = max(BLOCK, (1 << 23) // self._rows)
         parts = []
         for start in range(0, self._columns, step):
@@ -228,8 +246,12 @@ class DeviceScan:
             parts.append(values.sub_(y).square_() @ weight)
         losses = parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
         exists = torch.stack([bank.plus != NONE, bank.minus != NONE])
-        exists &= torch.arange(self._columns, device=y.device) < bank.counts[0]
-        losses = torch.where(exists, losses, float("inf")).nan_to_num_(nan=float("inf"))
+        return torch.where(exists, losses, float("inf")).nan_to_num_(nan=float("inf"))
+
+    def _list_unary(self, losses: Tensor) -> None:
+        if self._aside is not None:
+            torch.cuda.current_stream().wait_stream(self._aside)
+            self._aside = None
         size = 1024
         self._kernels.list_losses[(-(-losses.numel() // size),)](
             losses, losses.numel(), self._columns, self.limit, self._out_loss, self._out_code, self._out_count,

@@ -1,8 +1,8 @@
 """The Triton kernels of the scan on a GPU; imported only where Triton is there and a GPU is asked for.
 
-A *unit* is one column v_i against a block of COLUMNS columns v_j, of one family (sums, products, quotients). Two kernels
-find the lower bound of the losses of each unit on the tensor cores (TF32); nothing but that one number per unit is
-written. A third one makes a list of the units that a limit does not exclude, and a fourth evaluates units in double
+A *unit* is one column v_i against a block of COLUMNS columns v_j, of one family (sums, products, quotients). Two
+kernels find the lower bound of the losses of each unit on the tensor cores (TF32); nothing but that one number per unit
+is written. A third one makes a list of the units that a limit does not exclude, and a fourth evaluates units in double
 precision, pair by pair, and writes the pairs that do not exceed the limit.
 
 A form has a number here: 0 to 3 are the sums with the signs (+,+), (+,-), (-,+), (-,-), 4 and 5 are ±v_i·v_j, 6 and 7

@@ -18,7 +18,7 @@ from symenum.enumeration.budget import Budget
 __all__ = ["AffineProductScan"]
 
 BLOCK = 64  # columns of a unit; three accumulators of a tile must stay in registers
-UNITS = 1 << 25  # at a time: 128 MB of bounds
+UNITS = 1 << 26  # at a time: 256 MB of bounds, and as much for the list of those that are left
 CAPACITY = 1 << 20
 _TILE = {"ROWS": 64, "STEP": 16, "num_warps": 4, "num_stages": 2}
 _PROGRAMS = 2048

@@ -27,7 +27,8 @@ def problem(seed, rows, inputs, whole=False):
 
 
 def device_bank(net, x, target):
-    plan = BankPlan(net._architecture, (0,) * net.inputs, target.rows, CPU)
+    plan = BankPlan(net._architecture, target.rows, CPU)
+    plan.use((0,) * net.inputs)
     scale2 = (target.weight * target.y.square()).sum(dim=0, keepdim=True)
     return plan, plan.build(x.T.contiguous(), scale2), scale2
 

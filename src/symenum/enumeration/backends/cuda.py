@@ -99,14 +99,13 @@ def _scan(
     units: int,
 ) -> NetworkScan:
     shards = [
-        _shard(architecture, complexity, target.rows, k, device, place, len(devices), units)
-        for place, device in enumerate(devices)
+        _shard(architecture, target.rows, k, device, place, len(devices), units) for place, device in enumerate(devices)
     ]
     data = torch.cat([slots, target.y[None], target.weight[None]])
     if len(shards) == 1:
-        done = shards[0].run(data, pool, budget)
+        done = shards[0].run(data, complexity, pool, budget)
     else:
-        jobs: list[Job] = [partial(_work, shard, data, pool) for shard in shards]
+        jobs: list[Job] = [partial(shard.run, data, complexity, pool) for shard in shards]
         done = run_jobs(jobs, budget, len(shards))
     total = shards[0].strips
     layer = architecture.last_layer
@@ -119,17 +118,12 @@ def _scan(
     return NetworkScan(shards[0].stand_in, layer.size * done // total, complete)
 
 
-def _work(shard: _Shard, data: Tensor, pool: Pool, budget: Budget) -> int:
-    return shard.run(data, pool, budget)
-
-
 class _Shard:
     """One device's part of the passes of one shape; `place` of `shards` says which strips are its own."""
 
     def __init__(
         self,
         architecture: Architecture,
-        complexity: tuple[int, ...],
         rows: int,
         k: int,
         device: torch.device,
@@ -137,7 +131,7 @@ class _Shard:
         shards: int,
         units: int,
     ) -> None:
-        self._plan = BankPlan(architecture, complexity, rows, device)
+        self._plan = BankPlan(architecture, rows, device)
         self._scan = DeviceScan(
             architecture.last_layer, self._plan.columns, rows, k, device, self._plan.directions,
             place=place, shards=shards, units=units,
@@ -150,10 +144,11 @@ class _Shard:
         self._graph: torch.cuda.CUDAGraph | None = None
         self._runs = 0
 
-    def run(self, data: Tensor, pool: Pool, budget: Budget) -> int:
+    def run(self, data: Tensor, complexity: tuple[int, ...], pool: Pool, budget: Budget) -> int:
         """The number of strips done, for `data` (inputs + 2, rows) float64: slots, y and weights."""
         with torch.cuda.device(self._device):
             self._data.copy_(data)
+            self._plan.use(complexity)
             if self.strips == 1:
                 self._whole()
                 torch.cuda.current_stream().synchronize()

@@ -87,9 +87,7 @@ class _BlockPlan:
 class BankPlan:
     """What can be known before the values: the operands of every output, complexities, classes; on `device`."""
 
-    def __init__(
-        self, architecture: Architecture, slot_complexity: tuple[int, ...], rows: int, device: torch.device
-    ) -> None:
+    def __init__(self, architecture: Architecture, rows: int, device: torch.device) -> None:
         from symenum.enumeration.backends import bank_kernels  # Triton is not everywhere
 
         self._kernels = bank_kernels
@@ -97,27 +95,38 @@ class BankPlan:
         self.rows = rows
         self.device = device
         self._layers = [_plan_layer(layer, device) for layer in architecture.lower_layers]
-        raw = architecture.raw_width
-        complexity = architecture.complexity(torch.tensor(slot_complexity), torch.arange(raw))
-        # The order in which the outputs of a class are asked to stand for it: the kept one, then the simplest.
-        kept = torch.zeros(raw, dtype=torch.bool)
-        kept[architecture.kept] = True
-        order = torch.argsort(complexity, stable=True)
-        order = order[torch.argsort((~kept[order]).long(), stable=True)]
-        rank = torch.empty_like(order)
-        rank[order] = torch.arange(raw)
+        self._architecture = architecture
+        self._slot_complexity: tuple[int, ...] | None = None
+        self._by_rank, self._rank, self._complexity = torch.empty(
+            3, architecture.raw_width, dtype=torch.int64, device=device
+        )
         self._classes = len(architecture.kept)
         class_of = torch.where(architecture.class_of < 0, self._classes, architecture.class_of)
         _, pair = torch.unique(architecture.twin, return_inverse=True)
         self._pairs = int(pair.max()) + 1
-        self._by_rank, self._rank, self._complexity, self._class_of, self._pair = (
-            part.to(device) for part in (order, rank, complexity, class_of, pair)
-        )
+        self._class_of, self._pair = class_of.to(device), pair.to(device)
         self._self = torch.arange(self._pairs, device=device)
         self._groups = torch.arange(5, device=device)[:, None]
         self._buckets = 1 << (16 * self._pairs - 1).bit_length()
         self.directions = signature_directions(rows).to(device) if rows > SIGNATURE else None
         self._key_direction = key_direction(rows).to(device)
+
+    def use(self, slot_complexity: tuple[int, ...]) -> None:
+        """Set the slots' own complexities for the banks to come; needed before the first."""
+        if slot_complexity == self._slot_complexity:
+            return
+        self._slot_complexity = slot_complexity
+        raw = self._architecture.raw_width
+        complexity = self._architecture.complexity(torch.tensor(slot_complexity), torch.arange(raw))
+        # The order in which the outputs of a class are asked to stand for it: the kept one, then the simplest.
+        kept = torch.zeros(raw, dtype=torch.bool)
+        kept[self._architecture.kept] = True
+        order = torch.argsort(complexity, stable=True)
+        order = order[torch.argsort((~kept[order]).long(), stable=True)]
+        rank = torch.empty_like(order)
+        rank[order] = torch.arange(raw)
+        for buffer, values in ((self._by_rank, order), (self._rank, rank), (self._complexity, complexity)):
+            buffer.copy_(values)
 
     def build(self, slots: Tensor, scale2: Tensor) -> DeviceBank:
         """The bank for slot values (inputs, rows) and the mean square of y (1,), float64 on the device."""

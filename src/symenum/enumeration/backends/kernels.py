@@ -41,7 +41,7 @@ def sum_bounds(
     x (columns, K), own and along (columns,), units (strip rows, blocks) float32; counts int32: columns, and those with
     both signs; penalty (4, 4) float32: 0 where a sign pair (last axis) can be written when i, j have both signs.
     A program keeps one block of columns j and goes over STEP tiles of rows i: what depends on j stays in registers, and
-    a pair costs 2·K flops and 10 float32 instructions. Units left out keep their inf: those beyond the last column or
+    a pair costs 2·K flops and 12 instructions. Units left out keep their inf: those beyond the last column or
     below the diagonal.
     """
     columns = tl.load(counts)
@@ -90,7 +90,7 @@ def product_bounds(
     """Lower bounds of Σ w (±v_i r_j - y)² for the units of a strip of columns i; r is v, or 1/v.
 
     left, right (columns, K) float32 hold 2 w y v_i and r_j, left2, right2 what makes the square and the constant;
-    penalty (4, 2) for the signs +, -. 4·K flops and 4 float32 instructions a pair.
+    penalty (4, 2) for the signs +, -. 4·K flops and 6 instructions a pair.
     """
     columns = tl.load(counts)
     paired = tl.load(counts + 1)

@@ -141,7 +141,7 @@ def bench_roofline() -> None:
     """Each kernel against the larger of tensor-core time and instruction time.
 
     Tensor cores: the rate of a large TF32 product, measured here. Instructions: 128 float32 lanes per multiprocessor at
-    the clock of the device; instructions a pair as counted in the loops' machine code (nvdisasm). Bytes: the factors stay in L2, and
+    1.98 GHz; instructions a pair as counted in the loops' machine code (nvdisasm). Bytes: the factors stay in L2, and
     one float32 a unit is written, which is below both.
     """
     x, y = data(5, 20)
@@ -189,16 +189,16 @@ def bench_roofline() -> None:
 
 
 def bench_affine() -> None:
-    table("affine, v·w, 65,536 columns", "rows", "pairs", "bounds ms", "bounds pairs/s", "whole ms", "whole pairs/s",
+    table("affine, v·w: columns", "rows", "pairs", "bounds ms", "bounds pairs/s", "whole ms", "whole pairs/s",
           "better ones in a sample of 2e6")  # fmt: skip
-    for rows in (32, 128):
-        bench_affine_rows(rows)
+    for columns, rows in ((65_536, 32), (65_536, 128), (262_144, 32), (262_144, 128)):
+        bench_affine_size(columns, rows)
 
 
-def bench_affine_rows(rows: int) -> None:
+def bench_affine_size(columns: int, rows: int) -> None:
     generator = torch.Generator().manual_seed(0)
-    V = torch.randn(65_536, rows, generator=generator, dtype=torch.float64)
-    V += torch.randn(65_536, 1, generator=generator, dtype=torch.float64)
+    V = torch.randn(columns, rows, generator=generator, dtype=torch.float64)
+    V += torch.randn(columns, 1, generator=generator, dtype=torch.float64)
     y = torch.randn(rows, generator=generator, dtype=torch.float64)
     root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
     V, y, root = (part.to(DEVICE) for part in (V, y, root))
@@ -207,12 +207,11 @@ def bench_affine_rows(rows: int) -> None:
     found = best_affine(V, y, root, multiply, width=64)
     whole = seconds(lambda: best_affine(V, y, root, multiply, width=64), 5)
     scan = AffineProductScan(V, V, target, root, same=True)
-    assert scan._strip_rows == scan._rows
-    bounds = kernel_seconds(lambda: scan.bounds(0))
+    bounds = kernel_seconds(lambda: [scan.bounds(strip) for strip in scan.strips])
     pairs = len(V) * (len(V) + 1) // 2
     i, j = torch.randint(len(V), (2, 2_000_000), device=DEVICE)
     better = int((rescore_affine(V, target, root, multiply, i, j) < found.residual[-1] * (1 - 1e-12)).sum())
-    line("", rows, f"{pairs:,}", 1e3 * bounds, pairs / bounds, 1e3 * whole, pairs / whole, better)
+    line(f"{columns:,}", rows, f"{pairs:,}", 1e3 * bounds, pairs / bounds, 1e3 * whole, pairs / whole, better)
 
 
 def bench_rows() -> None:

@@ -84,6 +84,8 @@ class Finds:
 
     @staticmethod
     def join(parts: Sequence[Finds]) -> Finds:
+        if len(parts) == 1:
+            return parts[0]
         return Finds(
             torch.cat([part.loss for part in parts]),
             torch.cat([part.complexity for part in parts]),
@@ -113,7 +115,8 @@ class Pool:
 
     def add(self, finds: Finds) -> None:
         """Take candidates in; what is dropped is worse than k distinct others, or equals a simpler one."""
-        finds = finds.take(torch.nonzero(finds.loss <= self.limit).flatten())
+        if self.full:
+            finds = finds.take(torch.nonzero(finds.loss <= self.limit).flatten())
         with self._lock:
             if self._merged:
                 finds = finds.take(torch.nonzero(~_known(finds, self._merged[0])).flatten())
@@ -156,11 +159,15 @@ def _first_equals(marks: Tensor) -> Tensor | None:
     `representatives` for a few rows, all compared with all: on ten candidates the price is that of the operations.
     """
     values = marks.numpy()
-    scale = np.abs(values).max(axis=1)
-    largest = np.maximum(np.maximum(scale[:, None], scale[None]), np.finfo(np.float64).tiny)
-    difference = (values[:, None] - values[None]) / largest[:, :, None]
-    distance = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference))
-    leader = (distance <= SAME_FUNCTION * values.shape[1] ** 0.5).argmax(axis=1)
+    scale = np.maximum(np.abs(values).max(axis=1), np.finfo(np.float64).tiny)
+    tolerance = SAME_FUNCTION * values.shape[1] ** 0.5
+    # Few are near in the first place, and only those are compared in all.
+    first = values[:, 0]
+    near = np.abs(first[:, None] - first) <= tolerance * np.maximum(scale[:, None], scale)
+    i, j = np.nonzero(near)
+    difference = (values[i] - values[j]) / np.maximum(scale[i], scale[j])[:, None]
+    near[i, j] = np.einsum("ij,ij->i", difference, difference) <= tolerance**2
+    leader = near.argmax(axis=1)
     if not np.array_equal(leader, leader[leader]):
         return None
     return torch.from_numpy(np.flatnonzero(leader == np.arange(len(leader))))

@@ -18,7 +18,7 @@ from symenum.enumeration.budget import Budget
 __all__ = ["AffineProductScan"]
 
 BLOCK = 64  # columns of a unit; three accumulators of a tile must stay in registers
-UNITS = 1 << 26  # at a time: 256 MB of bounds, and as much for the list of those that are left
+UNITS = 1 << 27  # at a time: 512 MB of bounds, and as much for the list of those that are left
 CAPACITY = 1 << 20
 _TILE = {"ROWS": 64, "STEP": 16, "num_warps": 4, "num_stages": 2}
 _PROGRAMS = 2048
@@ -56,6 +56,7 @@ class AffineProductScan:
         self._slack = 8 * (self._samples + 12) * 2.0**-53
         tiles = max(1, UNITS // (self._blocks * _TILE["ROWS"]))
         self._strip_rows = min(tiles * _TILE["ROWS"], self._rows)
+        self.strips = range(0, self._rows, self._strip_rows)
         self._units = torch.empty(self._strip_rows * self._blocks, device=device)
         self._found = torch.empty(len(self._units), dtype=torch.int32, device=device)
         self._count, self._out_count, self._zero = torch.zeros(3, 1, dtype=torch.int32, device=device)
@@ -67,14 +68,14 @@ class AffineProductScan:
     def best(self, exact: Exact, width: int, *, diagonal: bool, budget: Budget) -> tuple[Tensor, Tensor]:
         """Indices (m,) int64 of the `width` pairs of smallest exact(i, j); i ≤ j, or i < j without the diagonal."""
         best = _Best(width, self.limit)
-        for strip in range(0, self._rows, self._strip_rows):
+        for strip in self.strips:
             if budget.over():
                 break
             self.bounds(strip)
-            groups = min(len(self._units), max(4096, 4 * width))
-            chosen = _lowest_of_groups(self._units, groups)
-            self._evaluate(chosen, 0, len(chosen), strip, diagonal, best=True)
-            best.add(exact, self._out_code[: len(chosen)], self._out_loss[: len(chosen)], self._columns)
+            if not best.full:
+                chosen = _lowest_of_groups(self._units, min(len(self._units), max(4096, 4 * width)))
+                self._evaluate(chosen, 0, len(chosen), strip, diagonal, best=True)
+                best.add(exact, self._out_code[: len(chosen)], self._out_loss[: len(chosen)], self._columns)
             self._count.zero_()
             size = 1024
             self._list[(-(-len(self._units) // size),)](
@@ -121,6 +122,11 @@ class _Best:
         self.codes = torch.empty(0, dtype=torch.int64, device=limit.device)
         self._loss = torch.empty(0, dtype=torch.float64, device=limit.device)
 
+    @property
+    def full(self) -> bool:
+        """Whether there are `width` pairs, so that there is a limit."""
+        return len(self._loss) == self._width
+
     def add(self, exact: Exact, codes: Tensor, losses: Tensor, columns: int) -> None:
         """Judge pairs exactly; `losses` say which of them do not exist (inf), and no more."""
         codes = codes[torch.isfinite(losses)]
@@ -128,7 +134,7 @@ class _Best:
         codes, first = _unique(torch.cat([self.codes, codes]))
         loss, order = found[first].sort(stable=True)
         self._loss, self.codes = loss[: self._width], codes[order[: self._width]]
-        if len(self._loss) == self._width:
+        if self.full:
             self._limit.copy_((self._loss[-1:] * (1 + 1e-9)).clamp_min(1e-30))
 
 

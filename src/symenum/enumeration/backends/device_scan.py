@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,7 +34,7 @@ FAST = 256  # so many, and as a rule it is fewer, come back with the one transfe
 ROWS = 128  # the columns of a strip are a multiple of this
 # (rows of a tile, tiles of a program, warps, stages), the best of those tried on an H200.
 SUM_TILE = (128, 8, 8, 3)
-PRODUCT_TILE = (64, 16, 4, 2)
+PRODUCT_TILE = (64, 12, 4, 2)
 PROGRAMS = 2048  # of the exact evaluation
 _GROUPS = 2048
 _PIECE = 1 << 16
@@ -282,10 +283,12 @@ class DeviceScan:
 
 
 def _add(pool: Pool, rows: Tensor) -> None:
-    rows = rows[rows[:, 2] >= 0]  # NONE: a half that semisub or semidiv does not have
-    if len(rows):
-        whole = rows[:, 1:3].long()
-        pool.add(Finds(rows[:, 0].contiguous(), whole[:, 0], whole[:, 1], rows[:, 3:].contiguous()))
+    table = rows.numpy()
+    table = table[table[:, 2] >= 0]  # NONE: a half that semisub or semidiv does not have
+    if len(table):
+        loss, complexity, number = (torch.from_numpy(np.ascontiguousarray(part)) for part in table[:, :3].T)
+        marks = torch.from_numpy(np.ascontiguousarray(table[:, 3:]))
+        pool.add(Finds(loss, complexity.long(), number.long(), marks))
 
 
 def _group_count(rows: int, wanted: int) -> int:

@@ -8,7 +8,7 @@ from enumeration.backends.interpreted import CPU
 
 from symenum import PSRN
 from symenum.enumeration.backends import device_scan
-from symenum.enumeration.backends.device_bank import BankPlan, DeviceBank
+from symenum.enumeration.backends.device_bank import BankPlan
 from symenum.enumeration.backends.device_scan import DeviceScan
 from symenum.enumeration.bank import NONE, build_bank
 from symenum.enumeration.layer import apply_poisoned
@@ -114,12 +114,3 @@ def assert_scan_finds(net, x, target, k, truth):
     assert best is not None
     expected = torch.tensor([hit.loss for hit in truth], dtype=torch.float64)
     torch.testing.assert_close(best.loss, expected, rtol=1e-10, atol=0)
-
-
-def test_a_bank_of_the_cpu_moves_there_and_back():
-    net = PSRN(2, "koza", 2)
-    x, _ = problem(1, 5, 2)
-    bank = build_bank(net._architecture, x.T.contiguous(), torch.zeros(2, dtype=torch.int64))
-    back = DeviceBank.of(bank, CPU).to_bank()
-    assert torch.equal(back.values, bank.values)
-    assert torch.equal(back.minus, bank.minus)

@@ -53,23 +53,6 @@ class DeviceBank(NamedTuple):
     counts: Tensor
     stand_in: Tensor
 
-    @staticmethod
-    def of(bank: Bank, device: torch.device) -> DeviceBank:
-        """A bank of the CPU, moved."""
-        more = padded(len(bank)) - len(bank)
-        pad = torch.nn.functional.pad
-        counts = torch.tensor([len(bank), bank.paired], dtype=torch.int32)
-        parts = (
-            pad(bank.values, (0, 0, 0, more)),
-            pad(bank.plus, (0, more), value=NONE),
-            pad(bank.minus, (0, more), value=NONE),
-            pad(bank.plus_complexity, (0, more), value=_NEVER),
-            pad(bank.minus_complexity, (0, more), value=_NEVER),
-            counts,
-            bank.stand_in,
-        )
-        return DeviceBank(*(part.to(device) for part in parts))
-
     def to_bank(self) -> Bank:
         """The same on the CPU."""
         end = int(self.counts[0])

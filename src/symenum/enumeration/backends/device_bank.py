@@ -16,7 +16,7 @@ from torch import Tensor
 
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends.factors import OUT_OF_RANGE
-from symenum.enumeration.bank import NONE, Bank
+from symenum.enumeration.bank import Bank
 from symenum.enumeration.distinct import DATA_TOLERANCE, SIGNATURE, key_direction, signature_directions
 from symenum.enumeration.forms import FORM_OPERATORS
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned, children

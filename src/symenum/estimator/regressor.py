@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import check_target
 from symenum.estimator.constraints import check_parameters
 from symenum.estimator.progress import PrintProgress
@@ -60,7 +61,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     discount : η of the reward η^complexity / (1 + √MSE)
     max_complexity : of a law on the front
     model_selection : "best" (PySR's rule), "accuracy", "reward" or "mdl"
-    device : "auto" or "cpu"
+    device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : a seed, a RandomState, or None
     verbose : print each improvement
     callbacks : callables that get a StepReport after each step; one that returns True ends the search
@@ -126,7 +127,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C ends the search and keeps what was found; `interrupted_` says so.
         """
         check_parameters(self.get_params(deep=False))
-        _check_device(self.device)
+        choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
@@ -227,6 +228,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             discount=self.discount,
             max_complexity=self.max_complexity,
             stop_loss=self.stop_loss,
+            device=self.device,
         )
 
     def _names(self) -> tuple[str, ...]:
@@ -244,11 +246,3 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not -len(self.front_) <= index < len(self.front_):
             raise IndexError(f"index {index} is out of range: equations_ has {len(self.front_)} rows")
         return self.front_[int(index)].expression
-
-
-def _check_device(device: object) -> None:
-    if device in ("auto", "cpu"):
-        return
-    if isinstance(device, str) and device.split(":")[0] == "cuda":
-        raise ValueError(f"device {device!r}: this version searches on the CPU; use 'auto' or 'cpu'")
-    raise ValueError(f"device must be 'auto' or 'cpu', not {device!r}")

@@ -46,6 +46,7 @@ class Settings:
     stop_loss: float | None = None
     probe: Expression | None = None
     threads: int | None = None
+    device: str = "auto"  # of the network's passes
     max_memory: int = DEFAULT_MEMORY
 
 

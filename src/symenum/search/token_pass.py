@@ -81,6 +81,7 @@ def _network(
         slots=slots,
         stop=budget.over,
         threads=task.settings.threads,
+        device=task.settings.device,
     )
 
 

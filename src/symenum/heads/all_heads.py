@@ -126,7 +126,7 @@ class AllHeads:
         yield self._stage("polynomials", self._on(Polynomial()))
         if many:
             yield self._stage("sums of terms", sums)
-        yield self._stage("powers with a factor", self._on(ProductOfPowers(1), self._features))
+        yield self._stage("powers with a factor", self._on(ProductOfPowers(1, self._exponentials), self._features))
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
         yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
@@ -158,11 +158,17 @@ class AllHeads:
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""
         goals = goals_of(self.data, self.operators, with_slots=False)
-        yield self._stage("powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1), self._features))
+        yield self._stage(
+            "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self._features)
+        )
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
         yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
         yield self._stage("affine", self._on(Affine(self._products, cap=5000), self._extended))
         yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
+
+    @property
+    def _exponentials(self) -> bool:
+        return any(operator.name == "exp" for operator in self.operators)
 
     @property
     def _products(self) -> tuple[Operator, ...]:

@@ -162,6 +162,9 @@ class Front(Sequence[Candidate]):
             return True
         if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - _GAIN):
             return False
+        more = fitted_constants(candidate.expression) - fitted_constants(best.expression)
+        if more > 0 and candidate.loss > best.loss * (1 - _BY_CHANCE * more / max(1, self.rows)):
+            return False
         twins = candidate.loss > best.loss * (1 - _TWINS)
         return not (twins and same_function(candidate.expression, best.expression))
 

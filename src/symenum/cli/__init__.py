@@ -1,4 +1,4 @@
-"""The command line: `symenum fit`, `symenum devices`.
+"""The command line: `symenum fit`, `symenum bench`, `symenum devices`.
 
 Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
 side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import click
 
 from symenum import __version__
+from symenum.cli.bench import bench_group
 from symenum.cli.command import fit_command
 from symenum.cli.devices import devices_command
 
@@ -29,4 +30,5 @@ def main() -> None:
 
 
 main.add_command(fit_command)
+main.add_command(bench_group)
 main.add_command(devices_command)

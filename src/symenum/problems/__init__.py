@@ -1,6 +1,22 @@
-"""The benchmark problems as data."""
+"""The benchmark problems as data, and the sets they come in with their protocols."""
 
-from symenum.problems.problem import Problem, recovered
+from symenum.problems.external import MissingDataError
+from symenum.problems.noise import with_noise
+from symenum.problems.problem import Case, Problem, recovered
+from symenum.problems.registry import SETS, ProblemSet, Protocol, get_set
 from symenum.problems.tables import PROBLEM_SETS, get_problem, problem_set
 
-__all__ = ["PROBLEM_SETS", "Problem", "get_problem", "problem_set", "recovered"]
+__all__ = [
+    "PROBLEM_SETS",
+    "SETS",
+    "Case",
+    "MissingDataError",
+    "Problem",
+    "ProblemSet",
+    "Protocol",
+    "get_problem",
+    "get_set",
+    "problem_set",
+    "recovered",
+    "with_noise",
+]

@@ -1,0 +1,1 @@
+"""Benchmarks: run systems on problem sets, judge what they find, and report it. `symenum bench` drives it."""

@@ -1,0 +1,167 @@
+"""Plots as SVG text of our own: steps of a share against time, points on two logarithmic axes, and bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+
+__all__ = ["COLOURS", "bars", "points", "steps"]
+
+# Colours that differ for colour-blind eyes too (Okabe and Ito).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_WIDTH, _HEIGHT = 640, 340
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # the legend has room for three lines
+
+Series = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
+    """Shares from 0 to 1 that grow by steps, over a logarithmic axis."""
+    xs = [x for line in series.values() for x, _ in line if x > 0]
+    if not xs:
+        return ""
+    low, high = _decades(xs)
+    body = [_axes(title, x_label, y_label), _x_ticks(low, high), _y_ticks([i / 5 for i in range(6)], _percent)]
+    for i, (name, line) in enumerate(series.items()):
+        path, last = "", 0.0
+        for x, y in line:
+            path += f"{'L' if path else 'M'}{_x(max(x, 10**low), low, high):.1f},{_y(last):.1f}"
+            path += f"L{_x(max(x, 10**low), low, high):.1f},{_y(y):.1f}"
+            last = y
+        body.append(f'<path d="{path}" fill="none" stroke="{_colour(i)}" stroke-width="2"/>')
+        body.append(_legend(i, name))
+    return _svg(body)
+
+
+def points(title: str, series: Series, x_label: str, y_label: str) -> str:
+    """Points on a plain x axis and a logarithmic y axis: fronts of loss against complexity, memory against inputs."""
+    everything = [point for line in series.values() for point in line if point[1] > 0]
+    if not everything:
+        return ""
+    left, right = min(x for x, _ in everything), max(x for x, _ in everything)
+    right = right if right > left else left + 1
+    low, high = _decades([y for _, y in everything])
+    body = [_axes(title, x_label, y_label)]
+    for i in range(6):
+        x = left + (right - left) * i / 5
+        body.append(_tick_x(_LEFT + (_WIDTH - _LEFT - _RIGHT) * i / 5, f"{x:.3g}"))
+    decades = range(low, high + 1, max(1, (high - low) // 6))
+    body += [_tick_y(_y((decade - low) / (high - low)), _power(decade)) for decade in decades]
+    for i, (name, line) in enumerate(series.items()):
+        places = [
+            (
+                _LEFT + (x - left) / (right - left) * (_WIDTH - _LEFT - _RIGHT),
+                _y((math.log10(y) - low) / (high - low)),
+            )
+            for x, y in line
+            if y > 0
+        ]
+        path = "".join(f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places))
+        body.append(f'<path d="{path}" fill="none" stroke="{_colour(i)}" stroke-width="1.5" opacity="0.6"/>')
+        body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_colour(i)}"/>' for x, y in places]
+        body.append(_legend(i, name))
+    return _svg(body)
+
+
+def bars(title: str, groups: Mapping[str, Mapping[str, tuple[float, float, float]]], y_label: str) -> str:
+    """Shares with their intervals (share, low, high), side by side in groups."""
+    names = list(dict.fromkeys(name for group in groups.values() for name in group))
+    if not names:
+        return ""
+    body = [_axes(title, "", y_label), _y_ticks([i / 5 for i in range(6)], _percent)]
+    wide = (_WIDTH - _LEFT - _RIGHT) / len(groups)
+    bar = 0.8 * wide / len(names)
+    for place, (group, members) in enumerate(groups.items()):
+        start = _LEFT + wide * (place + 0.1)
+        body.append(_tick_x(start + 0.4 * wide, group))
+        for i, name in enumerate(names):
+            if name not in members:
+                continue
+            share, low, high = members[name]
+            x = start + bar * i
+            body.append(
+                f'<rect x="{x:.1f}" y="{_y(share):.1f}" width="{bar * 0.9:.1f}" '
+                f'height="{_y(0) - _y(share):.1f}" fill="{_colour(i)}"/>'
+            )
+            centre = x + bar * 0.45
+            body.append(
+                f'<line x1="{centre:.1f}" x2="{centre:.1f}" y1="{_y(low):.1f}" y2="{_y(high):.1f}" stroke="#333"/>'
+            )
+    body += [_legend(i, name) for i, name in enumerate(names)]
+    return _svg(body)
+
+
+def _svg(body: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" '
+        f'height="{_HEIGHT}" font-family="sans-serif" font-size="12">'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>{"".join(body)}</svg>'
+    )
+
+
+def _axes(title: str, x_label: str, y_label: str) -> str:
+    middle = (_TOP + _HEIGHT - _BOTTOM) / 2
+    return (
+        f'<text x="{_LEFT}" y="16" font-weight="bold">{escape(title)}</text>'
+        f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text x="14" y="{middle}" text-anchor="middle" transform="rotate(-90 14 {middle})">{escape(y_label)}</text>'
+        f'<path d="M{_LEFT},{_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - _RIGHT}" fill="none" stroke="#333"/>'
+    )
+
+
+def _legend(i: int, name: str) -> str:
+    x = _LEFT + 10 + 140 * (i % 4)
+    y = 32 + 13 * (i // 4)
+    return (
+        f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{_colour(i)}"/>'
+        f'<text x="{x + 14}" y="{y}">{escape(name)}</text>'
+    )
+
+
+def _colour(i: int) -> str:
+    return COLOURS[i % len(COLOURS)]
+
+
+def _y(share: float) -> float:
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _x(value: float, low: int, high: int) -> float:
+    return _LEFT + (math.log10(value) - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    low = math.floor(math.log10(min(values)))
+    return low, max(low + 1, math.ceil(math.log10(max(values))))
+
+
+def _x_ticks(low: int, high: int) -> str:
+    return "".join(_tick_x(_x(10.0**decade, low, high), _power(decade)) for decade in range(low, high + 1))
+
+
+def _y_ticks(shares: Sequence[float], write: Callable[[float], str]) -> str:
+    return "".join(_tick_y(_y(share), write(share)) for share in shares)
+
+
+def _tick_x(x: float, text: str) -> str:
+    y = _HEIGHT - _BOTTOM
+    return (
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}" stroke="#333"/>'
+        f'<text x="{x:.1f}" y="{y + 17}" text-anchor="middle">{escape(text)}</text>'
+    )
+
+
+def _tick_y(y: float, text: str) -> str:
+    return (
+        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
+        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def _power(decade: int) -> str:
+    return f"{10.0**decade:g}" if -3 <= decade <= 4 else f"1e{decade}"

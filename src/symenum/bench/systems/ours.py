@@ -1,0 +1,108 @@
+"""symenum itself, with its defaults or with parts of it changed or switched off (the ablations)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from symenum.bench.systems.base import Found, Law
+from symenum.bench.systems.laws import variable_names
+from symenum.enumeration.target import check_target
+from symenum.expressions import Expression
+from symenum.front import Front
+from symenum.heads.all_heads import Stage
+from symenum.operators import get_operators
+from symenum.problems.problem import Array
+from symenum.search import Settings, Task, make_task, run
+from symenum.tokens import Material
+
+__all__ = ["Symenum"]
+
+_SELECTION = "best"
+
+
+@dataclass(frozen=True)
+class Symenum:
+    """`generator`: "gp", "mcts", "random" or "none"; `without`: the stage of the heads that is left out.
+
+    Heads are left out where they work on the raw variables; in passes with tokens the quick ones stay.
+    """
+
+    generator: str = "gp"
+    constant_range: tuple[float, float] = (-3.0, 3.0)
+    without: str = ""
+    selection: str = _SELECTION
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Symenum:
+        """From options as they are typed: generator=mcts, range=-1..1, without=two terms, selection=mdl."""
+        known = {"generator", "range", "without", "selection"}
+        unknown = sorted(set(options) - known)
+        if unknown:
+            raise ValueError(f"symenum has no option {unknown[0]!r}; known: {', '.join(sorted(known))}")
+        span = options.get("range", "-3..3").split("..")
+        if len(span) != 2:
+            raise ValueError(f"range must be two numbers such as -3..3, not {options['range']!r}")
+        return cls(
+            options.get("generator", "gp"),
+            (float(span[0]), float(span[1])),
+            options.get("without", ""),
+            options.get("selection", _SELECTION),
+        )
+
+    def fit(self, X: Array, y: Array, *, operators: str, seed: int, max_time: float, cores: int) -> Found:
+        """The search as `PSERegressor` runs it."""
+        settings = Settings(
+            operators=get_operators(operators),
+            token_generator=self.generator if self.generator != "none" else "random",
+            constant_range=self.constant_range,
+            threads=cores,
+        )
+        target, rows = check_target(np.asarray(y, dtype=np.float64), None, len(X))
+        task = make_task(variable_names(X.shape[1]), torch.tensor(X)[rows], target, settings)
+        outcome = run(self._changed(task), seed, max_time=max_time)
+        front: Front = outcome.state.front
+        laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in front)
+        return Found(laws, front.select(self.selection), outcome.reason)
+
+    def _changed(self, task: Task) -> Task:
+        parts = {field.name: getattr(task, field.name) for field in fields(Task)}
+        if self.generator == "none":
+            parts["generator"] = _NoTokens()
+        if not self.without:
+            return Task(**parts)
+        names = [stage.name for stage in task.stages[0]]
+        if self.without not in names:
+            raise ValueError(f"without must be a stage of the heads, one of {', '.join(names)}; not {self.without!r}")
+        return _WithoutStage(**parts, without=self.without)
+
+
+@dataclass(frozen=True)
+class _WithoutStage(Task):
+    """A task whose heads leave out one stage."""
+
+    without: str = ""
+
+    @cached_property
+    def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
+        first, later = super().stages
+        return tuple(stage for stage in first if stage.name != self.without), later
+
+
+class _NoTokens:
+    """The generator that proposes nothing: slots hold variables and constants only."""
+
+    def start(self, material: Material) -> None:
+        return None
+
+    def propose(
+        self, material: Material, state: None, count: int, rng: np.random.Generator
+    ) -> tuple[list[Expression], None]:
+        return [], None
+
+    def learn(self, material: Material, state: None, reward: float, praised: object) -> None:
+        return None

@@ -1,0 +1,50 @@
+"""One run in a process of its own: python -m symenum.bench.worker JOB RESULT, both JSON files. Not for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symenum.bench.rows import Job
+from symenum.bench.systems import make_system
+from symenum.problems import get_set, with_noise
+
+__all__ = ["main"]
+
+
+def main(job_path: str, result_path: str) -> None:
+    """Fit, and write what was found; whatever goes wrong ends the process with a traceback, which the runner keeps."""
+    record: dict[str, Any] = json.loads(Path(job_path).read_text(encoding="utf-8"))
+    job, cores = Job(**record["job"]), int(record["cores"])
+    if hasattr(os, "sched_setaffinity"):  # the same conditions for all systems
+        os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[record["first_core"] :][:cores]))
+    problems = get_set(job.set)
+    X, y = problems.problem(job.problem).sample(job.seed)
+    y = with_noise(y, job.noise, problems.protocol.noise, job.seed)
+    system = make_system(job.system)
+    with np.errstate(all="ignore"):
+        begin = time.perf_counter()
+        found = system.fit(
+            X,
+            y,
+            operators=problems.protocol.operators,
+            seed=job.seed,
+            max_time=float(record["max_time"]),
+            cores=cores,
+        )
+        seconds = time.perf_counter() - begin
+    text = json.dumps({"seconds": seconds, **asdict(found)})
+    temporary = Path(f"{result_path}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(result_path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,229 @@
+"""`symenum bench`: list the problem sets, run systems on them, report the results, run the ablations."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from symenum import __version__
+from symenum.cli.errors import InputError, did_you_mean
+from symenum.cli.fit import say
+from symenum.cli.options import split_list
+
+__all__ = ["bench_group"]
+
+_GIB = 1 << 30
+
+
+@click.group("bench")
+def bench_group() -> None:
+    """Check claims of symbolic regression: run systems on public problems, and report what they recover."""
+
+
+@bench_group.command("list")
+def list_command() -> None:
+    """Show the problem sets."""
+    from symenum.problems import SETS, MissingDataError
+
+    for one in SETS.values():
+        try:
+            count = str(len(one.problems()))
+        except MissingDataError:
+            count = "-"
+        click.echo(f"{one.name:20} {count:>4}  {one.title}")
+    click.echo("\n-: needs files; symenum bench run says which, and where the public originals are.")
+
+
+def _run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that `run` and `ablation` share."""
+    for option in (
+        click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each problem."),
+        click.option("--max-time", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True),
+        click.option("--cores", type=click.IntRange(1), default=1, show_default=True, help="Cores for each run."),
+        click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Runs at the same time."),
+        click.option("--memory", type=click.FloatRange(0, min_open=True), default=8.0, show_default=True, help="GB."),
+        click.option("--problem", "problems", multiple=True, help="Only this problem; may be repeated."),
+        click.option("--share", type=float, default=1.0, help="Only this part of the problems, drawn at random."),
+        click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the results."),
+    ):
+        command = option(command)
+    return command
+
+
+@bench_group.command("run", no_args_is_help=True)
+@click.argument("sets", nargs=-1, required=True)
+@click.option("--systems", multiple=True, default=("symenum",), show_default=True, metavar="A,B,…")
+@click.option("--noise", default="0", show_default=True, metavar="LEVEL,…", help="Levels of noise on the target.")
+@_run_options
+def run_command(
+    sets: tuple[str, ...],
+    systems: tuple[str, ...],
+    noise: str,
+    seeds: int,
+    max_time: float,
+    cores: int,
+    jobs: int,
+    memory: float,
+    problems: tuple[str, ...],
+    share: float,
+    out: Path,
+) -> None:
+    """Run systems on problem SETS. What is in the folder already is not run again; Ctrl-C loses nothing."""
+    from symenum.bench.plan import make_bench_plan
+
+    with _explained():
+        levels = [float(level) for level in noise.split(",")]
+        plan = make_bench_plan(
+            sets,
+            seeds=seeds,
+            systems=_split_systems(systems),
+            noise=levels,
+            problems=problems,
+            share=share,
+        )
+        execute(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
+
+
+@bench_group.command("report", no_args_is_help=True)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--judge", is_flag=True, help="Judge all runs again first, by the rules of this version.")
+def report_command(folder: Path, judge: bool) -> None:
+    """Write report.md and report.html of a FOLDER of results, and print the table of sets."""
+    from symenum.bench.runner import judge_again
+    from symenum.bench.store import Store, read_rows
+
+    with _explained():
+        if judge:
+            _, rows, _ = read_rows(folder)
+            with Store(folder).locked():
+                say(f"{judge_again(Store(folder), rows)} of {len(rows)} verdicts changed.")
+        write_report(folder)
+
+
+@bench_group.command("ablation", no_args_is_help=True)
+@click.argument("name")
+@click.option("--set", "sets", multiple=True, help="Other problem sets than the ablation's own.")
+@_run_options
+def ablation_command(
+    name: str,
+    sets: tuple[str, ...],
+    seeds: int,
+    max_time: float,
+    cores: int,
+    jobs: int,
+    memory: float,
+    problems: tuple[str, ...],
+    share: float,
+    out: Path,
+) -> None:
+    """Run an ablation of the paper: generators, constants, heads, duplicates, efficiency or inputs."""
+    from symenum.bench.ablation import VARIANTS
+    from symenum.bench.engine_ablation import MEASURED
+    from symenum.bench.plan import make_bench_plan
+    from symenum.bench.report.page import html_table, markdown_table
+
+    with _explained():
+        if name in MEASURED:
+            result = MEASURED[name]()
+            out.mkdir(parents=True, exist_ok=True)
+            text = markdown_table(result.table)
+            (out / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+            (out / f"{name}.html").write_text(f"{html_table(result.table)}{result.plot}", encoding="utf-8")
+            click.echo(text)
+            return
+        if name not in VARIANTS:
+            known = [*VARIANTS, *MEASURED]
+            raise InputError(f"There is no ablation '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}.")
+        variants = VARIANTS[name]()
+        plan = make_bench_plan(
+            sets or variants.sets, seeds=seeds, systems=variants.systems, problems=problems, share=share
+        )
+        execute(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
+
+
+def execute(plan: object, out: Path, *, max_time: float, cores: int, jobs: int, memory: float) -> None:
+    """Run a plan into a folder, with a line for each run."""
+    from symenum.bench.machine import machine_facts, package_versions
+    from symenum.bench.plan import BenchPlan
+    from symenum.bench.runner import Limits, Progress, run_jobs
+    from symenum.bench.store import Store
+
+    assert isinstance(plan, BenchPlan)
+    for note in plan.notes:
+        say(note)
+    if not plan.systems:
+        raise InputError("None of the systems can run here.")
+    limits = Limits(max_time, cores, int(memory * _GIB))
+    settings = {
+        "version": __version__,
+        "max_time": max_time,
+        "cores": cores,
+        "memory": limits.memory,
+        "machine": machine_facts(),
+        "versions": package_versions(name.partition(":")[0] for name in plan.systems),
+    }
+
+    def tell(progress: Progress) -> None:
+        row = progress.row
+        seconds = "" if row.seconds is None else f" in {row.seconds:.2f} s"
+        what = "solved" if row.solved else "not solved" if row.ended == "done" else row.ended
+        say(f"[{progress.done}/{progress.total}] {row.job}: {what}{seconds}; {_duration(progress.left)} left")
+
+    store = Store(out)
+    with store.locked():
+        for note in store.open(settings, shlex.join(["symenum", *sys.argv[1:]])):
+            say(note)
+        done = sum(store.has(job) for job in plan.jobs)
+        if done:
+            say(f"{done} of {len(plan.jobs)} runs are done already.")
+        try:
+            run_jobs(plan.jobs, store, limits, __version__, parallel=jobs, tell=tell)
+        except KeyboardInterrupt:
+            say(f"Interrupted: what is done is kept in {out}; the same command goes on from there.")
+            raise SystemExit(130) from None
+    write_report(out)
+
+
+def write_report(folder: Path) -> None:
+    """Both reports into the folder; the table of sets to stdout."""
+    from symenum.bench.report import html_report, markdown_report
+    from symenum.bench.store import read_rows
+
+    manifest, rows, broken = read_rows(folder)
+    notes = [f"{len(broken)} half-written files were left out: {', '.join(broken)}."] if broken else []
+    text = markdown_report(manifest, rows, notes)
+    (folder / "report.md").write_text(text, encoding="utf-8")
+    (folder / "report.html").write_text(html_report(manifest, rows, notes), encoding="utf-8")
+    click.echo(text.split("\n## Problems")[0])
+    say(f"Reports: {folder / 'report.md'}, {folder / 'report.html'}")
+
+
+def _split_systems(systems: tuple[str, ...]) -> list[str]:
+    """Cut at commas, but not at those between the options of a system (symenum:generator=gp,range=-1..1)."""
+    found: list[str] = []
+    for word in split_list(systems):
+        if "=" in word and ":" not in word and found:
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What users can mend becomes one message."""
+    try:
+        yield
+    except (ValueError, FileNotFoundError) as error:
+        raise InputError(f"{error}") from error
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,73 @@
+"""Ours and the rivals behind one protocol; the variants for ablations change what they say they change."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from symenum.bench.ablation import VARIANTS, head_stages
+from symenum.bench.engine_ablation import duplicates, efficiency, growth
+from symenum.bench.systems import SYSTEMS, check_system, make_system
+from symenum.expressions import parse
+from symenum.problems import get_problem
+from symenum.problems.problem import law_values
+
+
+@pytest.mark.parametrize(
+    "spec", ["symenum", "symenum:generator=none", "symenum:range=-1..1,generator=mcts", "symenum:without=polynomials"]
+)
+def test_symenum_and_its_variants_find_an_easy_law(spec: str) -> None:
+    problem = get_problem("Feynman-3")
+    X, y = problem.sample()
+    found = make_system(spec).fit(X, y, operators="koza", seed=0, max_time=20, cores=1)
+    law = found.laws[found.selected]
+    assert np.allclose(law_values(parse(law.text), problem.variables, X), y)
+    assert found.ended
+
+
+def test_a_stage_that_is_not_there_is_refused() -> None:
+    X, y = get_problem("Feynman-3").sample()
+    with pytest.raises(ValueError, match="two terms"):
+        make_system("symenum:without=nothing").fit(X, y, operators="koza", seed=0, max_time=5, cores=1)
+
+
+@pytest.mark.filterwarnings("ignore")  # their own
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name != "symenum"])
+def test_a_rival_gives_laws_that_fit_as_they_say(name: str) -> None:
+    if check_system(name) is not None:
+        pytest.skip(f"{name} is not installed")
+    problem = get_problem("Feynman-1")
+    X, y = problem.sample()
+    found = make_system(name).fit(X, y, operators="koza", seed=0, max_time=2, cores=1)
+    assert found.laws
+    assert 0 <= found.selected < len(found.laws)
+    for law in found.laws:
+        values = law_values(parse(law.text), problem.variables, X)
+        assert law.loss == pytest.approx(np.mean(np.square(values - y)), rel=1e-6)
+
+
+def test_a_rival_that_is_not_installed_says_how_to_get_it() -> None:
+    for name, entry in SYSTEMS.items():
+        why = check_system(name)
+        assert (why is None) == (importlib.util.find_spec(entry.package) is not None)
+        assert why is None or "pip install" in why
+
+
+def test_every_variant_of_an_ablation_can_be_made() -> None:
+    for make in VARIANTS.values():
+        variants = make()
+        assert variants.sets
+        for system in variants.systems:
+            make_system(system)
+    assert "products of powers" in head_stages()
+
+
+def test_ablations_of_the_engine_give_tables_and_plots() -> None:
+    for measured in (growth(4), duplicates(2), efficiency((10,))):
+        assert measured.table.cells
+        assert all(len(line) == len(measured.table.columns) for line in measured.table.cells)
+        assert measured.plot.startswith("<svg")
+    columns = {line[2]: int(line[3].replace(",", "")) for line in duplicates(2).table.cells if line[0] == "koza"}
+    assert columns["on"] < columns["off"]

@@ -1,0 +1,155 @@
+"""Which few of many terms explain a target best, for every total complexity: the sets that can stand on a front.
+
+Works on the normal equations alone, so that its cost does not depend on the number of rows. All single terms and all
+pairs are judged; larger sets grow from the best of each complexity, and each of them is improved by exchanging one
+term. One beam ordered by fit alone would drop the simple truth, whose parts fit worse than fancier ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from symenum.enumeration.budget import Budget
+
+__all__ = ["Normal", "Subset", "best_subsets", "normal_equations"]
+
+Array = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+_INSIDE = 1e-7  # of a term that is not in the span of the others; below, it is rounding
+_PER_COMPLEXITY = 4  # sets kept of each complexity and size
+_GROWN = 3  # new terms tried for each set and complexity: the best by fit
+_LOOKED_AT = 150  # of all terms, the best by fit
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The normal equations of centred unit columns: `G` (p, p), `b` (p,), for a centred target of unit norm."""
+
+    G: Array
+    b: Array
+    cost: Whole  # (p,) complexity that a term adds to a sum
+
+    def __len__(self) -> int:
+        return len(self.b)
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Indices of terms, ascending, the part of the target's variance they leave, and what they cost."""
+
+    terms: tuple[int, ...]
+    left: float
+    cost: int
+
+
+def normal_equations(A: Array, y: Array, cost: Whole) -> Normal:
+    """For columns A (n, p) and y (n,), an intercept projected off; constant columns never explain anything."""
+    A = A - A.mean(axis=0)
+    y = y - y.mean()
+    size = np.linalg.norm(A, axis=0)
+    A = A / np.where(size > 0, size, 1.0)
+    norm = float(np.linalg.norm(y))
+    return Normal(A.T @ A, A.T @ (y / norm if norm > 0 else y), cost)
+
+
+def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) -> list[Subset]:
+    """The best sets found of each size and total complexity, by complexity."""
+    best: dict[tuple[int, int], list[Subset]] = {}
+    seen: set[tuple[int, ...]] = set()
+
+    def keep(found: Iterable[Subset]) -> None:
+        for subset in found:
+            if subset.terms in seen or subset.cost > max_cost:
+                continue
+            seen.add(subset.terms)
+            place = best.setdefault((len(subset.terms), subset.cost), [])
+            place.append(subset)
+            place.sort(key=lambda one: one.left)
+            del place[_PER_COMPLEXITY:]
+
+    keep(_singles(normal))
+    keep(_pairs(normal, max_cost))
+    for size in range(2, max_terms + 1):
+        for subset in _layer(best, size):
+            if budget.over():
+                return _sorted(best)
+            for i in range(size):
+                rest = subset.terms[:i] + subset.terms[i + 1 :]
+                keep(_grow(normal, rest))
+        if size < max_terms:
+            for subset in _layer(best, size):
+                if budget.over():
+                    return _sorted(best)
+                keep(_grow(normal, subset.terms))
+    return _sorted(best)
+
+
+def _sorted(best: dict[tuple[int, int], list[Subset]]) -> list[Subset]:
+    return sorted((s for place in best.values() for s in place), key=lambda one: (one.cost, one.left))
+
+
+def _layer(best: dict[tuple[int, int], list[Subset]], size: int) -> list[Subset]:
+    """The sets of a size that are worth growing."""
+    return [subset for (count, _), place in best.items() if count == size for subset in place]
+
+
+def _singles(normal: Normal) -> list[Subset]:
+    left = 1 - normal.b**2
+    return [Subset((i,), float(left[i]), int(normal.cost[i])) for i in range(len(normal))]
+
+
+def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
+    """The best pairs of each total complexity, of all pairs."""
+    g, b = normal.G, normal.b
+    free = 1 - g**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = (b[:, None] ** 2 + b[None, :] ** 2 - 2 * g * b[:, None] * b[None, :]) / free
+    i, j = np.triu_indices(len(b), 1)
+    usable = free[i, j] > _INSIDE
+    i, j = i[usable], j[usable]
+    value, cost = gain[i, j], normal.cost[i] + normal.cost[j]
+    order = np.lexsort((-value, cost))
+    first = np.searchsorted(cost[order], np.arange(max_cost + 1))
+    return [
+        Subset((int(i[at]), int(j[at])), float(1 - value[at]), total)
+        for total, start in enumerate(first)
+        for at in order[start : start + _PER_COMPLEXITY]
+        if cost[at] == total
+    ]
+
+
+def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
+    """The set with one more term: the best few of each complexity."""
+    if not terms:
+        return []
+    chosen = list(terms)
+    base = normal.G[np.ix_(chosen, chosen)]
+    try:
+        factor = np.linalg.cholesky(base)
+    except np.linalg.LinAlgError:
+        return []
+    rows = np.linalg.solve(factor, normal.G[chosen])
+    along = np.linalg.solve(factor, normal.b[chosen])
+    free = 1 - (rows**2).sum(axis=0)
+    free[chosen] = 0.0
+    usable = np.flatnonzero(free > _INSIDE)
+    gain = (normal.b[usable] - along @ rows[:, usable]) ** 2 / free[usable]
+    left = 1 - float(along @ along)
+    cost = int(normal.cost[chosen].sum())
+    found = []
+    count = min(_LOOKED_AT, len(gain))
+    order = np.argpartition(-gain, count - 1)[:count] if count else np.empty(0, dtype=np.int64)
+    order = order[np.argsort(-gain[order])]
+    taken: dict[int, int] = {}
+    for at in order:
+        price = int(normal.cost[usable[at]])
+        if taken.get(price, 0) >= _GROWN:
+            continue
+        taken[price] = taken.get(price, 0) + 1
+        found.append(Subset(tuple(sorted((*terms, int(usable[at])))), left - float(gain[at]), cost + price))
+    return found

@@ -31,6 +31,7 @@ Array = npt.NDArray[np.float64]
 
 _MAX_TERMS = 6
 _FITTED = 2  # sets of each complexity whose coefficients are fitted
+_GAIN = 1e-3  # a set that leaves less than a cheaper one by less than this part is not worth a fit
 _SAME_COLUMN = 1e-9  # columns whose correlation is nearer to 1 than this are one term
 _SUBSETS_TIME = 0.5  # of the time for an equation, at most
 
@@ -200,7 +201,7 @@ def _worth_fitting(subsets: Sequence[Subset]) -> list[Subset]:
     kept: list[Subset] = []
     smallest = np.inf
     for cost in sorted({subset.cost for subset in subsets}):
-        here = [subset for subset in subsets if subset.cost == cost and subset.left < smallest][:_FITTED]
+        here = [s for s in subsets if s.cost == cost and s.left < (1 - _GAIN) * smallest][:_FITTED]
         kept += here
         smallest = min([smallest, *(subset.left for subset in here)])
     return kept

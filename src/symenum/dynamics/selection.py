@@ -111,4 +111,4 @@ def _no_worse(one: Array, chosen: Array, equation: Equation) -> bool:
     """Whether the squared residuals of a law exceed those of the chosen one by no more than chance."""
     excess = one - chosen
     error = float(np.std(excess)) / np.sqrt(equation.form.independent)
-    return float(np.mean(excess)) <= _SIGMAS * error
+    return bool(np.mean(excess) <= _SIGMAS * error)

@@ -23,6 +23,7 @@ Whole = npt.NDArray[np.int64]
 _INSIDE = 1e-7  # of a term that is not in the span of the others; below, it is rounding
 _PER_COMPLEXITY = 4  # sets kept of each complexity and size
 _GROWN = 3  # new terms tried for each set and complexity: the best by fit
+_FAR_WORSE = 1.5
 _LOOKED_AT = 150  # of all terms, the best by fit
 
 
@@ -61,6 +62,7 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
     """The best sets found of each size and total complexity, by complexity."""
     best: dict[tuple[int, int], list[Subset]] = {}
     seen: set[tuple[int, ...]] = set()
+    grown: set[tuple[int, ...]] = set()  # different sets share what is left when one term leaves
 
     def keep(found: Iterable[Subset]) -> None:
         for subset in found:
@@ -72,6 +74,11 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
             place.sort(key=lambda one: one.left)
             del place[_PER_COMPLEXITY:]
 
+    def grow(terms: tuple[int, ...]) -> None:
+        if terms and terms not in grown:
+            grown.add(terms)
+            keep(_grow(normal, terms))
+
     keep(_singles(normal))
     keep(_pairs(normal, max_cost))
     for size in range(2, max_terms + 1):
@@ -79,13 +86,12 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
             if budget.over():
                 return _sorted(best)
             for i in range(size):
-                rest = subset.terms[:i] + subset.terms[i + 1 :]
-                keep(_grow(normal, rest))
+                grow(subset.terms[:i] + subset.terms[i + 1 :])
         if size < max_terms:
             for subset in _layer(best, size):
                 if budget.over():
                     return _sorted(best)
-                keep(_grow(normal, subset.terms))
+                grow(subset.terms)
     return _sorted(best)
 
 
@@ -94,8 +100,15 @@ def _sorted(best: dict[tuple[int, int], list[Subset]]) -> list[Subset]:
 
 
 def _layer(best: dict[tuple[int, int], list[Subset]], size: int) -> list[Subset]:
-    """The sets of a size that are worth growing."""
-    return [subset for (count, _), place in best.items() if count == size for subset in place]
+    """The sets of a size that are worth growing: all but those far worse than a cheaper one of that size."""
+    kept: list[Subset] = []
+    smallest = np.inf
+    for _, place in sorted(
+        ((cost, place) for (count, cost), place in best.items() if count == size), key=lambda pair: pair[0]
+    ):
+        kept += [subset for subset in place if subset.left <= _FAR_WORSE * smallest]
+        smallest = min(smallest, place[0].left)
+    return kept
 
 
 def _singles(normal: Normal) -> list[Subset]:
@@ -125,8 +138,6 @@ def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
 
 def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
     """The set with one more term: the best few of each complexity."""
-    if not terms:
-        return []
     chosen = list(terms)
     base = normal.G[np.ix_(chosen, chosen)]
     try:

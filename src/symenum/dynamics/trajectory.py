@@ -119,7 +119,8 @@ def _times(t: object, rows: int, where: str) -> Array:
     if times.ndim == 0:
         if not (np.isfinite(times) and times > 0):
             raise ValueError(f"t{where} as a time step must be a number above zero, not {t!r}")
-        return np.arange(rows) * float(times)
+        even: Array = np.arange(rows, dtype=np.float64) * float(times)
+        return even
     if times.ndim == 2 and times.shape[1] == 1:
         times = times[:, 0]
     if times.shape != (rows,):

@@ -72,8 +72,9 @@ class WeakForm:
     @cached_property
     def _window(self) -> Array:
         u = np.arange(-self.half, self.half + 1) / self.half
-        window: Array = (1 - u**2) ** _POWER
-        return window / window.sum()
+        window = (1 - u**2) ** _POWER
+        unit: Array = window / window.sum()
+        return unit
 
     @cached_property
     def _derivative(self) -> Array:
@@ -119,7 +120,8 @@ class WeakForm:
         variance = self._slide(noise * slopes**2, [self._window**2] * len(left)).sum(axis=1, keepdims=True)
         variance += self._slide(own, [weights**2 for weights in left])
         variance -= 2 * self._slide(own * slope, [weights * self._window for weights in left])
-        return np.maximum(variance[:, 0], 0.0)
+        positive: Array = np.maximum(variance[:, 0], 0.0)
+        return positive
 
     def _places(self, points: int) -> npt.NDArray[np.int64]:
         return np.arange(0, points - 2 * self.half, self.stride)

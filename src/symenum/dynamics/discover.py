@@ -74,6 +74,8 @@ class Discovery:
 def make_terms(equation: Equation, names: Sequence[str], settings: Settings) -> Terms:
     """The terms that are finite along the motion and differ on the rows from all simpler ones, up to a·f + b."""
     kept, values = term_values(library(names, settings.operators), equation.columns)
+    if not kept:
+        return Terms((), np.empty((equation.form.rows, 0)))
     averages = equation.form.average(values)
     centred = averages - averages.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)

@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 ONE = Constant(1)
 
 _EXPLAINED = 1e-10  # of the variance: what is left is rounding and quadrature
-_ROUNDING = 1e-14  # of the variance: what rounding leaves, where there is no noise
+_NUMERICS = 1e-8  # of the variance: what smoothing and sums in the place of integrals may leave without any noise
 _SIGMAS = 3.0
 
 
@@ -94,7 +94,7 @@ class Equation:
         """
         if expression not in self._normalised:
             variance = self.form.noise_variance(self.state, self._slopes(expression))
-            self._normalised[expression] = self.residual(expression) ** 2 / (variance + _ROUNDING * self.variance)
+            self._normalised[expression] = self.residual(expression) ** 2 / (variance + _NUMERICS * self.variance)
         return self._normalised[expression]
 
     def chi_square(self, expression: Expression) -> float:

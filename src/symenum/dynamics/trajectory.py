@@ -15,7 +15,7 @@ __all__ = ["MIN_POINTS", "Piece", "column_names", "make_pieces"]
 Array = npt.NDArray[np.float64]
 
 MIN_POINTS = 9  # a local polynomial of order 4 and something left to judge it by
-_GAP = 10.0  # a step so many times the usual one is a gap, not a step
+_GAP = 5.0  # a step so many times as long as nine tenths of all steps is a gap, not a step
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Piece:
 def make_pieces(X: object, t: object, u: object = None) -> list[Piece]:
     """The pieces of one trajectory, X (n, states) with t (n,) or a time step, or of a list of trajectories.
 
-    Rows with a missing or infinite value are a gap, and so is a step of more than 10 times the usual one. Pieces of
+    Rows with a missing or infinite value are a gap, and so is a step far longer than nearly all others. Pieces of
     fewer than MIN_POINTS points are left out with a warning.
     """
     many = isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2
@@ -154,7 +154,7 @@ def _cut(whole: Piece) -> list[Piece]:
     if len(kept) < 2:
         return [_part(whole, kept)]
     steps = np.diff(whole.t)
-    gap = (np.diff(kept) > 1) | (np.diff(whole.t[kept]) > _GAP * np.median(steps))
+    gap = (np.diff(kept) > 1) | (np.diff(whole.t[kept]) > _GAP * np.quantile(steps, 0.9))
     return [_part(whole, rows) for rows in np.split(kept, np.flatnonzero(gap) + 1)]
 
 

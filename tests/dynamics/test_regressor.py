@@ -144,7 +144,7 @@ def test_other_derivatives(derivative: str) -> None:
     model = quick(derivative=derivative).fit(predator_and_prey(t), t)
     laws = [parse(law) for law in ("x1 - x1*x2", "x1*x2 - x2")]
     for front, law in zip(model.fronts_.values(), laws, strict=True):
-        assert any(same_structure(entry.expression, law) and entry.loss < 1e-4 for entry in front)
+        assert any(same_structure(entry.expression, law) and entry.loss < 1e-2 for entry in front)
 
 
 def test_callbacks_see_each_state_and_can_stop() -> None:

@@ -30,6 +30,7 @@ __all__ = ["Discovery", "SystemReport", "Terms", "discover", "make_terms"]
 Array = npt.NDArray[np.float64]
 
 _MAX_TERMS = 6
+_MOST_COST = 30  # complexity of a sum that is still read as a law
 _FITTED = 2  # sets of each complexity whose coefficients are fitted
 _GAIN = 1e-3  # a set that leaves less than a cheaper one by less than this part is not worth a fit
 _SAME_COLUMN = 1e-9  # columns whose correlation is nearer to 1 than this are one term
@@ -189,7 +190,7 @@ def _sums_of_terms(equation: Equation, terms: Terms, settings: Settings, budget:
     rows = len(equation.left)
     most = min(_MAX_TERMS, max(1, equation.form.independent // 3), max(1, rows - 3))
     normal = normal_equations(terms.averages, equation.left, cost)
-    subsets = best_subsets(normal, most, settings.max_complexity, budget)
+    subsets = best_subsets(normal, most, min(_MOST_COST, settings.max_complexity), budget)
     found: list[Candidate] = []
     for subset in _worth_fitting(subsets):
         chosen = list(subset.terms)

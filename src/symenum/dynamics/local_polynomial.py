@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Smoothed", "best_window", "local_fit", "noise_level", "smooth"]
+__all__ = ["Smoothed", "best_window", "even", "local_fit", "noise_level", "smooth"]
 
 Array = npt.NDArray[np.float64]
 
@@ -36,6 +36,12 @@ class Smoothed:
     leverage: Array
 
 
+def even(t: Array) -> bool:
+    """Whether the steps are equal up to rounding."""
+    steps = np.diff(t)
+    return bool(np.ptp(steps) <= _EVEN * np.mean(steps))
+
+
 def local_fit(t: Array, X: Array, window: int, order: int = 4, at: Array | None = None) -> Smoothed:
     """Fits of degree `order` on the `window` samples (t (n,), X (n, columns)) nearest to each time `at`."""
     n = len(t)
@@ -44,25 +50,47 @@ def local_fit(t: Array, X: Array, window: int, order: int = 4, at: Array | None 
     times = t if at is None else at
     own = at is None
     start = np.clip(np.searchsorted(t, times) - window // 2, 0, n - window)
-    values = np.empty((len(times), X.shape[1]))
-    first, second, leverage = np.empty_like(values), np.empty_like(values), np.full(len(times), np.nan)
-    for a in range(0, len(times), _BLOCK):
-        rows = slice(a, min(a + _BLOCK, len(times)))
-        index = start[rows, None] + np.arange(window)
-        around = t[index] - times[rows, None]
-        scale = np.abs(around).max(axis=1, keepdims=True)
-        powers = (around / scale)[:, :, None] ** np.arange(order + 1)
-        # (block, order + 1, window): the weights of the samples in each Taylor coefficient.
-        weights = np.linalg.pinv(powers)
-        fitted = weights[:, :3] @ X[index]
-        scale = scale[:, 0]
-        values[rows] = fitted[:, 0]
-        first[rows] = fitted[:, 1] / scale[:, None] if order >= 1 else 0.0
-        second[rows] = 2 * fitted[:, 2] / scale[:, None] ** 2 if order >= 2 else 0.0
-        if own:
-            place = np.arange(rows.start, rows.stop) - start[rows]
-            leverage[rows] = weights[np.arange(len(place)), 0, place]
+    if own and even(t):
+        # On even steps the weights follow from the place in the window alone.
+        places = np.arange(n) - start
+        around = (np.arange(window)[None, :] - np.arange(window)[:, None]) * ((t[-1] - t[0]) / (n - 1))
+        weights, scale = _weights(around, order)
+        fits = [_fitted(weights[places[rows]], scale[places[rows]], X, start[rows]) for rows in _blocks(n)]
+        leverage = weights[np.arange(window), 0, np.arange(window)][places]
+    else:
+        fits, leverages = [], []
+        for rows in _blocks(len(times)):
+            weights, scale = _weights(t[start[rows, None] + np.arange(window)] - times[rows, None], order)
+            fits.append(_fitted(weights, scale, X, start[rows]))
+            if own:
+                places = np.arange(rows.start, rows.stop) - start[rows]
+                leverages.append(weights[np.arange(len(places)), 0, places])
+        leverage = np.concatenate(leverages) if own else np.full(len(times), np.nan)
+    values, first, second = (np.concatenate([fit[part] for fit in fits]) for part in range(3))
     return Smoothed(values, first, second, leverage)
+
+
+def _blocks(count: int) -> list[slice]:
+    return [slice(a, min(a + _BLOCK, count)) for a in range(0, count, _BLOCK)]
+
+
+def _weights(around: Array, order: int) -> tuple[Array, Array]:
+    """The weights (m, 3, window) of the samples at times `around` (m, window) in the first Taylor coefficients at 0.
+
+    Times are in units of the second result (m,).
+    """
+    scale = np.abs(around).max(axis=1)
+    powers = (around / scale[:, None])[:, :, None] ** np.arange(order + 1)
+    weights = np.linalg.pinv(powers)[:, :3]
+    if weights.shape[1] < 3:
+        weights = np.concatenate([weights, np.zeros((len(weights), 3 - weights.shape[1], weights.shape[2]))], axis=1)
+    return weights, scale
+
+
+def _fitted(weights: Array, scale: Array, X: Array, start: npt.NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    taylor = weights @ X[start[:, None] + np.arange(weights.shape[2])]
+    scale = scale[:, None]
+    return taylor[:, 0], taylor[:, 1] / scale, 2 * taylor[:, 2] / scale**2
 
 
 def best_window(t: Array, x: Array, order: int = 4) -> int:
@@ -101,9 +129,3 @@ def smooth(t: Array, X: Array, windows: npt.NDArray[np.int64], order: int = 4, a
         np.hstack([fit.second for fit in fits]),
         fits[0].leverage,
     )
-
-
-def even(t: Array) -> bool:
-    """Whether the steps are equal up to rounding."""
-    steps = np.diff(t)
-    return bool(np.ptp(steps) <= _EVEN * np.mean(steps))

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from symenum.dynamics.equation import ONE, Equation, outer_terms
 from symenum.expressions import Expression
-from symenum.fitting.least_squares import least_squares
 from symenum.front import MODEL_SELECTIONS, Front
 
 __all__ = ["RULES", "Judged", "choose_jointly", "judge_front"]
@@ -22,6 +21,7 @@ Array = npt.NDArray[np.float64]
 
 RULES = (*MODEL_SELECTIONS, "heldout")
 _BLOCKS = 10
+_RANK = 1e-13
 _SIGMAS = 2.0  # a difference of two losses that is smaller than so many of its standard errors is none
 
 
@@ -91,11 +91,15 @@ def _heldout(equation: Equation, expression: Expression, blocks: npt.NDArray[np.
     residual = equation.residual(expression)
     if not np.isfinite(A).all() or len(terms) * 3 > len(A):
         return residual**2
+    A = A / np.maximum(np.abs(A).max(axis=0), 1e-300)
+    whole, right = A.T @ A, A.T @ equation.left
     errors = np.empty(len(A))
     for block in range(blocks.max() + 1):
         inside = blocks == block
-        fit = least_squares(A[~inside], equation.left[~inside])
-        errors[inside] = (equation.left[inside] - A[inside] @ fit.coefficients) ** 2
+        part, y = A[inside], equation.left[inside]
+        # What the others' normal equations say; their least norm where two terms are one there.
+        coefficients = np.linalg.lstsq(whole - part.T @ part, right - part.T @ y, rcond=_RANK)[0]
+        errors[inside] = (y - part @ coefficients) ** 2
     return errors
 
 

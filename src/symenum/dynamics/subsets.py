@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 _INSIDE = 1e-7  # of a term that is not in the span of the others; below, it is rounding
-_PER_COMPLEXITY = 4  # sets kept of each complexity and size
+_PER_COMPLEXITY = 3  # sets kept of each complexity and size
 _GROWN = 3  # new terms tried for each set and complexity: the best by fit
 _FAR_WORSE = 1.5
 _LOOKED_AT = 150  # of all terms, the best by fit
@@ -82,13 +82,13 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
     keep(_singles(normal))
     keep(_pairs(normal, max_cost))
     for size in range(2, max_terms + 1):
-        for subset in _layer(best, size):
+        for subset in _layer(best, size, 1):
             if budget.over():
                 return _sorted(best)
             for i in range(size):
                 grow(subset.terms[:i] + subset.terms[i + 1 :])
         if size < max_terms:
-            for subset in _layer(best, size):
+            for subset in _layer(best, size, _PER_COMPLEXITY):
                 if budget.over():
                     return _sorted(best)
                 grow(subset.terms)
@@ -99,14 +99,12 @@ def _sorted(best: dict[tuple[int, int], list[Subset]]) -> list[Subset]:
     return sorted((s for place in best.values() for s in place), key=lambda one: (one.cost, one.left))
 
 
-def _layer(best: dict[tuple[int, int], list[Subset]], size: int) -> list[Subset]:
-    """The sets of a size that are worth growing: all but those far worse than a cheaper one of that size."""
+def _layer(best: dict[tuple[int, int], list[Subset]], size: int, count: int) -> list[Subset]:
+    """The `count` best sets of each complexity of a size, but for those far worse than a cheaper one of that size."""
     kept: list[Subset] = []
     smallest = np.inf
-    for _, place in sorted(
-        ((cost, place) for (count, cost), place in best.items() if count == size), key=lambda pair: pair[0]
-    ):
-        kept += [subset for subset in place if subset.left <= _FAR_WORSE * smallest]
+    for _, place in sorted(((cost, place) for (k, cost), place in best.items() if k == size), key=lambda pair: pair[0]):
+        kept += [subset for subset in place[:count] if subset.left <= _FAR_WORSE * smallest]
         smallest = min(smallest, place[0].left)
     return kept
 
@@ -117,23 +115,22 @@ def _singles(normal: Normal) -> list[Subset]:
 
 
 def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
-    """The best pairs of each total complexity, of all pairs."""
-    g, b = normal.G, normal.b
-    free = 1 - g**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = (b[:, None] ** 2 + b[None, :] ** 2 - 2 * g * b[:, None] * b[None, :]) / free
-    i, j = np.triu_indices(len(b), 1)
-    usable = free[i, j] > _INSIDE
-    i, j = i[usable], j[usable]
-    value, cost = gain[i, j], normal.cost[i] + normal.cost[j]
-    order = np.lexsort((-value, cost))
-    first = np.searchsorted(cost[order], np.arange(max_cost + 1))
-    return [
-        Subset((int(i[at]), int(j[at])), float(1 - value[at]), total)
-        for total, start in enumerate(first)
-        for at in order[start : start + _PER_COMPLEXITY]
-        if cost[at] == total
-    ]
+    """The best pairs of each two complexities, of all pairs."""
+    groups = {int(price): np.flatnonzero(normal.cost == price) for price in np.unique(normal.cost)}
+    found: list[Subset] = []
+    for first, rows in groups.items():
+        for second, columns in groups.items():
+            if second < first or first + second > max_cost:
+                continue
+            g, b, c = normal.G[np.ix_(rows, columns)], normal.b[rows][:, None], normal.b[columns][None, :]
+            free = 1 - g**2
+            usable = (free > _INSIDE) & (rows[:, None] < columns[None, :] if first == second else True)
+            gain = np.where(usable, (b**2 + c**2 - 2 * g * b * c) / np.where(usable, free, 1.0), 0.0).ravel()
+            best = np.argpartition(-gain, min(_PER_COMPLEXITY, len(gain)) - 1)[:_PER_COMPLEXITY]
+            for at in best[gain[best] > 0]:
+                i, j = int(rows[at // len(columns)]), int(columns[at % len(columns)])
+                found.append(Subset((min(i, j), max(i, j)), float(1 - gain[at]), first + second))
+    return found
 
 
 def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:

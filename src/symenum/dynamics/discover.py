@@ -194,8 +194,9 @@ def _sums_of_terms(equation: Equation, terms: Terms, settings: Settings, budget:
     found: list[Candidate] = []
     for subset in _worth_fitting(subsets):
         chosen = list(subset.terms)
-        averages = np.column_stack([terms.averages[:, chosen], np.ones(rows)])
-        found += equation.fit([*(terms.terms[i] for i in chosen), ONE], averages)
+        inside, averages = [terms.terms[i] for i in chosen], terms.averages[:, chosen]
+        found += equation.fit(inside, averages)
+        found += equation.fit([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
     return found
 
 

@@ -16,7 +16,7 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, evaluate, simplify, variables
 from symenum.expressions.simplify import as_product, as_sum
-from symenum.fitting import linear_combination, plain_number, snap
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
 from symenum.fitting.least_squares import least_squares
 from symenum.front import Front, description_length
 
@@ -28,6 +28,7 @@ ONE = Constant(1)
 _EXPLAINED = 1e-10  # of the variance: what is left is rounding and quadrature
 _NUMERICS = 1e-8  # of the variance: what smoothing and sums in the place of integrals may leave without any noise
 _SIGMAS = 3.0
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,33 @@ class Equation:
         A = self.averages(terms) if averages is None else averages
         if not np.isfinite(A).all():
             return []
-        plain = [plain_number(float(value)) for value in least_squares(A, self.left).coefficients]
-        choices = (snap(A, self.left).numbers, plain)
-        laws = dict.fromkeys(linear_combination(numbers, terms) for numbers in choices)
+        fit = least_squares(A, self.left)
+        plain = [plain_number(float(value)) for value in fit.coefficients]
+        if fit.rms**2 <= _NUMERICS * self.variance:
+            rounded = self.judge(linear_combination(self._rounded(A, fit.coefficients), terms))
+            if rounded is not None and rounded.loss <= _NUMERICS * self.variance:
+                return [rounded]
+        laws = dict.fromkeys(linear_combination(numbers, terms) for numbers in (snap(A, self.left).numbers, plain))
         return [candidate for law in laws if (candidate := self.judge(law)) is not None]
+
+    def _rounded(self, A: Array, coefficients: Array) -> list[Number]:
+        """Coefficients of few digits, for data without noise: there the standard error says nothing of the numerics."""
+        size = np.sqrt(self.variance)
+        numbers = []
+        for value, column in zip(coefficients, A.T, strict=True):
+            share = abs(value) * float(np.sqrt(np.mean(column**2)))
+            kept = float(f"{value:.{_DIGITS}g}") if share > np.sqrt(_NUMERICS) * size else 0.0
+            number = nice_number(kept, 1e-9 * abs(kept))
+            numbers.append(number if number is not None else plain_number(kept))
+        return numbers
 
     def refit(self, expression: Expression) -> list[Candidate]:
         """A law from elsewhere, its outer coefficients fitted to these rows; its inner ones stay."""
         terms = outer_terms(expression)
         found = [candidate] if (candidate := self.judge(expression)) is not None else []
-        return found + (self.fit([*terms, ONE]) if len(terms) < len(self.left) // 2 else [])
+        if not terms or len(terms) >= len(self.left) // 2:
+            return found
+        return [*found, *self.fit(terms), *self.fit([*terms, ONE])]
 
     def normalised(self, expression: Expression) -> Array:
         """Squared residuals (rows,) in units of what noise alone would leave if the expression were the law.

@@ -24,7 +24,6 @@ _INSIDE = 1e-7  # of a term that is not in the span of the others; below, it is 
 _PER_COMPLEXITY = 3  # sets kept of each complexity and size
 _GROWN = 3  # new terms tried for each set and complexity: the best by fit
 _FAR_WORSE = 1.5
-_LOOKED_AT = 150  # of all terms, the best by fit
 
 
 @dataclass(frozen=True)
@@ -149,15 +148,10 @@ def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
     gain = (normal.b[usable] - along @ rows[:, usable]) ** 2 / free[usable]
     left = 1 - float(along @ along)
     cost = int(normal.cost[chosen].sum())
-    found = []
-    count = min(_LOOKED_AT, len(gain))
-    order = np.argpartition(-gain, count - 1)[:count] if count else np.empty(0, dtype=np.int64)
-    order = order[np.argsort(-gain[order])]
-    taken: dict[int, int] = {}
-    for at in order:
-        price = int(normal.cost[usable[at]])
-        if taken.get(price, 0) >= _GROWN:
-            continue
-        taken[price] = taken.get(price, 0) + 1
-        found.append(Subset(tuple(sorted((*terms, int(usable[at])))), left - float(gain[at]), cost + price))
-    return found
+    price = normal.cost[usable]
+    order = np.lexsort((-gain, price))
+    first = np.searchsorted(price[order], price[order])  # where each price begins
+    order = order[np.arange(len(order)) - first < _GROWN]
+    return [
+        Subset(tuple(sorted((*terms, int(usable[at])))), left - float(gain[at]), cost + int(price[at])) for at in order
+    ]

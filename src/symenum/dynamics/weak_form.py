@@ -28,7 +28,8 @@ _POWER = 4  # of the windows; the second derivative still vanishes at their ends
 _STRIDE = 5  # windows per half width
 _COLUMNS = 64  # at once
 _WIDEST = 0.25  # of the longest piece, for half a window
-_NARROWEST = 4
+_NARROWEST = 8
+_FEWEST = 4  # where the data are few
 _PER_WINDOW = 0.6  # half a window of the weak form, in windows of the local polynomials
 _INDEPENDENT = 0.5  # windows so many half widths apart share so little that they count as independent
 
@@ -79,13 +80,20 @@ class WeakForm:
 
     @cached_property
     def _derivative(self) -> Array:
-        """The weights of ∓∫φ' x or ∫φ'' x, for a step of 1; exact for x = t or x = t²/2, and zero for constants."""
-        u = np.polynomial.Polynomial([0, 1 / self.half])
-        places = np.arange(-self.half, self.half + 1)
-        weights = ((1 - u**2) ** _POWER).deriv(self.order)(places)
-        weights = weights - weights.mean()
-        exact: Array = weights * math.factorial(self.order) / float(weights @ places**self.order)
-        return exact
+        """The weights of ∓∫φ' x or ∫φ'' x, for a step of 1.
+
+        Sums are not integrals: a little of φ is added, so that both sides agree exactly for polynomials up to t⁵.
+        """
+        u = np.arange(-self.half, self.half + 1) / self.half
+        plain = ((1 - np.polynomial.Polynomial([0, 1]) ** 2) ** _POWER).deriv(self.order)(u)
+        odd = self.order % 2
+        basis = np.stack([plain, *(self._window * u**power for power in (odd, odd + 2))])
+        powers = (odd, odd + 2, odd + 4)
+        # math.perm(power, order) is 0 for a power below the order.
+        wanted = [math.perm(k, self.order) * float(self._window @ u ** max(0, k - self.order)) for k in powers]
+        moments = np.stack([basis @ u**power for power in powers])
+        weights: Array = np.linalg.solve(moments, wanted) @ basis / self.half**self.order
+        return weights
 
     @property
     def stride(self) -> int:
@@ -150,4 +158,4 @@ def half_width(grids: Sequence[Grid]) -> int:
     """
     longest = max(len(grid.t) for grid in grids)
     usual = float(np.median([window for grid in grids for window in grid.windows]))
-    return max(_NARROWEST, min(round(_PER_WINDOW * usual), int(_WIDEST * longest)))
+    return max(_FEWEST, min(max(_NARROWEST, round(_PER_WINDOW * usual)), int(_WIDEST * longest)))

@@ -103,7 +103,9 @@ def summary(name: str, lines: list[Line]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", nargs="*", default=list(PROBLEM_SETS), choices=list(PROBLEM_SETS))
+    parser.add_argument(
+        "--set", nargs="*", default=[name for name in PROBLEM_SETS if name != "deep"], choices=list(PROBLEM_SETS)
+    )
     parser.add_argument("--problem", nargs="*", default=None, help="only these problems")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--max-time", type=float, default=60.0, help="seconds per problem")

@@ -122,3 +122,11 @@ def test_unknown_rule_and_empty_front_are_refused() -> None:
         front_of(("x", 1.0)).select("bset")
     with pytest.raises(ValueError, match="the front is empty"):
         Front.of(TARGET).select()
+
+
+def test_what_has_more_fitted_constants_than_the_rows_can_speak_for_stays_out() -> None:
+    few = Target(torch.linspace(1, 2, 8, dtype=torch.float64), torch.full((8,), 0.125, dtype=torch.float64))
+    line, curve = parse("1.2345*x + 0.4321"), parse("1.2345*x + 0.4321*sin(x) + 0.333333")
+    front = Front.of(few).update([Candidate(line, 1.0), Candidate(curve, 0.5)])
+    assert [entry.expression for entry in front] == [line]
+    assert len(front_of((str(line), 1.0), (str(curve), 0.5))) == 2

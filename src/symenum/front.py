@@ -16,11 +16,13 @@ from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, same_function, walk
 from symenum.heads.goal import bent, is_law, law_limit, unsnapped
 
-__all__ = ["MODEL_SELECTIONS", "Front", "reward"]
+__all__ = ["MODEL_SELECTIONS", "Front", "fitted_constants", "reward"]
 
 MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
 _NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
 _TWINS = 1e-6  # losses nearer than this, relative, may belong to one function written in two ways
+_ALWAYS = 2  # fitted constants, as a straight line has
+_ROWS_PER_CONSTANT = 3
 _GAIN = 1e-9  # an improvement below this part of the loss is none
 
 
@@ -64,11 +66,15 @@ class Front(Sequence[Candidate]):
         return iter(self.entries)
 
     def update(self, candidates: Iterable[Candidate], max_complexity: int | None = None) -> Front:
-        """The front of what it holds and the candidates; a function appears once, in its simplest form."""
+        """The front of what it holds and the candidates; a function appears once, in its simplest form.
+
+        What has more fitted constants than a third of the rows is left out: the data cannot speak for it.
+        """
         pool = {
             candidate.expression: candidate
             for candidate in (*candidates, *self.entries)
-            if max_complexity is None or candidate.complexity <= max_complexity
+            if (max_complexity is None or candidate.complexity <= max_complexity)
+            and fitted_constants(candidate.expression) <= max(_ALWAYS, self.rows // _ROWS_PER_CONSTANT)
         }
         kept: list[Candidate] = []
         for candidate in sorted(pool.values(), key=self._order):
@@ -144,6 +150,22 @@ class Front(Sequence[Candidate]):
             return False
         twins = candidate.loss > best.loss * (1 - _TWINS)
         return not (twins and same_function(candidate.expression, best.expression))
+
+
+def fitted_constants(expression: Expression) -> int:
+    """How many of the constants look fitted: no whole numbers, and with more digits or zeros than people choose.
+
+    >>> from symenum.expressions import parse
+    >>> fitted_constants(parse("1.5*x**2 + 0.123*y - 2.718281828*sin(pi*x)"))
+    2
+    """
+    return sum(
+        isinstance(node, Constant)
+        and node.name is None
+        and isinstance(node.value, float)
+        and (float(f"{node.value:.2g}") != node.value or abs(node.value) < 0.01)
+        for node in walk(expression)
+    )
 
 
 def description_length(expression: Expression, rows: int) -> float:

@@ -45,8 +45,8 @@ def assert_tokens(tokens: tuple[Expression, ...], given_material: Material) -> N
 
 
 SMALL: dict[str, TokenGenerator[Any]] = {
-    "gp": Genetic(population=12, generations=3),
-    "mcts": TreeSearch(simulations=4, prior=6),
+    "gp": Genetic(population=12, generations=3, scouts=40),
+    "mcts": TreeSearch(simulations=4, prior=6, scouts=40),
     "random": RandomTokens(),
 }
 
@@ -58,7 +58,8 @@ def steps(name: str, given_material: Material, count: int, passes: int, seed: in
     out = []
     for number in range(passes):
         tokens, state = generator.propose(given_material, state, count, rng)
-        state = generator.learn(given_material, state, 0.3 + 0.1 * number, FRONT[: number + 1])
+        front = FRONT[: number + 1] if len(given_material.columns) > 1 else ()
+        state = generator.learn(given_material, state, 0.3 + 0.1 * number, front)
         out.append(tokens)
     return out
 
@@ -69,16 +70,17 @@ def test_the_table_holds_all_three() -> None:
 
 
 @each
-@settings(max_examples=6)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_tokens_are_composite_finite_varying_and_distinct(name: str, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 6))
+    low, high = data.draw(st.sampled_from([(-3.0, 3.0), (0.5, 3.5), (200.0, 300.0)]))
     given_material = material(
         data.draw(st.sampled_from(["x1*sin(x2) + 1", "exp(x1)/x2", "x1", "x2 - x2 + 3"])),
         seed=data.draw(st.integers(0, 100)),
         rows=data.draw(st.integers(2, 60)),
-        low=data.draw(st.sampled_from([-3.0, 0.5, 200.0])),
-        high=400.0 if data.draw(st.booleans()) else 3.5,
+        low=low,
+        high=high,
         operators=data.draw(st.sampled_from(["koza", "semikoza", "basic_koza", "arithmetic", "chaotic"])),
         constant_range=data.draw(st.sampled_from([None, (-3.0, 3.0), (2.0, 2.0)])),
     )
@@ -106,12 +108,14 @@ def test_a_state_is_a_value_that_can_be_used_twice(name: str) -> None:
 
 
 def holds_only_values(value: Any) -> bool:
+    if isinstance(value, Operator):
+        return True
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
         return all(holds_only_values(getattr(value, field.name)) for field in dataclasses.fields(value))
     if isinstance(value, tuple):
         return all(map(holds_only_values, value))
-    return value is None or isinstance(value, (int, float, str, Operator))
+    return value is None or isinstance(value, (int, float, str))
 
 
 @each

@@ -35,9 +35,8 @@ def test_its_tokens_explain_more_than_random_ones() -> None:
     assert left["gp"] < left["random"]
 
 
-def test_a_token_that_makes_the_law_one_layer_away_is_proposed_at_once() -> None:
-    law = "sin(x1 + x2/log(x1 + x2))"
-    data = material(law)
+def test_a_token_of_two_layers_that_leaves_nothing_is_proposed_at_once() -> None:
+    data = material("sin(x1 + log(x1*x2))")
     tokens, _ = Genetic().propose(data, Genetic().start(data), 3, np.random.default_rng(0))
     evaluator = Evaluator(data)
     left = Explainer(data, evaluator, data.variables).unexplained(evaluator.matrix(tokens))
@@ -54,7 +53,7 @@ def test_parts_of_the_front_come_up() -> None:
         state = generator.start(data)
         parts = set(front_parts(front))
         count = 0
-        for _ in range(6):
+        for _ in range(4):
             if learned:
                 state = generator.learn(data, state, 0.5, front)
             tokens, state = generator.propose(data, state, 3, rng)
@@ -80,12 +79,12 @@ def test_tokens_tried_in_vain_make_room_for_others() -> None:
     generator, rng = Genetic(), np.random.default_rng(0)
     state = generator.start(data)
     sets = []
-    for _ in range(8):
+    for _ in range(6):
         tokens, state = generator.propose(data, state, 3, rng)
         state = generator.learn(data, state, 0.1, [])
         sets.append(frozenset(tokens))
     assert len(set(sets)) == len(sets)
-    assert len(frozenset.union(*sets)) > 10
+    assert len(frozenset.union(*sets)) > 8
 
 
 def test_a_population_that_leads_nowhere_is_given_up() -> None:

@@ -85,6 +85,8 @@ def as_sum(expression: Expression | Sum | Product) -> Sum:
     if number is not None:
         return Sum((), number)
     product = as_product(expression)
+    if not product.factors and not product.divisors and product.denominator == 1:
+        return Sum((), product.numerator)
     if product.numerator < 0:
         return Sum(((False, replace(product, numerator=-product.numerator).close()),), 0)
     if isinstance(expression, Apply) and expression.operator in (_ADD, _SUB):

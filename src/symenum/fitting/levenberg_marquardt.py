@@ -22,6 +22,7 @@ __all__ = ["Fitted", "Problem", "fit", "project"]
 _RIDGE = 1e-15  # keeps a system with a constant that does nothing solvable
 _FIRST_DAMPING = 1e-2
 _LEAST_DAMPING, _MOST_DAMPING = 1e-14, 1e9
+_ROUNDING = 1e-15
 _STALE = 0.05  # relative movement of the linear constants after which derivatives are taken anew
 _COMPACT = 0.7  # the batch is made anew when fewer than this part of its members are at work
 
@@ -153,7 +154,7 @@ class _Batch:
 
     def __init__(self, problem: Problem, members: Whole) -> None:
         self.members = members
-        self.machine: Machine = problem.program.machine(members)
+        self.machine: Machine = problem.program.machine(members, problem.root)
         self.width = self.machine.width
         self.linear: Flags = problem.program.linear[members, : self.width]
         self.floor = problem.floor[members]
@@ -161,7 +162,6 @@ class _Batch:
         self._root = problem.root
         self._outer = self.linear.astype(np.float64)
         self._outer_pairs = self._outer[:, :, None] * self._outer[:, None, :]
-        self._has_inner = problem.program.count[members] > self.linear.sum(axis=1)
         self._projects = bool(self.linear.any())
 
     def evaluate(self, constants: Array) -> _State:
@@ -170,33 +170,36 @@ class _Batch:
             return self._evaluate(constants)
 
     def _evaluate(self, constants: Array) -> _State:
-        values, slopes = self.machine.linearise(torch.from_numpy(constants))
-        J = slopes * self._root
-        residual = torch.addcmul(self._target, values, self._root, value=-1)
-        normal = torch.bmm(J, J.transpose(1, 2)).numpy()
-        diagonal = np.einsum("bii->bi", normal)
-        if not np.isfinite(diagonal).all():
+        values, J = self.machine.linearise(torch.from_numpy(constants))
+        block, k = self.machine.block, self.width
+        # The residual is one more line of the block, so that one product gives JᵀJ, the gradient and the loss.
+        torch.addcmul(self._target, values, self._root, value=-1, out=block[:, k])
+        gram = torch.bmm(block, block.transpose(1, 2)).numpy()
+        if not np.isfinite(np.einsum("bii->bi", gram)[:, :k]).all():
             # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
-            J[torch.from_numpy(~np.isfinite(diagonal))] = 0.0
-            normal = torch.bmm(J, J.transpose(1, 2)).numpy()
-            diagonal = np.einsum("bii->bi", normal)
+            J[torch.from_numpy(~np.isfinite(np.einsum("bii->bi", gram)[:, :k]))] = 0.0
+            gram = torch.bmm(block, block.transpose(1, 2)).numpy()
+        loss = gram[:, k, k].copy()
+        normal = gram[:, :k, :k].copy()
+        diagonal = np.einsum("bii->bi", normal)
         scale = np.sqrt(diagonal)
         scale[scale == 0] = 1.0
         normal /= scale[:, :, None] * scale[:, None, :]
         # Ones for the constants that do nothing, and for those beyond the number of this member's.
         diagonal[diagonal == 0] = 1.0
-        moved = np.zeros_like(constants)
+        gradient = gram[:, :k, k] / scale
         far = np.zeros(len(constants), dtype=bool)
+        moved = np.zeros_like(constants)
         if self._projects:
             system = normal * self._outer_pairs
             np.einsum("bii->bi", system)[...] += 1 - self._outer + _RIDGE
-            gradient = torch.bmm(J, residual[:, :, None])[:, :, 0].numpy() / scale
-            moved = solve_positive(system, gradient * self._outer) / scale
-            moved[np.isnan(moved)] = 0.0
-            residual -= torch.bmm(torch.from_numpy(moved)[:, None], J)[:, 0]
+            shift = solve_positive(system, gradient * self._outer)
+            shift[np.isnan(shift)] = 0.0
+            moved = shift / scale
+            # What rounding leaves of a large loss is not known; the next evaluation will tell (the member is stale).
+            loss = np.maximum(loss - (shift * gradient).sum(axis=1), _ROUNDING * loss)
+            gradient = gradient - (normal @ shift[:, :, None])[:, :, 0]
             size = (np.abs(constants) * self._outer * scale).max(axis=1)
-            far = self._has_inner & ((np.abs(moved) * scale).max(axis=1) > _STALE * size)
-        gradient = torch.bmm(J, residual[:, :, None])[:, :, 0].numpy() / scale
-        loss = residual.square().sum(dim=1).numpy()
+            far = (np.abs(shift)).max(axis=1) > _STALE * size
         loss[np.isnan(loss)] = np.inf
         return _State(constants + moved, loss, normal, gradient, scale, far)

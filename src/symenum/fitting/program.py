@@ -24,6 +24,7 @@ from symenum.operators import Operator
 __all__ = ["Machine", "Program", "compile_program"]
 
 Whole = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 # What a reference points at; a reference is 3·index + kind. Constants and nodes are numbered within their expression.
 _DATA, _CONSTANT, _NODE = range(3)
@@ -51,9 +52,10 @@ class Program:
         """The same on some of the rows (int64)."""
         return replace(self, data=self.data[:, rows].contiguous())
 
-    def machine(self, members: Whole) -> Machine:
-        """The program of a batch: the numbers of its expressions (members,)."""
-        return Machine(self, members)
+    def machine(self, members: Whole, root: Tensor | None = None) -> Machine:
+        """The program of a batch: the numbers of its expressions (members,), and a factor for each row (rows,) by
+        which derivatives are multiplied."""
+        return Machine(self, members, root)
 
 
 @dataclass
@@ -173,42 +175,50 @@ class _Group:
     """Nodes of one level and operator, and the memory that they work in; all of it (nodes, rows) float64."""
 
     operator: Operator
-    value: Tensor  # a part of the machine's values
-    slope: Tensor  # a part of the machine's slopes
-    operands: tuple[Tensor, ...]  # copies of the operands' values
-    places: tuple[Tensor, ...]  # int64: where the operands' values are
-    moves: tuple[tuple[int, Tensor], ...]  # operands that depend on a constant, and where their slopes are
+    operands: tuple[Tensor, ...]
+    value: Tensor
+    slope: Tensor
+    passed: tuple[tuple[int, Tensor], ...]  # operands that depend on a constant, and the memory of their slopes
     in_place: bool  # the operator's function is torch's own, and can write where it is told
 
-    def forward(self, values: Tensor) -> None:
-        for operand, places in zip(self.operands, self.places, strict=True):
-            torch.index_select(values, 0, places, out=operand)
+    def forward(self) -> None:
         if self.in_place:
             self.operator.function(*self.operands, out=self.value)
         else:
             self.value.copy_(self.operator.function(*self.operands))
 
-    def backward(self, slopes: Tensor) -> None:
-        # In a tree each node has one parent: a slope is written once, never summed up.
-        for i, places in self.moves:
-            slope = self.operator.partial(i, self.value, *self.operands)
-            slopes.index_copy_(0, places, self.slope * slope)
+    def backward(self) -> None:
+        for i, memory in self.passed:
+            torch.mul(self.slope, self.operator.partial(i, self.value, *self.operands), out=memory)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The groups of one level. Their operands are fetched at once and their slopes are handed on at once: at these
+    sizes a call costs more than the copying."""
+
+    groups: list[_Group]
+    operands: Floats  # (all operands of all groups, rows)
+    passed: Floats  # the same for slopes
+    values_at: Whole
+    slopes_at: Whole
 
 
 class Machine:
-    """Values and derivatives of a batch.
+    """Values and derivatives of a batch; what it hands out is overwritten by its next call.
 
-    The places of values: data columns, then constants (member by member), then nodes. The places of slopes: one for
-    all the slopes that nobody asks for, then constants, then nodes.
+    The places of values: data columns, then constants (member by member, and one more for each member), then nodes. The
+    places of slopes: one for all the slopes that nobody asks for, then constants, then nodes. `block` (members,
+    width + 1, rows) holds the derivatives; the last line of each member is left to the caller.
     """
 
-    def __init__(self, program: Program, members: Whole) -> None:
+    def __init__(self, program: Program, members: Whole, root: Tensor | None = None) -> None:
         self.members = members
         self.width = int(program.count[members].max())
         rows = program.data.shape[1]
-        inputs, constants = len(program.data), len(members) * self.width
-        begin, end = program.first[members], program.first[members + 1]
-        sizes = end - begin
+        inputs, constants = len(program.data), len(members) * (self.width + 1)
+        begin = program.first[members]
+        sizes = program.first[members + 1] - begin
         offsets = np.cumsum(sizes) - sizes
         nodes = np.arange(sizes.sum()) + np.repeat(begin - offsets, sizes)
         member = np.repeat(np.arange(len(members)), sizes)
@@ -221,50 +231,76 @@ class Machine:
 
         def places(references: Whole, of: Whole) -> Whole:
             index, kind = references // 3, references % 3
-            constant = inputs + of * self.width + index
+            constant = inputs + of * (self.width + 1) + index
             # Clipped: what is no node has an index that may lie beyond the nodes, and is not looked at.
             node = place[np.minimum(offsets[of] + index, len(place) - 1)] + inputs + constants if len(place) else index
             return np.where(kind == _DATA, index, np.where(kind == _CONSTANT, constant, node))
 
         self._values = torch.empty((inputs + constants + len(nodes), rows), dtype=torch.float64)
         self._values[:inputs] = program.data
-        self._constants = self._values[inputs : inputs + constants]
+        self._constants = self._values[inputs : inputs + constants].view(len(members), self.width + 1, rows)
+        self._constants[:, self.width] = 0.0
         self._slopes = torch.zeros((1 + constants + len(nodes), rows), dtype=torch.float64)
-        roots = places(program.root[members], np.arange(len(members)))
-        self._root = torch.from_numpy(roots)
-        self._slopes[self._root - inputs + 1] = 1.0
-        self._groups: list[_Group] = []
+        self.block = self._slopes[1 : 1 + constants].view(len(members), self.width + 1, rows)
+        self._root = places(program.root[members], np.arange(len(members)))
+        self._slopes[torch.from_numpy(self._root - inputs + 1)] = 1.0 if root is None else root
+        self._fetched, self._handed = self._values.numpy(), self._slopes.numpy()
         operands = places(program.operands[nodes[order]], member[order, None])
-        slopes = np.maximum(operands - inputs + 1, 0)
-        both = (torch.from_numpy(operands.T.copy()), torch.from_numpy(slopes.T.copy()))
-        ordered, moves = key[order], program.moves[nodes[order]]
-        edges = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1)).tolist()
+        self._levels: list[_Level] = []
+        nodes = nodes[order]
+        edges = np.flatnonzero(np.diff(key[order], prepend=-1, append=-1)).tolist()
+        groups: list[list[tuple[int, int]]] = []
         for start, stop in pairwise(edges):
-            operator = program.operators[program.code[nodes[order[start]]]]
-            moving = int(np.bitwise_or.reduce(moves[start:stop]))
-            value = self._values[inputs + constants + start : inputs + constants + stop]
-            self._groups.append(
+            if program.level[nodes[start]] == len(groups):
+                groups.append([])
+            groups[-1].append((start, stop))
+        for level in groups:
+            self._levels.append(self._level(program, nodes, operands, level, inputs, constants))
+
+    def _level(
+        self, program: Program, nodes: Whole, operands: Whole, edges: list[tuple[int, int]], inputs: int, constants: int
+    ) -> _Level:
+        operators = [program.operators[program.code[nodes[start]]] for start, _ in edges]
+        parts = [
+            operands[start:stop, i]
+            for (start, stop), operator in zip(edges, operators, strict=True)
+            for i in range(operator.arity)
+        ]
+        at = np.concatenate(parts)
+        memory = torch.empty((2, len(at), self._values.shape[1]), dtype=torch.float64)
+        groups, done = [], 0
+        for (start, stop), operator in zip(edges, operators, strict=True):
+            moving = int(np.bitwise_or.reduce(program.moves[nodes[start:stop]]))
+            ends = [done + (stop - start) * i for i in range(operator.arity + 1)]
+            done = ends[-1]
+            groups.append(
                 _Group(
                     operator,
-                    value,
+                    tuple(memory[0, a:b] for a, b in pairwise(ends)),
+                    self._values[inputs + constants + start : inputs + constants + stop],
                     self._slopes[1 + constants + start : 1 + constants + stop],
-                    tuple(torch.empty_like(value) for _ in range(operator.arity)),
-                    tuple(both[0][i, start:stop] for i in range(operator.arity)),
-                    tuple((i, both[1][i, start:stop]) for i in range(operator.arity) if moving >> i & 1),
+                    tuple((i, memory[1, ends[i] : ends[i + 1]]) for i in range(operator.arity) if moving >> i & 1),
                     isinstance(operator.function, BuiltinFunctionType) and operator.form is None,
                 )
             )
+        both = memory.numpy()
+        return _Level(groups, both[0], both[1], at, np.maximum(at - inputs + 1, 0))
 
     def values(self, constants: Tensor) -> Tensor:
         """Values (members, rows) for constants (members, width)."""
-        self._constants.copy_(constants.reshape(-1, 1))
-        for group in self._groups:
-            group.forward(self._values)
-        return self._values.index_select(0, self._root)
+        self._constants[:, : self.width] = constants[:, :, None]
+        for level in self._levels:
+            np.take(self._fetched, level.values_at, axis=0, out=level.operands, mode="clip")
+            for group in level.groups:
+                group.forward()
+        return torch.from_numpy(self._fetched[self._root])
 
     def linearise(self, constants: Tensor) -> tuple[Tensor, Tensor]:
-        """Values (members, rows), and derivatives by the constants (members, width, rows); these are overwritten."""
+        """Values (members, rows), and derivatives by the constants times the root (members, width, rows)."""
         values = self.values(constants)
-        for group in reversed(self._groups):
-            group.backward(self._slopes)
-        return values, self._slopes[1 : 1 + constants.numel()].view(*constants.shape, -1)
+        for level in reversed(self._levels):
+            for group in level.groups:
+                group.backward()
+            # In a tree each node has one parent: a slope is written once, never summed up.
+            self._handed[level.slopes_at] = level.passed
+        return values, self.block[:, : self.width]

@@ -24,11 +24,13 @@ _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for t
 _DRAWS = 6  # points that are looked at for each start that is taken
 _SPREAD = 5.0  # further starts are off by a factor of up to this, or down to its inverse
 _FLIP = 0.15  # the chance that a constant changes its sign
+_ELIMINATION = 4  # of so many starts one goes on after the first few steps
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
-_MANY_ROWS, _FEW_ROWS = 2000, 500  # above the one, starts compete on the other
+_MANY_ROWS, _FEW_ROWS = 256, 64  # above the one, starts compete on the other (or on more, for many constants)
+_ROWS_PER_CONSTANT = 10
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
-_CELLS = 4_000_000  # numbers in the memory of one batch
+_CELLS, _PLACES = 1_000_000, 16  # numbers in the memory of one batch, and about so many of them for a row of a member
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ def refine(
     y: Tensor,
     weight: Tensor | None = None,
     *,
-    starts: int = 8,
-    steps: int = 60,
+    starts: int = 16,
+    steps: int = 40,
     seed: int = 0,
     budget: Budget | None = None,
     integers: bool = True,
@@ -102,7 +104,8 @@ class _Task:
         self.full = _problem(program, y, weight)
         self.small = self.full
         if len(weight) > _MANY_ROWS:
-            rows = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))[:_FEW_ROWS].sort().values
+            few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * int(program.count.max()))
+            rows = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))[:few].sort().values
             self.small = _problem(program.at(rows), y[:, rows], weight[rows] / weight[rows].sum())
         self.best = program.starts.copy()
         self.loss = np.full(self.size, np.inf)
@@ -120,23 +123,19 @@ class _Task:
                 self._further(left, part, random)
         polished = np.flatnonzero((self.loss > self.full.floor) | (self.small is not self.full))
         self.converged[:] = True
-        if len(polished):
-            ended = fit(
-                self.full, polished, self.best[polished], steps=self.steps, tolerance=_TIGHT, budget=self.budget
-            )
-            self.best[polished], self.loss[polished] = ended.constants, ended.loss
-            self.converged[polished] = ended.converged
+        for here in _blocks(polished, len(self.weight)):
+            ended = fit(self.full, here, self.best[here], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget)
+            self.best[here], self.converged[here] = ended.constants, ended.converged
 
     def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
         repeated = np.repeat(members, starts * _DRAWS)
         drawn = _draw(self.program.starts[repeated], random)
-        block = max(1, _CELLS // (self.small.program.data.shape[1] * 16))
+        rows = self.small.program.data.shape[1]
         loss = np.empty(len(repeated))
-        for at in range(0, len(repeated), block):
+        for here in _blocks(np.arange(len(repeated)), rows):
             if self.budget.over():
                 return
-            here = slice(at, at + block)
             drawn[here], loss[here] = project(self.small, repeated[here], drawn[here])
         order = np.argsort(loss.reshape(len(members), -1), axis=1, kind="stable")[:, :starts]
         chosen = (order + np.arange(len(members))[:, None] * starts * _DRAWS).ravel()
@@ -145,9 +144,12 @@ class _Task:
         going = members[np.isfinite(self.loss[members])]
         repeated, drawn = np.concatenate([repeated, going]), np.concatenate([drawn, self.best[going]])
         chosen = np.concatenate([chosen, np.arange(len(repeated) - len(going), len(repeated))])
-        for at in range(0, len(chosen), block):
-            part = chosen[at : at + block]
-            self._compete(repeated[part], drawn[part], self.steps // 3)
+        for part in _blocks(chosen, rows):
+            early = fit(
+                self.small, repeated[part], drawn[part], steps=self.steps // 8, tolerance=_LOOSE, budget=self.budget
+            )
+            kept = _leaders(repeated[part], early.loss, 1 + starts // _ELIMINATION)
+            self._compete(repeated[part][kept], early.constants[kept], self.steps // 4)
 
     def _compete(self, members: Whole, constants: Array, steps: int) -> None:
         """Fit from these points; the best of each expression stays."""
@@ -164,27 +166,45 @@ class _Task:
 
         Then the losses (expressions,), inf where values are not finite, and standard errors (expressions, k).
         """
-        machine = self.program.machine(np.arange(self.size))
-
-        def loss(values: Tensor) -> Array:
-            mse: Array = ((values - self.y).square() @ self.weight).numpy()
-            return np.where(np.isnan(mse), np.inf, mse)
-
-        before = loss(machine.values(torch.from_numpy(self.program.starts)))
-        after = loss(machine.values(torch.from_numpy(self.best)))
-        better = np.asarray(after < before)
-        self.best[~better] = self.program.starts[~better]
-        values, J = machine.linearise(torch.from_numpy(self.best))
-        final = loss(values)
-        J = J * self.full.root
+        better = np.zeros(self.size, dtype=bool)
+        final, errors = np.empty(self.size), np.empty_like(self.best)
         free = np.maximum(len(self.weight) - self.program.count, 0)
-        return better, final, _standard_errors((J @ J.transpose(1, 2)).numpy(), final, free)
+        for here in _blocks(np.arange(self.size), len(self.weight)):
+            machine = self.program.machine(here, self.full.root)
+            k = machine.width
+
+            def loss(values: Tensor, y: Tensor = self.y[here]) -> Array:
+                mse: Array = ((values - y).square() @ self.weight).numpy()
+                return np.asarray(np.where(np.isnan(mse), np.inf, mse))
+
+            before = loss(machine.values(torch.from_numpy(self.program.starts[here, :k])))
+            after = loss(machine.values(torch.from_numpy(self.best[here, :k])))
+            better[here] = after < before
+            kept = here[~better[here]]
+            self.best[kept] = self.program.starts[kept]
+            values, J = machine.linearise(torch.from_numpy(self.best[here, :k]))
+            final[here] = loss(values)
+            errors[here, :k] = _standard_errors((J @ J.transpose(1, 2)).numpy(), final[here], free[here])
+        return better, final, errors
+
+
+def _blocks(members: Whole, rows: int) -> list[Whole]:
+    """The members in parts whose programs fit into a bounded memory."""
+    size = max(1, _CELLS // (rows * _PLACES))
+    return [members[at : at + size] for at in range(0, len(members), size)]
 
 
 def _problem(program: Program, y: Tensor, weight: Tensor) -> Problem:
     root = weight.sqrt()
     floor = np.maximum(((y.square() @ weight) * _EXACT).numpy(), np.finfo(np.float64).tiny)
     return Problem(program, y * root, root, floor)
+
+
+def _leaders(members: Whole, loss: Array, most: int) -> Whole:
+    """The places of up to so many of the least losses of each member."""
+    order = np.lexsort((loss, members))
+    first = np.searchsorted(members[order], members[order])
+    return np.asarray(order[(np.arange(len(order)) - first < most) & np.isfinite(loss[order])])
 
 
 def _draw(constants: Array, random: np.random.Generator) -> Array:
@@ -208,4 +228,4 @@ def _standard_errors(normal: Array, loss: Array, free: Whole) -> Array:
         errors = np.sqrt((vectors**2 / values[:, None, :]).sum(axis=2) * (loss / free)[:, None]) / scale
     errors[~fine] = np.inf
     errors[unused] = np.inf
-    return errors
+    return np.asarray(errors)

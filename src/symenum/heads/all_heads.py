@@ -7,7 +7,7 @@ until one of them has found the law.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -117,7 +117,7 @@ class AllHeads:
             yield self._stage("sums of terms", sums)
         yield self._stage("powers with a factor", self._on(ProductOfPowers(1), self._features))
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
-        yield self._stage("one feature", self._one_feature)
+        yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
         yield self._stage("ratios of polynomials", self._on(RatioOfPolynomials()))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
         yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
@@ -146,10 +146,12 @@ class AllHeads:
 
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""
+        goals = goals_of(self.data, self.operators, with_slots=False)
         yield self._stage("powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1), self._features))
-        yield self._stage("one feature", self._one_feature)
-        yield self._stage("two terms", self._on(TwoTerms(cap=8000), self._extended))
-        yield self._stage("affine", self._on(Affine(self._products, cap=8000), self._extended))
+        yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
+        yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
+        yield self._stage("affine", self._on(Affine(self._products, cap=5000), self._extended))
+        yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
 
     @property
     def _products(self) -> tuple[Operator, ...]:
@@ -161,8 +163,8 @@ class AllHeads:
     def _extended(self) -> Features:
         return self.extended
 
-    def _one_feature(self, budget: Budget) -> list[Candidate]:
-        return OneFeature().scan_goals(self.extended, [self.goal, *self.goals], self.k, budget)
+    def _one_feature(self, goals: Sequence[Goal], budget: Budget) -> list[Candidate]:
+        return OneFeature().scan_goals(self.extended, goals, self.k, budget)
 
     def _on_polynomials(self, many: bool) -> Iterator[Scan]:
         """Two terms beside a full polynomial, where there are rows enough for it."""

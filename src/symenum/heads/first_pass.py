@@ -21,7 +21,7 @@ from symenum.operators import Operator, get_operators
 
 __all__ = ["SCAN_ROWS", "first_pass", "telling"]
 
-SCAN_ROWS = 1024  # scans look at no more rows; every candidate is fitted and judged on all
+SCAN_ROWS = 400  # scans look at no more rows; every candidate is fitted and judged on all
 
 
 def first_pass(

@@ -22,7 +22,7 @@ from symenum.heads.projection import project_off
 
 __all__ = ["FAMILIES", "Family", "OneFeature", "scan_families"]
 
-_CHUNK = 1 << 14
+_CHUNK = 1 << 20  # numbers in a part of the features: between two parts the clock is asked
 _INSIDE = 1e-8
 _ROUNDING = 1e-14  # of 1 - R²
 ONE = Constant(1)
@@ -68,10 +68,11 @@ def scan_families(V: Tensor, root: Tensor, T: Tensor, width: int, budget: Budget
     targets, _ = project_off(T * root, background)
     loss = [torch.empty(0, dtype=torch.float64) for _ in T]
     where = [torch.empty(0, 2, dtype=torch.int64) for _ in T]
-    for start in range(0, len(V), _CHUNK):
+    step = max(1, _CHUNK // V.shape[1])
+    for start in range(0, len(V), step):
         if budget.over():
             break
-        rows = V[start : start + _CHUNK]
+        rows = V[start : start + step]
         C, left = project_off(rows * root, background)
         single = (C @ targets.T).square()
         for number, family in enumerate(FAMILIES):

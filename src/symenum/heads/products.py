@@ -26,6 +26,7 @@ _LARGEST = 1e8
 _CACHE_BYTES = 1 << 29
 _SINGLE_FROM = 500_000  # so many products are screened in single precision; what is kept is judged in double
 _FUNCTIONS_UP_TO = 6  # slots: with more, functions of a slot are left to the features
+_MORE_UP_TO = 3  # slots for which exp(-x) and sqrt(x) are factors too
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Factors:
 
 
 def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]) -> Factors:
-    """Slots, reciprocals where there is no zero, and for few slots u(x); values (slots, n)."""
+    """Slots, reciprocals where there is no zero, and for few slots u(x), exp(-x) and the root; values (slots, n)."""
     rows: list[Tensor] = []
     expressions: list[Expression] = []
     which: list[int] = []
@@ -85,6 +86,11 @@ def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequenc
         if len(slots) <= _FUNCTIONS_UP_TO:
             for operator in unary:
                 add(apply_poisoned(operator, row, None), apply(operator, slot), 0)
+        if len(slots) <= _MORE_UP_TO:
+            if "exp" in names:
+                add(torch.exp(-row), apply("exp", apply("neg", slot)), 0)
+            if names >= {"exp", "log"} and "sqrt" not in names:  # exp(log(x)/2), which no short product reaches
+                add(torch.sqrt(row), apply("sqrt", slot), 0)
     stacked = torch.stack(rows) if rows else torch.empty(0, values.shape[1], dtype=torch.float64)
     return Factors(stacked, tuple(expressions), tuple(which))
 

@@ -37,23 +37,26 @@ class Transform:
     wrap: Wrap
 
 
-def goals_of(data: Data, operators: Sequence[Operator]) -> list[Goal]:
-    """One goal for each transform that the data allow; y itself is not among them."""
+def goals_of(data: Data, operators: Sequence[Operator], *, with_slots: bool = True) -> list[Goal]:
+    """One goal for each transform that the data allow; y itself is not among them.
+
+    Without `with_slots` those that join y with a slot are left out.
+    """
     names = {operator.name for operator in operators}
     return [
         Goal(data, transform.name, transform.t, _weights(data.target.weight, transform.slope), transform.wrap)
-        for transform in transforms(data, names)
+        for transform in transforms(data, names, with_slots=with_slots)
         if _allowed(transform)
     ]
 
 
-def transforms(data: Data, operators: set[str]) -> Iterator[Transform]:
+def transforms(data: Data, operators: set[str], *, with_slots: bool = True) -> Iterator[Transform]:
     """All transforms, some of them with values that are not finite."""
     y = data.target.y
     yield from _functions(y, operators)
     if "div" in operators:
         yield Transform("1/y", 1 / y, y.square(), lambda f: apply("inv", f))
-    slots = data.stand_ins if len(data.stand_ins) <= _MOST_SLOTS else ()
+    slots = data.stand_ins if with_slots and len(data.stand_ins) <= _MOST_SLOTS else ()
     for slot in slots:
         yield from _with_slot(y, slot, data.evaluate(slot), operators)
 

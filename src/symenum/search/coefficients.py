@@ -17,6 +17,7 @@ __all__ = ["refined", "refitted", "rounded"]
 _BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
 _STARTS = 2
 _DIGITS = (1, 2, 3)
+_LAST_STEPS = 4  # from constants that fit thousands of rows already
 _SLACK = 1.5  # a family may be so much more complex than allowed: coefficients may turn out to be 1 or 0
 
 
@@ -60,7 +61,14 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
         if budget.over():
             break
         results = refine(
-            [entry.expression], task.columns, task.target.y, task.target.weight, starts=0, integers=False, budget=budget
+            [entry.expression],
+            task.columns,
+            task.target.y,
+            task.target.weight,
+            starts=0,
+            steps=_LAST_STEPS,
+            integers=False,
+            budget=budget,
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
     return front.update(found, task.settings.max_complexity)

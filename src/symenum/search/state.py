@@ -16,7 +16,7 @@ class State:
     seed: int
     iteration: int
     front: Front
-    generator: object  # the token generator's own state
+    generator: object = None  # the token generator's own state, once it has begun
     scored: int = 0
     elapsed: float = 0.0
 

@@ -34,7 +34,7 @@ def start(task: Task, seed: int) -> State:
         linear = task.heads.goal.fit([Constant(1), *slots])
         found += [] if linear is None else [linear]
     front = _updated(task, Front.of(task.target, task.settings.discount), found)
-    return State(seed, 0, front, task.generator.start(task.material))
+    return State(seed, 0, front)
 
 
 def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
@@ -46,6 +46,8 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
             found, name = work.run(budget), work.name
         else:
             rng = np.random.default_rng([state.seed, state.iteration])
+            if generator is None:
+                generator = task.generator.start(task.material)
             passed = token_pass(task, generator, rng, budget)
             found, scored, generator, name = passed.found, passed.scored, passed.generator, work
         if task.settings.constants:

@@ -26,7 +26,7 @@ from symenum.tokens import Material, TokenGenerator, get_generator
 __all__ = ["Settings", "Task", "make_task"]
 
 # Candidates are found and fitted on so many rows, and judged on all; see `Task.judge`.
-_WORKING_ROWS = 4096
+_WORKING_ROWS = 2048
 _TOKEN_ROWS = 256
 
 

@@ -19,7 +19,7 @@ from symenum.search.task import Task
 
 __all__ = ["Passed", "token_pass"]
 
-_NETWORK_ROWS = 64  # a new draw in every pass, as in the paper; what is found is judged on all
+_NETWORK_ROWS = 32  # a new draw in every pass, as in the paper; what is found is judged on all
 _HEAD_ROWS = 256
 _DECIMALS = 1  # of a token constant: refinement finds the others
 

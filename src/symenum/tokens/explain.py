@@ -28,7 +28,7 @@ __all__ = ["PRICE", "UNEXPLAINED", "Explainer", "promising_features", "simple_pa
 UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
 _ALIKE = 1e-7  # of 1 - g²: two columns of one direction are no pair
 _TINY = 1e-200
-_ROWS = 96  # enough to rank tokens; the pass looks at more
+_ROWS = 64  # enough to rank tokens; the pass looks at more
 _FEW_ROWS = 20
 _FEW_PARTNERS = 5
 _BEST_OF_TWO_LAYERS = 3  # variables
@@ -187,7 +187,7 @@ def _unit_target(y: Tensor, root: Tensor) -> Tensor:
     return unit
 
 
-def promising_features(material: Material, partners: Sequence[Expression], limit: int = 300) -> tuple[Expression, ...]:
+def promising_features(material: Material, partners: Sequence[Expression], limit: int = 200) -> tuple[Expression, ...]:
     """The features of up to two layers on the best variables that explain y best, at most `limit`, best first.
 
     With many variables only a few of them get two layers: there would be too many features.
@@ -210,7 +210,7 @@ def promising_features(material: Material, partners: Sequence[Expression], limit
     return tuple(pick_distinct(evaluator, material, ranked, limit))
 
 
-def simple_partners(material: Material, limit: int = 96) -> tuple[Expression, ...]:
+def simple_partners(material: Material, limit: int = 64) -> tuple[Expression, ...]:
     """Variables and one-operator features of the variables that explain y best alone, at most `limit`."""
     evaluator = Evaluator(material)
     bare = Explainer(material, evaluator, ())

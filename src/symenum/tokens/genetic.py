@@ -38,6 +38,7 @@ _FRONT_PARTNERS = 8
 _TOKEN_SEEDS = 100  # of the seeds, so many may be tokens at once
 _PLANTED_SEEDS = 20  # of the seeds, so many are planted by mutations
 _JOINS = 0.1  # how often a join of variables goes before a drawn token
+_FRONT_TOKENS = 0.3  # how often a part of the front does
 _GREEDY = 0.5  # of the tokens are the best there are, the others are drawn
 _CONSTANT_PRICE = 3  # a constant is worth so much complexity: most are just another scale or offset
 
@@ -66,7 +67,7 @@ class Genetic:
     mutation: float = 0.5
     hall_of_fame: int = 20
     parsimony: float = PRICE
-    scouts: int = 300
+    scouts: int = 600
     name: str = "gp"
 
     def start(self, material: Material) -> GeneticState:
@@ -108,7 +109,10 @@ class _Run:
         best = sorted(state.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
         partners = [*state.partners, *(member.expression for member in best)]
         self.explainer = Explainer(material, self.evaluator, partners)
-        self.scouted = scout(material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, rng)
+        start = state.memory.steps * (settings.scouts // 2)
+        self.scouted = scout(
+            material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+        )
         self.seeds = (*(one.token for one in self.scouted), *state.seeds)
         self._one: dict[Expression, Expression] = {}
         self._unexplained: dict[Expression, float] = {}
@@ -171,9 +175,20 @@ class _Run:
             yield from (able[int(i)] for i in np.argsort(-score, kind="stable")[:greedy])
             p = score**2
             for i in self.rng.choice(len(able), size=len(able), replace=False, p=p / p.sum()):
-                joined = cross_variable(self.material, self.rng) if self.rng.random() < _JOINS else None
-                yield from [able[int(i)]] if joined is None else [joined, able[int(i)]]
+                other = self._other_source()
+                yield from [able[int(i)]] if other is None else [other, able[int(i)]]
         yield from random_trees(self.material, self.rng, 16, 3)
+
+    def _other_source(self) -> Expression | None:
+        """Now and then a join of variables, or a part of the front by its weight and merit."""
+        chance = self.rng.random()
+        if chance < _JOINS:
+            return cross_variable(self.material, self.rng)
+        if chance > _JOINS + _FRONT_TOKENS or not self.parts:
+            return None
+        parts = list(self.parts)
+        weight = np.array([self.parts[part] * self.state.memory.merit(part) for part in parts]) + 1e-9
+        return parts[int(self.rng.choice(len(parts), p=weight / weight.sum()))]
 
     def _first_population(self) -> list[Expression]:
         """The last population with some fresh blood; at the very start, trees from the front and random ones."""

@@ -27,7 +27,7 @@ _IMPROVED = 1e-9  # rewards within this are equal
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a token, in its canonical form: its passes, and its share in those that found something better."""
+    """A token in its canonical form, the passes it took part in, and its share in those that found something better."""
 
     token: Expression
     passes: int

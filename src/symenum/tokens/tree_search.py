@@ -70,7 +70,7 @@ class TreeSearch:
     exploration: float = 0.5
     prior: int = 24
     pass_weight: float = 6.0
-    scouts: int = 300
+    scouts: int = 600
     name: str = "mcts"
 
     def start(self, material: Material) -> TreeSearchState:
@@ -130,7 +130,10 @@ class _Planner:
         usable = [part for part in parts if self.evaluator.usable(part)]
         usable.sort(key=lambda part: -parts[part] * self.memory.merit(part))
         self.parts = usable[:_BASE_PARTS]
-        self.scouted = scout(material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, rng)
+        start = state.memory.steps * (settings.scouts // 2)
+        self.scouted = scout(
+            material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+        )
         seeds = [*(one.token for one in self.scouted), *state.seeds][: 4 * _BASE_SEEDS]
         seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
         self.seeds = seeds[:_BASE_SEEDS]

@@ -1,0 +1,136 @@
+"""Whole heads against a brute force: what `scan` hands back is no worse than the ten best by numpy.linalg.lstsq.
+
+Coefficients of what comes back may be snapped, which a head allows up to the standard error of each: a loss may be
+above the least-squares one by that much. Nothing else may be lost between scan and candidates.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+import torch
+from heads.tasks import features_of, make_goal
+
+from symenum.enumeration.budget import Budget
+from symenum.expressions import evaluate
+from symenum.heads import Affine, Combine, Features, Goal, Head, SumOfTerms, TwoTerms
+from symenum.heads.products import make_factors
+from symenum.operators import get_operator, get_operators
+
+ROWS = 30
+BEST = 10
+
+
+def data(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Data without a law, so that many candidates are near each other, in the shapes that are hard on rounding."""
+    random = np.random.default_rng(seed)
+    X = random.uniform(0.5, 2.0, (ROWS, 2))
+    y = random.normal(size=ROWS)
+    if kind == "collinear":
+        X[:, 1] = X[:, 0] * (1 + 1e-5 * random.normal(size=ROWS))
+    elif kind == "offset":
+        y += 1e6
+    elif kind == "small":
+        X, y = 1e-8 * X, 1e-8 * y
+    elif kind == "large":
+        X, y = 1e8 * X, 1e8 * y
+    return X, y
+
+
+KINDS = ("plain", "collinear", "offset", "small", "large")
+each = pytest.mark.parametrize(("kind", "seed"), list(itertools.product(KINDS, range(2))))
+
+
+def residual(columns: list[np.ndarray], y: np.ndarray) -> float:
+    """The mean square residual of y on 1 and the columns, by lstsq on columns of one size; inf where they are one."""
+    centred = [column - column.mean() for column in columns]
+    norms = [np.linalg.norm(column) for column in centred]
+    if any(norm <= 1e-11 * np.linalg.norm(column) for norm, column in zip(norms, columns, strict=True)):
+        return np.inf
+    A = np.column_stack([column / norm for column, norm in zip(centred, norms, strict=True)])
+    target = y - y.mean()
+    left = target - A @ np.linalg.lstsq(A, target, rcond=1e-14)[0]
+    return float(np.mean(left**2))
+
+
+def check(found: list[float], truth: list[float], coefficients: int) -> None:
+    """The best that came back against the best there are, one by one."""
+    allowed = 1 + 2.5 * coefficients / ROWS
+    assert len(found) >= BEST // 2  # of nearly collinear columns not all pairs are fitted: some are one to rounding
+    for loss, least in zip(found[:BEST], truth[:BEST], strict=False):
+        assert loss <= least * allowed
+
+
+def losses_of(head: Head, features: Features, goal: Goal) -> list[float]:
+    """Several times as many as are compared: a head may write one function in several ways."""
+    return distinct(candidate.loss for candidate in head.scan(features, goal, 6 * BEST, Budget()))
+
+
+def distinct(values: Iterable[float]) -> list[float]:
+    """Losses of different candidates: functions that are one up to a·f + b have one loss, and count once."""
+    kept: list[float] = []
+    for value in sorted(value for value in values if np.isfinite(value)):
+        if not kept or value > kept[-1] * (1 + 1e-11):
+            kept.append(value)
+    return kept
+
+
+def independent(v: np.ndarray, w: np.ndarray) -> bool:
+    """Whether neither is constant, nor one of them a·other + b."""
+    if min(np.ptp(v) / abs(v).max(), np.ptp(w) / abs(w).max()) < 1e-9:
+        return False
+    return abs(np.corrcoef(v, w)[0, 1]) < 1 - 1e-9
+
+
+@each
+def test_affine_head(kind: str, seed: int) -> None:
+    X, y = data(kind, seed)
+    goal = make_goal(X, y)
+    features = features_of(goal, 1, operators="arithmetic")
+    V = features.values.numpy()
+    for sign in ("mul", "add"):
+        operator = get_operator(sign)
+        pairs = itertools.combinations_with_replacement(V, 2)
+        truth = distinct(residual([v * w if sign == "mul" else v + w], y) for v, w in pairs)
+        check(losses_of(Affine((operator,)), features, goal), truth, 2)
+
+
+@each
+def test_two_terms_head(kind: str, seed: int) -> None:
+    X, y = data(kind, seed)
+    goal = make_goal(X, y)
+    features = features_of(goal, 1, operators="arithmetic")
+    V = features.values.numpy()
+    truth = distinct(residual([v, w], y) for v, w in itertools.combinations(V, 2) if independent(v, w))
+    check(losses_of(TwoTerms(), features, goal), truth, 3)
+
+
+@each
+def test_combine_head(kind: str, seed: int) -> None:
+    X, y = data(kind, seed)
+    goal = make_goal(X, y)
+    features = features_of(goal, 1, operators="arithmetic")
+    V = features.values.numpy()
+    truth = [float(np.mean((v + w - y) ** 2)) for v, w in itertools.combinations_with_replacement(V, 2)]
+    truth += [float(np.mean((v * w - y) ** 2)) for v, w in itertools.combinations_with_replacement(V, 2)]
+    head = Combine(get_operators(["+", "*"]))
+    assert losses_of(head, features, goal)[:BEST] == pytest.approx(distinct(truth)[:BEST], rel=1e-9)
+
+
+@each
+def test_sum_of_terms_finds_nothing_worse_than_the_best_pairs(kind: str, seed: int) -> None:
+    X, y = data(kind, seed)
+    goal = make_goal(X, y)
+    operators = get_operators("arithmetic")
+    found = SumOfTerms(operators, max_terms=2).scan(features_of(goal, 0), goal, BEST, Budget())
+    factors = make_factors(goal.data.stand_ins, torch.from_numpy(X.T.copy()), operators).values.numpy()
+    products = [*factors, *(a * b for a, b in itertools.combinations_with_replacement(factors, 2))]
+    truth = distinct(residual([v, w], y) for v, w in itertools.combinations(products, 2) if independent(v, w))
+    best = min(candidate.loss for candidate in found)
+    assert best <= truth[0] * (1 + 2.5 * 3 / ROWS)
+    for candidate in found:
+        again = evaluate(candidate.expression, {f"x{i + 1}": X[:, i].copy() for i in range(2)})
+        assert candidate.loss == pytest.approx(float(np.mean((again - y) ** 2)), rel=1e-9, abs=1e-300)

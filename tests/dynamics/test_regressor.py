@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from symenum import ODERegressor
+from symenum.dynamics.simulate import right_side, simulate
 from symenum.expressions import parse
 from symenum.problems.structure import same_structure
 
@@ -131,6 +132,28 @@ def test_second_order() -> None:
     assert model.predict([[1.0, 0.0]])[0, 0] == pytest.approx(-2 * np.sin(1), rel=0.1)
 
 
+@pytest.mark.slow
+def test_a_double_pendulum_with_uneven_samples_and_a_gap() -> None:
+    """Lagrange's equations of two equal rods and masses: each law holds the other's acceleration."""
+    laws = (
+        "-0.5*x2_ddot*cos(x1 - x2) - 0.5*x2_dot**2*sin(x1 - x2) - 9.81*sin(x1)",
+        "-x1_ddot*cos(x1 - x2) + x1_dot**2*sin(x1 - x2) - 9.81*sin(x2)",
+    )
+    names = ["x1", "x2", "x1_dot", "x2_dot"]
+    right = right_side([parse(law) for law in laws], names, None, 2, ["x1_ddot", "x2_ddot"])
+    t = np.sort(np.random.default_rng(0).uniform(0, 12, 3000))
+    t = t[(t < 5) | (t > 6)]
+    angles = simulate(right, np.array([1.8, 1.2, 0.0, 0.0]), t, max_time=None).states[:, :2]
+    model = quick(operators=["+", "-", "*", "sin", "cos"], order=2, coupled=True).fit(noisy(angles, 0.001), t)
+    assert has_structure(model, *laws)
+    follow = t < 2
+    simulated = model.simulate([1.8, 1.2, 0.0, 0.0], t[follow])
+    assert np.abs(simulated[:, :2] - angles[follow]).max() < 0.1
+    assert model.score(angles, t) > 0.99
+    with pytest.raises(ValueError, match="no explicit form"):
+        model.export("python")
+
+
 def test_a_budget_for_the_whole_system(fitted: ODERegressor) -> None:
     model = quick(system_complexity=5).fit(noisy(HUNT, 0.02), T)
     spent = [model.fronts_[name][row].complexity for name, row in model.selected_.items()]
@@ -173,6 +196,7 @@ def test_conventions_of_scikit_learn() -> None:
     ("parameters", "message"),
     [
         ({"order": 3}, "order must be 1 or 2"),
+        ({"coupled": True}, "coupled is for order=2"),
         ({"derivative": "magic"}, "derivative must be one of 'weak'"),
         ({"model_selection": "luck"}, "model_selection must be one of"),
         ({"max_time": -1}, "max_time"),

@@ -8,7 +8,7 @@ from dynamics.motions import motion, noisy
 
 from symenum.dynamics.equation import outer_terms
 from symenum.dynamics.selection import RULES, choose_jointly, judge_front
-from symenum.dynamics.system import make_system
+from symenum.dynamics.system import Names, make_system
 from symenum.dynamics.trajectory import make_pieces
 from symenum.expressions import parse
 from symenum.front import Front
@@ -20,7 +20,7 @@ LORENZ_LIKE = ("x2", "x1 - 0.85*x2 - x1*x3", "x1**2 - 0.5*x3")
 @pytest.fixture(scope="module")
 def system():
     X = noisy(motion(LORENZ_LIKE, (0.1, 0.2, 0.4), T), 0.05)
-    return make_system(make_pieces(X, T), ["x1", "x2", "x3"], (), (), "weak")
+    return make_system(make_pieces(X, T), Names(("x1", "x2", "x3")), "weak")
 
 
 def front_of(equation, *laws: str) -> Front:

@@ -44,7 +44,7 @@ def test_predicted_noise_is_the_noise() -> None:
         weak = form(clean + 0.05 * random.normal(size=clean.shape), T)
         (grid,) = weak.grids
         left = weak.left_side(0) + weak.average(grid.X)[:, 0]
-        ratios.append(np.mean(left**2) / np.mean(weak.noise_variance(0, np.full((800, 1), -1.0))))
+        ratios.append(np.mean(left**2) / np.mean(weak.noise_variance(0, {(0, 0): np.full(800, -1.0)})))
     assert np.mean(ratios) == pytest.approx(1, abs=0.25)
 
 

@@ -72,9 +72,9 @@ class Discovery:
     interrupted: bool = False
 
 
-def make_terms(equation: Equation, names: Sequence[str], settings: Settings) -> Terms:
+def make_terms(equation: Equation, settings: Settings) -> Terms:
     """The terms that are finite along the motion and differ on the rows from all simpler ones, up to a·f + b."""
-    kept, values = term_values(library(names, settings.operators), equation.columns)
+    kept, values = term_values(library(list(equation.columns), settings.operators), equation.columns)
     if not kept:
         return Terms((), np.empty((equation.form.rows, 0)))
     averages = equation.form.average(values)

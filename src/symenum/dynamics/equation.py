@@ -33,12 +33,12 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class Equation:
-    """`columns` (points,) by name hold the motion; `moving` are the states by name, in the order of the form."""
+    """`columns` (points,) by name hold the motion; `moving` says which of them is which derivative of which state."""
 
     form: Form
     state: int
     columns: Mapping[str, Array]
-    moving: tuple[str, ...]
+    moving: Mapping[str, tuple[int, int]]  # (state, order of the derivative)
     _normalised: dict[Expression, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -138,19 +138,19 @@ class Equation:
             return True
         return self.chi_square(candidate.expression) <= 1 + _SIGMAS * math.sqrt(2 / self.form.independent)
 
-    def _slopes(self, expression: Expression) -> Array:
-        """The derivatives (points, states) of the expression by the states; 0 where they do not exist."""
-        used = {name: torch.from_numpy(column).requires_grad_() for name, column in self.columns.items()}
-        slopes = np.zeros((len(next(iter(self.columns.values()))), len(self.moving)))
-        inside = [name for name in self.moving if name in variables(expression)]
-        if inside:
-            value = evaluate(expression, used).sum()
-            if value.requires_grad:
-                parts = torch.autograd.grad(value, [used[name] for name in inside], allow_unused=True)
-                for name, part in zip(inside, parts, strict=True):
-                    if part is not None:
-                        slopes[:, self.moving.index(name)] = part.numpy()
-        return np.nan_to_num(slopes, nan=0.0, posinf=0.0, neginf=0.0)
+    def _slopes(self, expression: Expression) -> dict[tuple[int, int], Array]:
+        """The derivatives (points,) of the expression by what is measured; 0 where they do not exist."""
+        inside = [name for name in variables(expression) if name in self.moving]
+        columns = {name: torch.from_numpy(column).requires_grad_() for name, column in self.columns.items()}
+        value = evaluate(expression, columns).sum()
+        if not inside or not value.requires_grad:
+            return {}
+        slopes = torch.autograd.grad(value, [columns[name] for name in inside], allow_unused=True)
+        return {
+            self.moving[name]: np.nan_to_num(slope.numpy(), nan=0.0, posinf=0.0, neginf=0.0)
+            for name, slope in zip(inside, slopes, strict=True)
+            if slope is not None
+        }
 
 
 def outer_terms(expression: Expression) -> list[Expression]:

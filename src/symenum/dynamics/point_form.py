@@ -15,6 +15,7 @@ import numpy.typing as npt
 from symenum.dynamics.derivatives import Differentiator
 from symenum.dynamics.local_polynomial import noise_level
 from symenum.dynamics.trajectory import Piece
+from symenum.dynamics.weak_form import Slopes
 
 __all__ = ["Form", "PointForm", "make_point_form"]
 
@@ -30,19 +31,19 @@ class Form(Protocol):
     def independent(self) -> int: ...
     def average(self, values: Array) -> Array: ...
     def left_side(self, state: int) -> Array: ...
-    def noise_variance(self, state: int, slopes: Array) -> Array: ...
+    def noise_variance(self, state: int, slopes: Slopes) -> Array: ...
 
 
 @dataclass(frozen=True)
 class PointForm:
-    """One row for each point. `left` (points, states): estimated derivatives.
+    """One row for each point. `left` (points, states): estimated derivatives of that `order`.
 
-    `noise` (states,): of the states that go into laws; `left_noise` (states,): of the derivatives, standard deviations.
+    `noise` (3, states): standard deviations of the errors of states, first and second derivatives.
     """
 
     left: Array
+    order: int
     noise: Array
-    left_noise: Array
 
     @property
     def rows(self) -> int:
@@ -60,9 +61,11 @@ class PointForm:
         """The derivative (points,) of a state."""
         return self.left[:, state]
 
-    def noise_variance(self, state: int, slopes: Array) -> Array:
-        """The variance (rows,) that noise gives to left side minus f; slopes (points, states) of f by the states."""
-        variance: Array = self.left_noise[state] ** 2 + (self.noise**2 * slopes**2).sum(axis=1)
+    def noise_variance(self, state: int, slopes: Slopes) -> Array:
+        """The variance (rows,) that noise gives to left side minus f; slopes as in the weak form."""
+        variance = np.full(self.rows, self.noise[self.order, state] ** 2)
+        for (other, order), slope in slopes.items():
+            variance = variance + (self.noise[order, other] * slope) ** 2
         return variance
 
 
@@ -74,13 +77,11 @@ def make_point_form(
     states = np.concatenate([motion.states for motion in motions])
     first = np.concatenate([motion.first for motion in motions])
     second = np.concatenate([motion.second for motion in motions])
-    noise = np.median([noise_level(piece.t, piece.X) for piece in pieces], axis=0)
+    level = np.median([noise_level(piece.t, piece.X) for piece in pieces], axis=0)
     # How much of the noise a differentiator lets through is seen by giving it more of it.
     random = np.random.default_rng(0)
-    shaken = [differentiate(piece.t, piece.X + noise * random.normal(size=piece.X.shape)) for piece in pieces]
-    moved = [
-        np.concatenate([getattr(motion, part) for motion in shaken]) - before
-        for part, before in (("states", states), ("first" if order == 1 else "second", first if order == 1 else second))
-    ]
-    through, left_noise = (np.sqrt(np.mean(change**2, axis=0)) for change in moved)
-    return PointForm(first if order == 1 else second, through, left_noise), states, first, second
+    shaken = [differentiate(piece.t, piece.X + level * random.normal(size=piece.X.shape)) for piece in pieces]
+    after = [np.concatenate([getattr(motion, part) for motion in shaken]) for part in ("states", "first", "second")]
+    moved = [change - before for change, before in zip(after, (states, first, second), strict=True)]
+    noise = np.stack([np.sqrt(np.mean(change**2, axis=0)) for change in moved])
+    return PointForm(first if order == 1 else second, order, noise), states, first, second

@@ -20,7 +20,7 @@ from symenum.dynamics.exports import law_table, print_system, system_latex, syst
 from symenum.dynamics.progress import PrintSystemProgress
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import right_side, simulate
-from symenum.dynamics.system import WEAK, System, make_system, velocity_names
+from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for
 from symenum.estimator.constraints import check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
@@ -40,6 +40,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     order : 1, or 2 for mechanical systems, whose states are positions
+    coupled : for order 2, whether a law may hold the accelerations of other states, as Lagrange's equations do; they
+        are then solved together
     derivative : "weak" (needs no derivative), "savitzky_golay", "spline", "central", or a callable of (t, X) that gives
         a `Motion`
     max_time : seconds for all equations together, or None
@@ -56,7 +58,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         description length), and `indistinguishable` (the data cannot tell this law from the chosen one)
     best_expressions_, selected_ : dictionaries: the chosen law of each state, and its row
     fronts_ : the fronts themselves
-    state_names_, velocity_names_, input_names_ : the names that laws use
+    state_names_, velocity_names_, acceleration_names_, input_names_ : the names that laws use
     stop_reason_, elapsed_, n_iter_, scored_, interrupted_ : how the search went
 
     >>> import numpy as np
@@ -74,6 +76,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         operators: str | Iterable[str | Operator] = "koza",
         *,
         order: int = 1,
+        coupled: bool = False,
         derivative: str | Differentiator = WEAK,
         max_time: float | None = 60.0,
         max_iterations: int | None = None,
@@ -93,6 +96,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.operators = operators
         self.order = order
+        self.coupled = coupled
         self.derivative = derivative
         self.max_time = max_time
         self.max_iterations = max_iterations
@@ -121,7 +125,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         pieces = make_pieces(X, t, u)
         self._name(X, u, pieces[0].X.shape[1], pieces[0].U.shape[1])
-        system = make_system(pieces, self.state_names_, self.velocity_names_, self.input_names_, self.derivative)
+        system = make_system(pieces, self._names, self.derivative)
         found = self._search(system, settings, seed)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(
@@ -134,7 +138,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.selected_ = dict(zip(self.state_names_, chosen, strict=True))
         self.best_expressions_ = {name: self.fronts_[name][row].expression for name, row in self.selected_.items()}
         self.equations_: dict[str, pandas.DataFrame] = {
-            name: law_table(front, judged, self._variables)
+            name: law_table(front, judged, (*self._variables, *self.acceleration_names_))
             for (name, front), judged in zip(self.fronts_.items(), self.judged_, strict=True)
         }
         self.stop_reason_ = {name: one.reason for name, one in zip(self.state_names_, found, strict=True)}
@@ -162,6 +166,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                 f"X and u must have {len(self._variables)} columns together ({', '.join(self._variables)}), "
                 f"not {values.shape[1]}"
             )
+        if self.coupled:
+            right = right_side(list(laws.values()), self._variables, None, 1, self.acceleration_names_)
+            return np.stack([right(0.0, row) for row in values])
         columns = {name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(self._variables)}
         return np.stack([np.asarray(evaluate(law, columns)) for law in laws.values()], axis=1)
 
@@ -188,7 +195,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"x0 must be {count} finite numbers ({', '.join(self._variables[:count])}), not {x0!r}")
         if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
             raise ValueError("t must be a sequence of finite, increasing times")
-        right = right_side(list(laws.values()), self._variables, self._input(u, times), self.order)
+        given = self._input(u, times)
+        right = right_side(list(laws.values()), self._variables, given, self.order, self.acceleration_names_)
         size = np.concatenate([self._size, np.zeros(count - len(self._size))])
         done = simulate(right, start, times, size, max_steps=max_steps, max_time=max_time)
         if done.stopped is not None:
@@ -199,10 +207,10 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         """R² of the derivatives along trajectories, averaged over the states that move."""
         laws = self._laws(None)
         pieces = make_pieces(X, t, u)
-        system = make_system(pieces, self.state_names_, self.velocity_names_, self.input_names_, self.derivative)
+        system = make_system(pieces, self._names, self.derivative)
         scores = []
         for equation, law in zip(system.equations, laws.values(), strict=True):
-            missing = {name: np.zeros_like(system.points[:, 0]) for name in self._variables}
+            missing = dict.fromkeys((*self._variables, *self._names.accelerations), np.zeros_like(system.points[:, 0]))
             whole = type(equation)(equation.form, equation.state, {**missing, **equation.columns}, equation.moving)
             if equation.variance > 0:
                 scores.append(1 - float(np.mean(whole.residual(law) ** 2)) / equation.variance)
@@ -218,6 +226,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
 
     def export(self, language: str, index: Rows = None) -> str:
         """The system as source text: "python", "numpy" or "c"."""
+        if self.coupled:
+            raise ValueError("laws that are coupled by accelerations have no explicit form to export; use sympy()")
         return system_source(list(self._laws(index).values()), self._variables, language, self.order)
 
     def __str__(self) -> str:
@@ -226,16 +236,21 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         return print_system(self.fronts_, self.judged_, list(self.selected_.values()), self.order)
 
     @property
+    def _names(self) -> Names:
+        return Names(self.state_names_, self.input_names_, self.velocity_names_, self.acceleration_names_)
+
+    @property
     def _variables(self) -> tuple[str, ...]:
-        return (*self.state_names_, *self.velocity_names_, *self.input_names_)
+        return self._names.variables
 
     def _search(self, system: System, settings: Settings, seed: int) -> list[Discovery]:
         observers: list[Callable[[SystemReport], object]] = [PrintSystemProgress()] if self.verbose else []
         observers += self.callbacks or ()
         begin = time.monotonic()
-        terms = make_terms(system.equations[0], system.telling, settings)
+        shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []
         for i, equation in enumerate(system.equations):
+            terms = shared or make_terms(equation, settings)
             left = None if self.max_time is None else self.max_time - (time.monotonic() - begin)
             share = None if left is None else max(left, 1e-3) / (len(system.equations) - i)
             if any(one.interrupted for one in found):
@@ -261,6 +276,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         check_parameters(parameters)
         if self.order not in (1, 2):
             raise ValueError(f"order must be 1 or 2, not {self.order!r}")
+        if self.coupled and self.order != 2:
+            raise ValueError("coupled is for order=2: there are no accelerations in a system of first order")
         if self.model_selection not in RULES:
             known = ", ".join(map(repr, RULES))
             raise ValueError(f"model_selection must be one of {known}, not {self.model_selection!r}")
@@ -287,7 +304,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"states and inputs must have different names, not {', '.join(names)}")
         called = tuple(formula_names(names).values())
         self.state_names_, self.input_names_ = called[:states], called[states:]
-        self.velocity_names_ = velocity_names(self.state_names_, called) if self.order == 2 else ()
+        self.velocity_names_ = derivative_names(self.state_names_, called) if self.order == 2 else ()
+        taken = (*called, *self.velocity_names_)
+        self.acceleration_names_ = derivative_names(self.state_names_, taken, "_ddot") if self.coupled else ()
 
     def _laws(self, index: Rows) -> dict[str, Expression]:
         check_is_fitted(self, "fronts_")

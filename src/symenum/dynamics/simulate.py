@@ -32,16 +32,34 @@ class Simulation:
 
 
 def right_side(
-    laws: Sequence[Expression], names: Sequence[str], inputs: Callable[[float], Array] | None, order: int
+    laws: Sequence[Expression],
+    names: Sequence[str],
+    inputs: Callable[[float], Array] | None,
+    order: int,
+    coupling: Sequence[str] = (),
 ) -> Right:
-    """f(t, state) for the laws in the variables `names`: states (first q, then q' for order 2), then inputs."""
-    functions = [_compile(law, {name: i for i, name in enumerate(names)}) for law in laws]
+    """f(t, state) for the laws in the variables `names`: states (first q, then q' for order 2), then inputs.
+
+    `coupling`: what the second derivatives are called, where laws hold those of other states; they must do so linearly.
+    """
+    place = {name: i for i, name in enumerate((*names, *coupling))}
+    functions = [_compile(law, place) for law in laws]
     count = len(laws)
+    units = np.eye(count, len(coupling))
+
+    def solved(values: list[float]) -> list[float]:
+        """q'' of the linear system q'' = c + M q'', whose c and M are read off the laws."""
+        constant = np.array([function([*values, *np.zeros(count)]) for function in functions])
+        columns = [[function([*values, *unit]) for function in functions] for unit in units]
+        matrix = np.array(columns).T - constant[:, None]
+        if not np.isfinite(matrix).all() or not np.isfinite(constant).all():
+            return [float("nan")] * count
+        return [float(value) for value in np.linalg.lstsq(np.eye(count) - matrix, constant, rcond=None)[0]]
 
     def right(t: float, state: Array) -> Array:
         values = [*state.tolist(), *(inputs(t).tolist() if inputs is not None else ())]
         with np.errstate(all="ignore"):
-            slopes = [float(function(values)) for function in functions]
+            slopes = solved(values) if coupling else [float(function(values)) for function in functions]
         return np.array(slopes if order == 1 else [*values[count : 2 * count], *slopes])
 
     return right

@@ -8,7 +8,7 @@ polynomials.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,9 +20,10 @@ from symenum.dynamics.derivatives import SavitzkyGolay
 from symenum.dynamics.local_polynomial import even, noise_level, smooth
 from symenum.dynamics.trajectory import Piece
 
-__all__ = ["Grid", "WeakForm", "half_width", "make_grid"]
+__all__ = ["Grid", "Slopes", "WeakForm", "half_width", "make_grid"]
 
 Array = npt.NDArray[np.float64]
+Slopes = Mapping[tuple[int, int], Array]
 
 _POWER = 4  # of the windows; the second derivative still vanishes at their ends
 _STRIDE = 5  # windows per half width
@@ -78,21 +79,22 @@ class WeakForm:
         unit: Array = window / window.sum()
         return unit
 
-    @cached_property
-    def _derivative(self) -> Array:
-        """The weights of ∓∫φ' x or ∫φ'' x, for a step of 1.
+    def _weights(self, order: int, step: float) -> Array:
+        """The weights of ∫φ x, -∫φ' x or ∫φ'' x for order 0, 1 or 2.
 
-        Sums are not integrals: a little of φ is added, so that both sides agree exactly for polynomials up to t⁵.
+        Sums are not integrals: a little of φ is added, so that all three agree exactly for polynomials up to t⁵.
         """
+        if order == 0:
+            return self._window
         u = np.arange(-self.half, self.half + 1) / self.half
-        plain = ((1 - np.polynomial.Polynomial([0, 1]) ** 2) ** _POWER).deriv(self.order)(u)
-        odd = self.order % 2
+        plain = ((1 - np.polynomial.Polynomial([0, 1]) ** 2) ** _POWER).deriv(order)(u)
+        odd = order % 2
         basis = np.stack([plain, *(self._window * u**power for power in (odd, odd + 2))])
         powers = (odd, odd + 2, odd + 4)
         # math.perm(power, order) is 0 for a power below the order.
-        wanted = [math.perm(k, self.order) * float(self._window @ u ** max(0, k - self.order)) for k in powers]
+        wanted = [math.perm(k, order) * float(self._window @ u ** max(0, k - order)) for k in powers]
         moments = np.stack([basis @ u**power for power in powers])
-        weights: Array = np.linalg.solve(moments, wanted) @ basis / self.half**self.order
+        weights: Array = np.linalg.solve(moments, wanted) @ basis / (self.half * step) ** order
         return weights
 
     @property
@@ -111,26 +113,34 @@ class WeakForm:
         """The averages (rows,) of the derivative of a state, from its samples alone."""
         # Without their mean: a large offset would leave its rounding.
         samples = np.concatenate([grid.X[:, state] - grid.X[:, state].mean() for grid in self.grids])[:, None]
-        return self._slide(samples, [self._derivative / grid.step**self.order for grid in self.grids])[:, 0]
+        return self._slide(samples, [self._weights(self.order, grid.step) for grid in self.grids])[:, 0]
 
     @property
     def independent(self) -> int:
         """About how many rows say something of their own: windows overlap."""
         return max(3, int(self.rows * self.stride / (_INDEPENDENT * self.half)))
 
-    def noise_variance(self, state: int, slopes: Array) -> Array:
+    def noise_variance(self, state: int, slopes: Slopes) -> Array:
         """The variance (rows,) that the samples' noise gives to left side minus average of f.
 
-        `slopes` (points, states): the derivatives of f by the states, along the motion.
+        `slopes`: the derivatives (points,) of f by the k-th derivative of a state, by (state, k), along the motion.
         """
-        noise = np.concatenate([np.tile(grid.noise**2, (len(grid.t), 1)) for grid in self.grids])
-        left = [self._derivative / grid.step**self.order for grid in self.grids]
-        own, slope = noise[:, [state]], slopes[:, [state]]
-        variance = self._slide(noise * slopes**2, [self._window**2] * len(left)).sum(axis=1, keepdims=True)
-        variance += self._slide(own, [weights**2 for weights in left])
-        variance -= 2 * self._slide(own * slope, [weights * self._window for weights in left])
+        points = sum(len(grid.t) for grid in self.grids)
+        left = [self._weights(self.order, grid.step) for grid in self.grids]
+        variance = self._slide(self._noise(state)[:, None], [weights**2 for weights in left])
+        for (other, order), slope in slopes.items():
+            through = [self._weights(order, grid.step) for grid in self.grids]
+            size = self._noise(other) * np.broadcast_to(slope, points)
+            variance += self._slide((size * slope)[:, None], [weights**2 for weights in through])
+            if other == state:
+                both = [2 * a * b for a, b in zip(left, through, strict=True)]
+                variance -= self._slide(size[:, None], both)
         positive: Array = np.maximum(variance[:, 0], 0.0)
         return positive
+
+    def _noise(self, state: int) -> Array:
+        """The variance of the samples' errors at each point."""
+        return np.concatenate([np.full(len(grid.t), grid.noise[state] ** 2) for grid in self.grids])
 
     def _places(self, points: int) -> npt.NDArray[np.int64]:
         return np.arange(0, points - 2 * self.half, self.stride)

@@ -79,11 +79,15 @@ class Equation:
         fit = least_squares(A, self.left)
         plain = [plain_number(float(value)) for value in fit.coefficients]
         if fit.rms**2 <= _NUMERICS * self.variance:
-            rounded = self.judge(linear_combination(self._rounded(A, fit.coefficients), terms))
-            if rounded is not None and rounded.loss <= _NUMERICS * self.variance:
+            rounded = self._sum(self._rounded(A, fit.coefficients), terms, A)
+            if rounded.loss <= _NUMERICS * self.variance:
                 return [rounded]
-        laws = dict.fromkeys(linear_combination(numbers, terms) for numbers in (snap(A, self.left).numbers, plain))
-        return [candidate for law in laws if (candidate := self.judge(law)) is not None]
+        return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left).numbers, plain)]
+
+    def _sum(self, numbers: Sequence[Number], terms: Sequence[Expression], averages: Array) -> Candidate:
+        """A sum of terms, judged by their averages: the average of a sum is the sum of averages."""
+        left = self.left - averages @ np.array([number.value for number in numbers])
+        return Candidate(linear_combination(numbers, terms), float(np.mean(left**2)))
 
     def _rounded(self, A: Array, coefficients: Array) -> list[Number]:
         """Coefficients of few digits, for data without noise: there the standard error says nothing of the numerics."""

@@ -23,7 +23,7 @@ Whole = npt.NDArray[np.int64]
 _INSIDE = 1e-7  # of a term that is not in the span of the others; below, it is rounding
 _PER_COMPLEXITY = 3  # sets kept of each complexity and size
 _GROWN = 3  # new terms tried for each set and complexity: the best by fit
-_FAR_WORSE = 1.5
+_FAR_WORSE = 4.0
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class ChaoticSystem:
     period: float
     first_step: float
     parameters: Mapping[str, float] = field(default_factory=dict)
+    _trajectories: dict[bool, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def laws(self) -> tuple[Expression, ...]:
@@ -51,13 +52,15 @@ class ChaoticSystem:
         Not `accurate`: by the solver and at the tolerances of the paper's code, whose trajectories differ visibly.
         """
         t = np.linspace(0, _PERIODS * self.period, _POINTS)
-        options = (
-            {"method": "DOP853", "rtol": 1e-10, "atol": 1e-10}
-            if accurate
-            else {"method": "Radau", "first_step": self.first_step}
-        )
-        right = right_side(self.laws, self.variables, None, 1)
-        return t, solve_ivp(right, (0.0, float(t[-1])), self.start, t_eval=t, **options).y.T
+        if accurate not in self._trajectories:
+            options = (
+                {"method": "DOP853", "rtol": 1e-10, "atol": 1e-10}
+                if accurate
+                else {"method": "Radau", "first_step": self.first_step}
+            )
+            right = right_side(self.laws, self.variables, None, 1)
+            self._trajectories[accurate] = solve_ivp(right, (0.0, float(t[-1])), self.start, t_eval=t, **options).y.T
+        return t, self._trajectories[accurate]
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,18 @@ def test_external_inputs() -> None:
         model.simulate([0.0], T)
 
 
+def test_measured_derivatives_are_taken_as_they_are() -> None:
+    rates = np.column_stack([HUNT[:, 0] * (1.1 - 0.4 * HUNT[:, 1]), HUNT[:, 1] * (0.1 * HUNT[:, 0] - 0.4)])
+    t = np.arange(len(T)) * 77.0  # the times play no part
+    model = quick().fit(HUNT, t, x_dot=noisy(rates, 0.02))
+    assert has_structure(model, "x1 - x1*x2", "x1*x2 - x2")
+    assert has_structure(quick().fit([HUNT], [t], x_dot=[noisy(rates, 0.02)]), "x1 - x1*x2", "x1*x2 - x2")
+    with pytest.raises(ValueError, match="shape of X"):
+        quick().fit(HUNT, T, x_dot=rates[:, :1])
+    with pytest.raises(ValueError, match="x_dot is for order=1"):
+        quick(order=2).fit(HUNT, T, x_dot=rates)
+
+
 def test_second_order() -> None:
     """A damped pendulum, from its angle alone."""
     t = np.linspace(0, 30, 900)

@@ -17,7 +17,7 @@ from symenum.dynamics.local_polynomial import noise_level
 from symenum.dynamics.trajectory import Piece
 from symenum.dynamics.weak_form import Slopes
 
-__all__ = ["Form", "PointForm", "make_point_form"]
+__all__ = ["Form", "PointForm", "make_measured_form", "make_point_form"]
 
 Array = npt.NDArray[np.float64]
 
@@ -85,3 +85,16 @@ def make_point_form(
     moved = [change - before for change, before in zip(after, (states, first, second), strict=True)]
     noise = np.stack([np.sqrt(np.mean(change**2, axis=0)) for change in moved])
     return PointForm(first if order == 1 else second, order, noise), states, first, second
+
+
+def make_measured_form(pieces: Sequence[Piece], measured: Sequence[Array], order: int) -> PointForm:
+    """The form of derivatives (points, states) that were measured themselves, piece by piece."""
+
+    def levels(parts: Sequence[Array]) -> Array:
+        found = [noise_level(piece.t, part) for piece, part in zip(pieces, parts, strict=True)]
+        return np.asarray(np.median(found, axis=0))
+
+    left = levels(measured)
+    states = levels([piece.X for piece in pieces])
+    noise = np.stack([states, left if order == 1 else np.zeros_like(left), left])
+    return PointForm(np.concatenate(measured), order, noise)

@@ -21,7 +21,7 @@ from symenum.dynamics.progress import PrintSystemProgress
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
-from symenum.dynamics.trajectory import column_names, make_pieces, names_for
+from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
 from symenum.estimator.constraints import check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
@@ -114,17 +114,21 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: object, t: object, u: object = None) -> ODERegressor:
+    def fit(self, X: object, t: object, u: object = None, x_dot: object = None) -> ODERegressor:
         """Search the laws of X (points, states) at the times t (points,), or with the time step t, and inputs u.
 
         Lists of arrays are several trajectories. Rows with missing values and long pauses are gaps. Ctrl-C ends the
-        search and keeps what was found; equations that were not begun are constants then.
+        search and keeps what was found; equations that were not begun are constants then. `x_dot`: the derivatives, of
+        the shape of X, where they were measured themselves; `derivative` plays no part then. For first order only.
         """
         self._check()
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        pieces = make_pieces(X, t, u)
-        self._name(X, u, pieces[0].X.shape[1], pieces[0].U.shape[1])
+        if x_dot is not None and self.order != 1:
+            raise ValueError("x_dot is for order=1: give positions and velocities as states")
+        pieces = make_pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
+        states = pieces[0].X.shape[1]
+        self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative)
         found = self._search(system, settings, seed)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}

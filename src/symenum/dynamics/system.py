@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.equation import Equation
-from symenum.dynamics.point_form import Form, make_point_form
+from symenum.dynamics.point_form import Form, make_measured_form, make_point_form
 from symenum.dynamics.trajectory import Piece
 from symenum.dynamics.weak_form import WeakForm, half_width, make_grid
 
@@ -69,9 +69,19 @@ def derivative_names(states: Sequence[str], taken: Sequence[str], ending: str = 
 
 
 def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differentiator) -> System:
-    """The system of measured pieces. `derivative`: "weak", a name in DERIVATIVES, or a differentiator."""
+    """The system of measured pieces. `derivative`: "weak", a name in DERIVATIVES, or a differentiator.
+
+    Pieces with more inputs than names hold measured derivatives in those columns, which are taken as they are.
+    """
     form: Form
-    if derivative == WEAK:
+    inputs = len(names.inputs)
+    if pieces[0].U.shape[1] > inputs:
+        measured = [piece.U[:, inputs:] for piece in pieces]
+        form = make_measured_form(pieces, measured, names.order)
+        motion = np.concatenate([piece.X for piece in pieces])
+        given = np.concatenate([piece.U[:, :inputs] for piece in pieces])
+        first = second = np.concatenate(measured)
+    elif derivative == WEAK:
         grids = tuple(make_grid(piece) for piece in pieces)
         form = WeakForm(grids, half_width(grids), names.order)
         motion, first, second, given = (

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 
-__all__ = ["MIN_POINTS", "Piece", "column_names", "make_pieces"]
+__all__ = ["MIN_POINTS", "Piece", "column_names", "make_pieces", "names_for", "with_measured"]
 
 Array = npt.NDArray[np.float64]
 
@@ -70,6 +70,19 @@ def make_pieces(X: object, t: object, u: object = None) -> list[Piece]:
             stacklevel=3,
         )
     return pieces
+
+
+def with_measured(u: object, x_dot: object, X: object) -> object:
+    """Inputs with measured derivatives as further columns, for one trajectory or a list of them."""
+    if isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2:
+        count = len(X)
+        inputs = [None] * count if u is None else _one_each("u", u, count)
+        rates = _one_each("x_dot", x_dot, count)
+        return [with_measured(*each) for each in zip(inputs, rates, X, strict=True)]
+    states, rates_here = _matrix("X", X, ""), _matrix("x_dot", x_dot, "")
+    if rates_here.shape != states.shape:
+        raise ValueError(f"x_dot must have the shape of X, {states.shape}, not {rates_here.shape}")
+    return rates_here if u is None else np.hstack([_matrix("u", u, ""), rates_here])
 
 
 def column_names(data: object) -> list[str] | None:

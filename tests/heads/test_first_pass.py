@@ -142,7 +142,7 @@ def test_a_time_limit_and_a_stop_flag_are_kept() -> None:
     assert len(found) >= 1
     stopped = first_pass(X, y, stop=lambda: True)
     assert not stopped.complete
-    assert len(stopped) == 1
+    assert 1 <= len(stopped) <= 2  # the mean, and a nice number near it
 
 
 @pytest.mark.parametrize(

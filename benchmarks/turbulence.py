@@ -144,7 +144,7 @@ def main() -> None:
         laws: Laws = []
         for seed in range(options.seeds):
             laws += run(data, seed, options.max_time)
-        fronts[name] = Front().update(laws, 40)
+        fronts[name] = Front(rows=len(data.y)).update(laws, 40)
     print(f"{'complexity':>10s}" + "".join(f"{name:>12s}" for name in fronts) + "  law of symenum")
     for complexity in sorted({entry.complexity for front in fronts.values() for entry in front}):
         best = {

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from symenum.dynamics import ODERegressor
     from symenum.enumeration import PSRN, Candidate, Shortlist
     from symenum.estimator import PSERegressor
     from symenum.heads import first_pass
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "OPERATORS",
     "OPERATOR_SETS",
+    "ODERegressor",
     "PSERegressor",
     "PSRN",
     "Candidate",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _PARTS = {
+    "symenum.dynamics": ("ODERegressor",),
     "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
     "symenum.estimator": ("PSERegressor",),
     "symenum.heads": ("first_pass",),

@@ -21,7 +21,7 @@ from symenum.cli.options import non_negative, seconds, split_list
 from symenum.cli.outputs import prepare
 from symenum.cli.tables import Choice, choose, read_frame
 
-__all__ = ["fit_command"]
+__all__ = ["fit_command", "operators_of", "silent", "table_path"]
 
 
 @click.command("fit", no_args_is_help=True)
@@ -92,7 +92,7 @@ def fit_command(
     The front of laws, from simple to accurate, and the one to believe are printed at the end. Ctrl-C ends the search
     early and keeps what was found.
     """
-    note = _silent if quiet else say
+    note = silent if quiet else say
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a letter of a column's name must not cost the result.
         if isinstance(stream, io.TextIOWrapper):
@@ -104,7 +104,7 @@ def fit_command(
         target, drop = target or shown.target, drop or shown.drop
         settings |= {name: value for name, value in shown.settings.items() if _is_default(context, name)}
     choice = Choice(target, features or None, drop, weights, drop_nan)
-    with _path(data, example or "") as path:
+    with table_path(data, example or "") as path:
         where = f"'{path.name}'"
         frame = read_frame(path, note, header=header, delimiter=delimiter)
         table = choose(frame, choice, note, where)
@@ -114,7 +114,7 @@ def fit_command(
         note(shown.story)
     run_fit(
         table,
-        {"operators": _operators(operators), "random_state": seed, **settings},
+        {"operators": operators_of(operators), "random_state": seed, **settings},
         out=out,
         quiet=quiet,
         source=str(data) if data is not None else f"example {example}",
@@ -124,7 +124,7 @@ def fit_command(
 
 
 @contextmanager
-def _path(data: Path | None, example: str) -> Iterator[Path]:
+def table_path(data: Path | None, example: str = "") -> Iterator[Path]:
     """The file to read; what comes through a pipe is put into one, since a table is looked at before it is read."""
     if data is None:
         with as_file(files("symenum.data").joinpath(EXAMPLES[example].file)) as path:
@@ -143,7 +143,7 @@ def _is_default(context: click.Context, option: str) -> bool:
     return context.get_parameter_source(option) == click.core.ParameterSource.DEFAULT
 
 
-def _operators(text: str) -> str | list[str]:
+def operators_of(text: str) -> str | list[str]:
     """A set's name as it is; a list of names and signs cut at its commas."""
     from symenum.operators import OPERATOR_SETS, get_operators
 
@@ -157,5 +157,5 @@ def _operators(text: str) -> str | list[str]:
     return operators
 
 
-def _silent(message: str) -> None:
-    return None
+def silent(message: str) -> None:
+    """Says nothing."""

@@ -1,0 +1,26 @@
+"""Dynamics: laws of motion from noisy trajectories."""
+
+from symenum.dynamics.derivatives import (
+    DERIVATIVES,
+    CentralDifferences,
+    Differentiator,
+    Motion,
+    SavitzkyGolay,
+    SmoothingSpline,
+)
+from symenum.dynamics.discover import SystemReport
+from symenum.dynamics.regressor import ODERegressor
+from symenum.dynamics.simulate import Simulation, simulate
+
+__all__ = [
+    "DERIVATIVES",
+    "CentralDifferences",
+    "Differentiator",
+    "Motion",
+    "ODERegressor",
+    "SavitzkyGolay",
+    "Simulation",
+    "SmoothingSpline",
+    "SystemReport",
+    "simulate",
+]

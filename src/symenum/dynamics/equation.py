@@ -1,0 +1,174 @@
+"""One equation of motion to be found: its rows, how a law is fitted to them and judged, and what noise alone leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from symenum.dynamics.point_form import Form
+from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.target import Target
+from symenum.expressions import Constant, Expression, evaluate, simplify, variables
+from symenum.expressions.simplify import as_product, as_sum
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
+from symenum.fitting.least_squares import least_squares
+from symenum.front import Front, description_length
+
+__all__ = ["Equation", "outer_terms"]
+
+Array = npt.NDArray[np.float64]
+ONE = Constant(1)
+
+_EXPLAINED = 1e-10  # of the variance: what is left is rounding and quadrature
+_NUMERICS = 1e-8  # of the variance: what smoothing and sums in the place of integrals may leave without any noise
+_SIGMAS = 3.0
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`columns` (points,) by name hold the motion; `moving` says which of them is which derivative of which state."""
+
+    form: Form
+    state: int
+    columns: Mapping[str, Array]
+    moving: Mapping[str, tuple[int, int]]  # (state, order of the derivative)
+    _normalised: dict[Expression, Array] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def left(self) -> Array:
+        """The left side (rows,)."""
+        return self.form.left_side(self.state)
+
+    @cached_property
+    def target(self) -> Target:
+        y = torch.from_numpy(np.ascontiguousarray(self.left))
+        return Target(y, torch.full((len(y),), 1 / len(y), dtype=torch.float64))
+
+    @property
+    def variance(self) -> float:
+        return float(np.var(self.left))
+
+    def residual(self, expression: Expression) -> Array:
+        """Left side minus the average of the law (rows,); not finite where the law is not."""
+        with np.errstate(all="ignore"):
+            return self.left - self.averages([expression])[:, 0]
+
+    def averages(self, terms: Sequence[Expression]) -> Array:
+        """The averages (rows, terms)."""
+        with np.errstate(all="ignore"):
+            values = np.stack([np.asarray(evaluate(term, self.columns)) for term in terms], axis=1)
+            return self.form.average(values)
+
+    def judge(self, expression: Expression) -> Candidate | None:
+        """The law with its loss, the mean square of the residual; None where it is not finite."""
+        loss = float(np.mean(self.residual(expression) ** 2))
+        return Candidate(expression, loss) if loss < np.inf else None
+
+    def fit(self, terms: Sequence[Expression], averages: Array | None = None) -> list[Candidate]:
+        """The sum of the terms with its best coefficients, as they are and with nice numbers where rows allow them."""
+        A = self.averages(terms) if averages is None else averages
+        if not np.isfinite(A).all():
+            return []
+        fit = least_squares(A, self.left)
+        plain = [plain_number(float(value)) for value in fit.coefficients]
+        if fit.rms**2 <= _NUMERICS * self.variance:
+            rounded = self._sum(self._rounded(A, fit.coefficients), terms, A)
+            if rounded.loss <= _NUMERICS * self.variance:
+                return [rounded]
+        return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left).numbers, plain)]
+
+    def _sum(self, numbers: Sequence[Number], terms: Sequence[Expression], averages: Array) -> Candidate:
+        """A sum of terms, judged by their averages: the average of a sum is the sum of averages."""
+        left = self.left - averages @ np.array([number.value for number in numbers])
+        return Candidate(linear_combination(numbers, terms), float(np.mean(left**2)))
+
+    def _rounded(self, A: Array, coefficients: Array) -> list[Number]:
+        """Coefficients of few digits, for data without noise: there the standard error says nothing of the numerics."""
+        size = np.sqrt(self.variance)
+        numbers = []
+        for value, column in zip(coefficients, A.T, strict=True):
+            share = abs(value) * float(np.sqrt(np.mean(column**2)))
+            kept = float(f"{value:.{_DIGITS}g}") if share > np.sqrt(_NUMERICS) * size else 0.0
+            number = nice_number(kept, 1e-9 * abs(kept))
+            numbers.append(number if number is not None else plain_number(kept))
+        return numbers
+
+    def refit(self, expression: Expression) -> list[Candidate]:
+        """A law from elsewhere, its outer coefficients fitted to these rows; its inner ones stay."""
+        terms = outer_terms(expression)
+        found = [candidate] if (candidate := self.judge(expression)) is not None else []
+        if not terms or len(terms) >= len(self.left) // 2:
+            return found
+        return [*found, *self.fit(terms), *self.fit([*terms, ONE])]
+
+    def normalised(self, expression: Expression) -> Array:
+        """Squared residuals (rows,) in units of what noise alone would leave if the expression were the law.
+
+        Noise of the states enters a law through its slopes: a law that leans on noisy states may leave more. So this
+        is the square of a total least squares residual, to first order in the noise.
+        """
+        if expression not in self._normalised:
+            variance = self.form.noise_variance(self.state, self._slopes(expression))
+            self._normalised[expression] = self.residual(expression) ** 2 / (variance + _NUMERICS * self.variance)
+        return self._normalised[expression]
+
+    def chi_square(self, expression: Expression) -> float:
+        """The mean of `normalised`: about 1 for a law that noise keeps from fitting better."""
+        return float(np.mean(self.normalised(expression)))
+
+    def bits(self, front: Front) -> tuple[float, ...]:
+        """The description length of each law of a front and of what it leaves.
+
+        What a law leaves counts as no less than what noise alone would leave: a law that leaves less has bent itself to
+        the errors of these samples, and gains nothing by it.
+        """
+        rows = self.form.independent
+        return tuple(
+            0.5 * rows * math.log2(max(1.0, self.chi_square(entry.expression)))
+            + description_length(entry.expression, rows)
+            for entry in front
+        )
+
+    def is_explained(self, candidate: Candidate) -> bool:
+        """Whether noise, or rounding, accounts for all that the law leaves."""
+        if candidate.loss <= _EXPLAINED * self.variance:
+            return True
+        return self.chi_square(candidate.expression) <= 1 + _SIGMAS * math.sqrt(2 / self.form.independent)
+
+    def _slopes(self, expression: Expression) -> dict[tuple[int, int], Array]:
+        """The derivatives (points,) of the expression by what is measured; 0 where they do not exist."""
+        inside = [name for name in variables(expression) if name in self.moving]
+        columns = {name: torch.from_numpy(column).requires_grad_() for name, column in self.columns.items()}
+        value = evaluate(expression, columns).sum()
+        if not inside or not value.requires_grad:
+            return {}
+        slopes = torch.autograd.grad(value, [columns[name] for name in inside], allow_unused=True)
+        return {
+            self.moving[name]: np.nan_to_num(slope.numpy(), nan=0.0, posinf=0.0, neginf=0.0)
+            for name, slope in zip(inside, slopes, strict=True)
+            if slope is not None
+        }
+
+
+def outer_terms(expression: Expression) -> list[Expression]:
+    """The terms of a sum without their coefficients, each once; numbers are left out.
+
+    >>> from symenum.expressions import parse
+    >>> print(*outer_terms(parse("3*x - sin(2*x)*y/7 + 5")), sep=", ")
+    x, sin(2*x)*y
+    """
+    found: dict[Expression, None] = {}
+    for _, term in as_sum(simplify(expression)).terms:
+        parts = as_product(term)
+        if not variables(term):
+            continue
+        bare = type(parts)(1, 1, tuple(f for f in parts.factors if variables(f)), parts.divisors)
+        found[bare.close()] = None
+    return list(found)

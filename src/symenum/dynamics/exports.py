@@ -1,0 +1,104 @@
+"""A whole system of laws as text: tables to read, LaTeX, and source code in Python, NumPy and C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas
+
+from symenum.dynamics.selection import Judged
+from symenum.estimator.table import equations_table, print_table
+from symenum.expressions import Expression, to_c, to_latex, to_numpy_source, to_python
+from symenum.front import Front
+
+__all__ = ["LANGUAGES", "law_table", "print_system", "system_latex", "system_source"]
+
+LANGUAGES = ("python", "numpy", "c")
+
+
+def law_table(front: Front, judged: Judged, names: Sequence[str]) -> pandas.DataFrame:
+    """PSERegressor's columns, and how each law did on held-out pieces and against the noise."""
+    table = equations_table(front, names)
+    table.insert(2, "heldout_loss", judged.heldout)
+    table.insert(3, "chi_square", judged.chi_square)
+    table.insert(4, "bits", judged.bits)
+    table.insert(5, "indistinguishable", judged.indistinguishable)
+    return table
+
+
+def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: Sequence[int], order: int) -> str:
+    """One table for each state; `~` marks laws that the data cannot tell from the chosen one."""
+    parts = []
+    for (name, front), judge, selected in zip(fronts.items(), judged, chosen, strict=True):
+        lines = print_table(front, selected).splitlines()
+        for i, alike in enumerate(judge.indistinguishable, start=1):
+            if alike and i - 1 != selected:
+                lines[i] = f"   ~{lines[i][4:]}"
+        parts.append("\n".join([f"{left_side(name, order)} =", *lines]))
+    return "\n\n".join(parts)
+
+
+def left_side(state: str, order: int) -> str:
+    """How the derivative is written in text.
+
+    >>> left_side("x", 1), left_side("q", 2)
+    ("x'", "q''")
+    """
+    return state + "'" * order
+
+
+def system_latex(laws: Mapping[str, Expression], order: int, precision: int) -> str:
+    """The laws as one aligned LaTeX environment (package amsmath)."""
+    dot = "\\dot" if order == 1 else "\\ddot"
+    lines = []
+    for name, law in laws.items():
+        letter = name if len(name) == 1 else f"\\mathit{{{name.replace('_', chr(92) + '_')}}}"
+        lines.append(f"{dot}{{{letter}}} &= {to_latex(law, precision)}")
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+def system_source(laws: Sequence[Expression], names: Sequence[str], language: str, order: int) -> str:
+    """One function for each law, f1, f2, …, of all variables, and `system` that calls them.
+
+    `names`: the states (for order 2 positions, then velocities), then the inputs.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"language must be one of {', '.join(map(repr, LANGUAGES))}, not {language!r}")
+    write = {"python": to_python, "numpy": to_numpy_source, "c": to_c}[language]
+    head: list[str] = []
+    bodies: list[str] = []
+    for i, law in enumerate(laws):
+        lines = write(law, names, f"f{i + 1}").rstrip("\n").splitlines()
+        start = next(at for at, line in enumerate(lines) if f"f{i + 1}(" in line)
+        head += [line for line in _blocks(lines[:start]) if line not in head]
+        bodies.append("\n".join(lines[start:]))
+    tail = _c_system(len(laws), len(names), order) if language == "c" else _python_system(len(laws), len(names), order)
+    between = "\n\n" if language == "c" else "\n\n\n"
+    return between.join([*head, *bodies, tail]) + "\n"
+
+
+def _blocks(lines: Sequence[str]) -> list[str]:
+    """The parts between empty lines: imports and helpers."""
+    text = "\n".join(lines)
+    return [block.strip("\n") for block in text.split("\n\n") if block.strip()]
+
+
+def _python_system(laws: int, names: int, order: int) -> str:
+    count = laws * order
+    given = ", u=()" if names > count else ""
+    arguments = "*state, *u" if names > count else "*state"
+    values = ", ".join(f"f{i + 1}({arguments})" for i in range(laws))
+    moving = f"*state[{laws}:], " if order == 2 else ""
+    return f"def system(t, state{given}):\n    return [{moving}{values}]"
+
+
+def _c_system(laws: int, names: int, order: int) -> str:
+    count = laws * order
+    arguments = ", ".join([f"state[{i}]" for i in range(count)] + [f"u[{i}]" for i in range(names - count)])
+    lines = ["void system_derivative(double t, const double *state, const double *u, double *derivative) {"]
+    lines += ["    (void)t;", *([] if names > count else ["    (void)u;"])]
+    if order == 2:
+        lines += [f"    derivative[{i}] = state[{laws + i}];" for i in range(laws)]
+    first = laws if order == 2 else 0
+    lines += [f"    derivative[{first + i}] = f{i + 1}({arguments});" for i in range(laws)]
+    return "\n".join([*lines, "}"])

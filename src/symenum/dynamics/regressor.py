@@ -1,0 +1,339 @@
+"""ODERegressor: laws of motion from trajectories, with the conventions of PSERegressor. A thin shell."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas
+import sympy
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
+from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
+from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
+from symenum.dynamics.progress import PrintSystemProgress
+from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
+from symenum.dynamics.simulate import right_side, simulate
+from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
+from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
+from symenum.estimator.constraints import check_parameters
+from symenum.expressions import Expression, evaluate, formula_names, to_sympy
+from symenum.front import Front
+from symenum.operators import Operator, get_operators
+from symenum.search import Settings
+
+__all__ = ["ODERegressor"]
+
+Array = npt.NDArray[np.float64]
+Rows = int | Sequence[int] | Mapping[str, int] | None
+
+
+class ODERegressor(BaseEstimator):  # type: ignore[misc]
+    """Laws of motion x' = f(x, u), or q'' = f(q, q', u), from noisy trajectories.
+
+    Parameters
+    ----------
+    order : 1, or 2 for mechanical systems, whose states are positions
+    coupled : for order 2, whether a law may hold the accelerations of other states, as Lagrange's equations do; they
+        are then solved together
+    derivative : "weak" (needs no derivative), "savitzky_golay", "spline", "central", or a callable of (t, X) that gives
+        a `Motion`
+    max_time : seconds for all equations together, or None
+    model_selection : "mdl" (the shortest description of law and data), "heldout" (the simplest law within a standard
+        error of the best on held-out pieces), "best", "accuracy" or "reward"
+    system_complexity : if given, laws are chosen jointly: the least description length of the whole system
+        with at most this sum of complexities
+    all others : as in PSERegressor; `max_iterations` is for each equation; callbacks get a SystemReport
+
+    Attributes
+    ----------
+    equations_ : a dictionary: for each state a DataFrame of its front, with PSERegressor's columns and `heldout_loss`,
+        `chi_square` (what the law leaves, in units of what noise alone would leave: about 1 for the truth), `bits` (the
+        description length), and `indistinguishable` (the data cannot tell this law from the chosen one)
+    best_expressions_, selected_ : dictionaries: the chosen law of each state, and its row
+    fronts_ : the fronts themselves
+    state_names_, velocity_names_, acceleration_names_, input_names_ : the names that laws use
+    stop_reason_, elapsed_, n_iter_, scored_, interrupted_ : how the search went
+
+    >>> import numpy as np
+    >>> t = np.linspace(0, 10, 200)
+    >>> X = np.column_stack([np.cos(2 * t), np.sin(2 * t)])
+    >>> model = ODERegressor(operators="arithmetic", random_state=0).fit(X, t)
+    >>> for state, law in model.best_expressions_.items():
+    ...     print(f"{state}' = {law}")
+    x1' = -2*x2
+    x2' = 2*x1
+    """
+
+    def __init__(
+        self,
+        operators: str | Iterable[str | Operator] = "koza",
+        *,
+        order: int = 1,
+        coupled: bool = False,
+        derivative: str | Differentiator = WEAK,
+        max_time: float | None = 60.0,
+        max_iterations: int | None = None,
+        layers: int | None = None,
+        inputs: int | None = None,
+        token_generator: str = "gp",
+        constants: bool = True,
+        constant_range: tuple[float, float] = (-3.0, 3.0),
+        top_k: int = 30,
+        discount: float = 0.99,
+        max_complexity: int = 50,
+        system_complexity: int | None = None,
+        model_selection: str = "mdl",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        callbacks: Sequence[Callable[[SystemReport], object]] | None = None,
+    ) -> None:
+        self.operators = operators
+        self.order = order
+        self.coupled = coupled
+        self.derivative = derivative
+        self.max_time = max_time
+        self.max_iterations = max_iterations
+        self.layers = layers
+        self.inputs = inputs
+        self.token_generator = token_generator
+        self.constants = constants
+        self.constant_range = constant_range
+        self.top_k = top_k
+        self.discount = discount
+        self.max_complexity = max_complexity
+        self.system_complexity = system_complexity
+        self.model_selection = model_selection
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: object, t: object, u: object = None, x_dot: object = None) -> ODERegressor:
+        """Search the laws of X (points, states) at the times t (points,), or with the time step t, and inputs u.
+
+        Lists of arrays are several trajectories. Rows with missing values and long pauses are gaps. Ctrl-C ends the
+        search and keeps what was found; equations that were not begun are constants then. `x_dot`: the derivatives, of
+        the shape of X, where they were measured themselves; `derivative` plays no part then. For first order only.
+        """
+        self._check()
+        settings = self._settings()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if x_dot is not None and self.order != 1:
+            raise ValueError("x_dot is for order=1: give positions and velocities as states")
+        pieces = make_pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
+        states = pieces[0].X.shape[1]
+        self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
+        system = make_system(pieces, self._names, self.derivative)
+        found = self._search(system, settings, seed)
+        self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
+        self.judged_: tuple[Judged, ...] = tuple(
+            judge_front(equation, one.front, self.model_selection)
+            for equation, one in zip(system.equations, found, strict=True)
+        )
+        chosen = [judged.selected for judged in self.judged_]
+        if self.system_complexity is not None:
+            chosen = choose_jointly(list(self.fronts_.values()), self.judged_, self.system_complexity)
+        self.selected_ = dict(zip(self.state_names_, chosen, strict=True))
+        self.best_expressions_ = {name: self.fronts_[name][row].expression for name, row in self.selected_.items()}
+        self.equations_: dict[str, pandas.DataFrame] = {
+            name: law_table(front, judged, (*self._variables, *self.acceleration_names_))
+            for (name, front), judged in zip(self.fronts_.items(), self.judged_, strict=True)
+        }
+        self.stop_reason_ = {name: one.reason for name, one in zip(self.state_names_, found, strict=True)}
+        self.n_iter_ = sum(one.iterations for one in found)
+        self.scored_ = sum(one.scored for one in found)
+        self.interrupted_ = any(one.interrupted for one in found)
+        self._size = system.size
+        return self
+
+    def predict(self, X: object, u: object = None, index: Rows = None) -> Array:
+        """The derivatives (points, states) for states X (for order 2: positions, then velocities) and inputs u.
+
+        `index`: a row of `equations_` for all states, one for each, or a dictionary of them.
+        """
+        laws = self._laws(index)
+        given = [np.atleast_2d(np.asarray(X, dtype=np.float64))]
+        if self.input_names_:
+            if u is None:
+                raise ValueError(f"u is missing: the laws were fitted with inputs {', '.join(self.input_names_)}")
+            inputs = np.asarray(u, dtype=np.float64)
+            given.append(inputs[:, None] if inputs.ndim == 1 else inputs)
+        values = np.hstack(given)
+        if values.shape[1] != len(self._variables):
+            raise ValueError(
+                f"X and u must have {len(self._variables)} columns together ({', '.join(self._variables)}), "
+                f"not {values.shape[1]}"
+            )
+        if self.coupled:
+            right = right_side(list(laws.values()), self._variables, None, 1, self.acceleration_names_)
+            return np.stack([right(0.0, row) for row in values])
+        columns = {name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(self._variables)}
+        return np.stack([np.asarray(evaluate(law, columns)) for law in laws.values()], axis=1)
+
+    def simulate(
+        self,
+        x0: object,
+        t: object,
+        u: object = None,
+        index: Rows = None,
+        *,
+        max_time: float | None = 10.0,
+        max_steps: int = 100_000,
+    ) -> Array:
+        """The motion (times, states) from x0 at t[0], NaN with a warning from where it cannot be followed on.
+
+        For order 2, x0 is positions and then velocities, and so are the columns. u is (times, inputs), taken as
+        linear in between, or a function of time.
+        """
+        laws = self._laws(index)
+        times = np.asarray(t, dtype=np.float64)
+        start = np.asarray(x0, dtype=np.float64).ravel()
+        count = len(laws) * self.order
+        if start.shape != (count,) or not np.isfinite(start).all():
+            raise ValueError(f"x0 must be {count} finite numbers ({', '.join(self._variables[:count])}), not {x0!r}")
+        if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+            raise ValueError("t must be a sequence of finite, increasing times")
+        given = self._input(u, times)
+        right = right_side(list(laws.values()), self._variables, given, self.order, self.acceleration_names_)
+        size = np.concatenate([self._size, np.zeros(count - len(self._size))])
+        done = simulate(right, start, times, size, max_steps=max_steps, max_time=max_time)
+        if done.stopped is not None:
+            warnings.warn(f"{done.stopped}; later rows are NaN", RuntimeWarning, stacklevel=2)
+        return done.states
+
+    def score(self, X: object, t: object, u: object = None) -> float:
+        """R² of the derivatives along trajectories, averaged over the states that move."""
+        laws = self._laws(None)
+        pieces = make_pieces(X, t, u)
+        system = make_system(pieces, self._names, self.derivative)
+        scores = []
+        for equation, law in zip(system.equations, laws.values(), strict=True):
+            missing = dict.fromkeys((*self._variables, *self._names.accelerations), np.zeros_like(system.points[:, 0]))
+            whole = type(equation)(equation.form, equation.state, {**missing, **equation.columns}, equation.moving)
+            if equation.variance > 0:
+                scores.append(1 - float(np.mean(whole.residual(law) ** 2)) / equation.variance)
+        return float(np.mean(scores)) if scores else 1.0
+
+    def sympy(self, index: Rows = None) -> dict[str, sympy.Expr]:
+        """The laws as SymPy expressions, by state."""
+        return {name: to_sympy(law) for name, law in self._laws(index).items()}
+
+    def latex(self, index: Rows = None, precision: int = 3) -> str:
+        """The system in LaTeX (package amsmath)."""
+        return system_latex(self._laws(index), self.order, precision)
+
+    def export(self, language: str, index: Rows = None) -> str:
+        """The system as source text: "python", "numpy" or "c"."""
+        if self.coupled:
+            raise ValueError("laws that are coupled by accelerations have no explicit form to export; use sympy()")
+        return system_source(list(self._laws(index).values()), self._variables, language, self.order)
+
+    def __str__(self) -> str:
+        if not hasattr(self, "fronts_"):
+            return repr(self)
+        return print_system(self.fronts_, self.judged_, list(self.selected_.values()), self.order)
+
+    @property
+    def _names(self) -> Names:
+        return Names(self.state_names_, self.input_names_, self.velocity_names_, self.acceleration_names_)
+
+    @property
+    def _variables(self) -> tuple[str, ...]:
+        return self._names.variables
+
+    def _search(self, system: System, settings: Settings, seed: int) -> list[Discovery]:
+        observers: list[Callable[[SystemReport], object]] = [PrintSystemProgress()] if self.verbose else []
+        observers += self.callbacks or ()
+        begin = time.monotonic()
+        shared = None if self.coupled else make_terms(system.equations[0], settings)
+        found: list[Discovery] = []
+        for i, equation in enumerate(system.equations):
+            terms = shared or make_terms(equation, settings)
+            left = None if self.max_time is None else self.max_time - (time.monotonic() - begin)
+            share = None if left is None else max(left, 1e-3) / (len(system.equations) - i)
+            if any(one.interrupted for one in found):
+                share = 1e-3
+            found.append(
+                discover(
+                    equation,
+                    terms,
+                    system.points[:, i],
+                    settings,
+                    seed,
+                    state=self.state_names_[i],
+                    max_time=share,
+                    max_iterations=self.max_iterations,
+                    callbacks=observers,
+                )
+            )
+        self.elapsed_ = time.monotonic() - begin
+        return found
+
+    def _check(self) -> None:
+        parameters = {**self.get_params(deep=False), "model_selection": "best", "stop_loss": None}
+        check_parameters(parameters)
+        if self.order not in (1, 2):
+            raise ValueError(f"order must be 1 or 2, not {self.order!r}")
+        if self.coupled and self.order != 2:
+            raise ValueError("coupled is for order=2: there are no accelerations in a system of first order")
+        if self.model_selection not in RULES:
+            known = ", ".join(map(repr, RULES))
+            raise ValueError(f"model_selection must be one of {known}, not {self.model_selection!r}")
+        if not callable(self.derivative) and self.derivative not in (WEAK, *DERIVATIVES):
+            known = ", ".join(map(repr, (WEAK, *DERIVATIVES)))
+            raise ValueError(f"derivative must be one of {known}, or a callable, not {self.derivative!r}")
+
+    def _settings(self) -> Settings:
+        return Settings(
+            operators=get_operators(self.operators),
+            layers=self.layers,
+            inputs=self.inputs,
+            token_generator=self.token_generator,
+            constants=self.constants,
+            constant_range=(float(self.constant_range[0]), float(self.constant_range[1])),
+            top_k=self.top_k,
+            discount=self.discount,
+            max_complexity=self.max_complexity,
+        )
+
+    def _name(self, X: object, u: object, states: int, inputs: int) -> None:
+        names = (*names_for(column_names(X), states, "x"), *names_for(column_names(u), inputs, "u"))
+        if len(set(names)) < len(names):
+            raise ValueError(f"states and inputs must have different names, not {', '.join(names)}")
+        called = tuple(formula_names(names).values())
+        self.state_names_, self.input_names_ = called[:states], called[states:]
+        self.velocity_names_ = derivative_names(self.state_names_, called) if self.order == 2 else ()
+        taken = (*called, *self.velocity_names_)
+        self.acceleration_names_ = derivative_names(self.state_names_, taken, "_ddot") if self.coupled else ()
+
+    def _laws(self, index: Rows) -> dict[str, Expression]:
+        check_is_fitted(self, "fronts_")
+        if index is None:
+            return self.best_expressions_
+        if isinstance(index, (int, np.integer)):
+            rows: Mapping[str, int] = dict.fromkeys(self.state_names_, int(index))
+        elif isinstance(index, Mapping):
+            rows = {**self.selected_, **index}
+        else:
+            rows = dict(zip(self.state_names_, index, strict=True))
+        unknown = set(rows) - set(self.state_names_)
+        if unknown:
+            raise ValueError(f"index names {', '.join(sorted(unknown))}; states are {', '.join(self.state_names_)}")
+        return {name: self.fronts_[name][rows[name]].expression for name in self.state_names_}
+
+    def _input(self, u: object, t: Array) -> Callable[[float], Array] | None:
+        if not self.input_names_:
+            return None
+        if callable(u):
+            return lambda time: np.atleast_1d(np.asarray(u(time), dtype=np.float64))
+        values = np.asarray(u, dtype=np.float64) if u is not None else np.empty(0)
+        values = values[:, None] if values.ndim == 1 else values
+        if values.shape != (len(t), len(self.input_names_)):
+            raise ValueError(f"u must have shape ({len(t)}, {len(self.input_names_)}) or be a function of time")
+        return lambda time: np.array([np.interp(time, t, column) for column in values.T])

@@ -1,0 +1,143 @@
+"""Simulation that always ends: bounded steps, bounded time, and a stop where the motion leaves all bounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.integrate import DOP853
+
+from symenum.expressions import Constant, Expression, Variable, fold
+
+__all__ = ["Simulation", "right_side", "simulate"]
+
+Array = npt.NDArray[np.float64]
+Right = Callable[[float, Array], Array]
+
+_STEPS = 100_000
+_FAR = 1e6  # times the size of the start, or of what was measured: further out the motion has blown up
+_RTOL, _ATOL = 1e-8, 1e-10
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """`states` (times, states), NaN from where the motion could not be followed on, and why, or None."""
+
+    states: Array
+    stopped: str | None
+
+
+def right_side(
+    laws: Sequence[Expression],
+    names: Sequence[str],
+    inputs: Callable[[float], Array] | None,
+    order: int,
+    coupling: Sequence[str] = (),
+) -> Right:
+    """f(t, state) for the laws in the variables `names`: states (first q, then q' for order 2), then inputs.
+
+    `coupling`: what the second derivatives are called, where laws hold those of other states; they must do so linearly.
+    """
+    place = {name: i for i, name in enumerate((*names, *coupling))}
+    functions = [_compile(law, place) for law in laws]
+    count = len(laws)
+    units = np.eye(count, len(coupling))
+
+    def solved(values: list[float]) -> list[float]:
+        """q'' of the linear system q'' = c + M q'', whose c and M are read off the laws."""
+        constant = np.array([function([*values, *np.zeros(count)]) for function in functions])
+        columns = [[function([*values, *unit]) for function in functions] for unit in units]
+        matrix = np.array(columns).T - constant[:, None]
+        if not np.isfinite(matrix).all() or not np.isfinite(constant).all():
+            return [float("nan")] * count
+        return [float(value) for value in np.linalg.lstsq(np.eye(count) - matrix, constant, rcond=None)[0]]
+
+    def right(t: float, state: Array) -> Array:
+        values = [*state.tolist(), *(inputs(t).tolist() if inputs is not None else ())]
+        with np.errstate(all="ignore"):
+            slopes = solved(values) if coupling else [float(function(values)) for function in functions]
+        return np.array(slopes if order == 1 else [*values[count : 2 * count], *slopes])
+
+    return right
+
+
+def simulate(
+    right: Right,
+    start: Array,
+    t: Array,
+    size: Array | None = None,
+    *,
+    max_steps: int = _STEPS,
+    max_time: float | None = 10.0,
+    clock: Callable[[], float] = time.monotonic,
+) -> Simulation:
+    """The motion from `start` (states,) at t[0], at the ascending times t. `size` (states,): how large states are."""
+    states = np.full((len(t), len(start)), np.nan)
+    states[0] = start
+    if len(t) == 1:
+        return Simulation(states, None)
+    scale = np.maximum(np.abs(start), 1e-300 if size is None else size)
+    scale = np.where(scale > 1e-300, scale, 1.0)
+    if not np.isfinite(right(float(t[0]), start)).all():
+        return Simulation(states, f"the laws are not defined at the start, t = {t[0]:g}")
+    begin = clock()
+    with np.errstate(all="ignore"):
+        solver = DOP853(right, float(t[0]), start, float(t[-1]), rtol=_RTOL, atol=_ATOL * scale)
+        done = 1
+        for _ in range(max_steps):
+            solver.step()
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                return Simulation(states, f"the laws could not be followed beyond t = {solver.t:g}")
+            if (np.abs(solver.y) > _FAR * scale).any():
+                return Simulation(states, f"the motion blew up near t = {solver.t:g}")
+            reached = int(np.searchsorted(t, solver.t, side="right"))
+            if reached > done:
+                states[done:reached] = solver.dense_output()(t[done:reached]).T
+                done = reached
+            if solver.status == "finished":
+                return Simulation(states, None)
+            if max_time is not None and clock() - begin > max_time:
+                return Simulation(states, f"the simulation took more than {max_time:g} s and reached t = {solver.t:g}")
+    return Simulation(states, f"the simulation took more than {max_steps} steps and reached t = {solver.t:g}")
+
+
+def _compile(law: Expression, place: Mapping[str, int]) -> Callable[[Sequence[float]], float]:
+    """A function of the list of variables' values: plain floats are many times faster than tensors of one number."""
+
+    def visit(node: Expression, operands: tuple[Callable[[Sequence[float]], float], ...]) -> Callable[..., float]:
+        if isinstance(node, Variable):
+            at = place[node.name]
+            return lambda values: values[at]
+        if isinstance(node, Constant):
+            number = np.float64(node.value)
+            return lambda values: number
+        function = _scalar(node.operator.name, node.operator.function)
+        if len(operands) == 1:
+            (inside,) = operands
+            return lambda values: function(inside(values))
+        left, right = operands
+        return lambda values: function(left(values), right(values))
+
+    return fold(law, visit)
+
+
+_SCALARS: Mapping[str, Callable[..., float]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "pow": np.power,
+    "neg": np.negative,
+    **{name: getattr(np, name) for name in ("sin", "cos", "exp", "log", "tanh", "cosh", "sign", "abs", "sqrt")},
+}
+
+
+def _scalar(name: str, function: Callable[..., torch.Tensor]) -> Callable[..., float]:
+    """NumPy's function of that operator; for a user's own, the operator's torch function on one number."""
+    if name in _SCALARS:
+        return _SCALARS[name]
+    return lambda *values: float(function(*(torch.tensor(float(value), dtype=torch.float64) for value in values)))

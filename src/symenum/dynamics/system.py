@@ -1,0 +1,126 @@
+"""A system of equations as data, built from measured pieces: rows, columns of the motion, and names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
+from symenum.dynamics.equation import Equation
+from symenum.dynamics.point_form import Form, make_measured_form, make_point_form
+from symenum.dynamics.trajectory import Piece
+from symenum.dynamics.weak_form import WeakForm, half_width, make_grid
+
+__all__ = ["WEAK", "Names", "System", "derivative_names", "make_system"]
+
+Array = npt.NDArray[np.float64]
+
+WEAK = "weak"
+
+
+@dataclass(frozen=True)
+class System:
+    """One equation for each state. `points` (points, states): left sides at the points, for a search on points.
+
+    `telling` are the variables that vary and do not repeat another: the others can be in no law.
+    """
+
+    equations: tuple[Equation, ...]
+    points: Array
+    telling: tuple[str, ...]
+    size: Array  # (states,) the largest absolute value of each
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the columns are called in laws; velocities for order 2, accelerations where laws are coupled by them."""
+
+    states: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    velocities: tuple[str, ...] = ()
+    accelerations: tuple[str, ...] = ()
+
+    @property
+    def order(self) -> int:
+        return 2 if self.velocities else 1
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All that stands on right-hand sides and is known before the law is solved."""
+        return (*self.states, *self.velocities, *self.inputs)
+
+
+def derivative_names(states: Sequence[str], taken: Sequence[str], ending: str = "_dot") -> tuple[str, ...]:
+    """What q' is called in formulas, for each q.
+
+    >>> derivative_names(["q", "phi"], [])
+    ('q_dot', 'phi_dot')
+    """
+    names: list[str] = []
+    for state in states:
+        name = f"{state}{ending}"
+        while name in (*taken, *states, *names):
+            name += "_"
+        names.append(name)
+    return tuple(names)
+
+
+def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differentiator) -> System:
+    """The system of measured pieces. `derivative`: "weak", a name in DERIVATIVES, or a differentiator.
+
+    Pieces with more inputs than names hold measured derivatives in those columns, which are taken as they are.
+    """
+    form: Form
+    inputs = len(names.inputs)
+    if pieces[0].U.shape[1] > inputs:
+        measured = [piece.U[:, inputs:] for piece in pieces]
+        form = make_measured_form(pieces, measured, names.order)
+        motion = np.concatenate([piece.X for piece in pieces])
+        given = np.concatenate([piece.U[:, :inputs] for piece in pieces])
+        first = second = np.concatenate(measured)
+    elif derivative == WEAK:
+        grids = tuple(make_grid(piece) for piece in pieces)
+        form = WeakForm(grids, half_width(grids), names.order)
+        motion, first, second, given = (
+            np.concatenate([getattr(grid, part) for grid in grids]) for part in ("smooth", "first", "second", "U")
+        )
+    else:
+        differentiate = DERIVATIVES[derivative] if isinstance(derivative, str) else derivative
+        form, motion, first, second = make_point_form(pieces, differentiate, names.order)
+        given = np.concatenate([piece.U for piece in pieces])
+    columns: dict[str, Array] = {}
+    moving: dict[str, tuple[int, int]] = {}
+    for order, (called, values) in enumerate(
+        ((names.states, motion), (names.velocities, first), (names.accelerations, second))
+    ):
+        for i, name in enumerate(called):
+            columns[name] = np.ascontiguousarray(values[:, i])
+            moving[name] = (i, order)
+    columns |= {name: np.ascontiguousarray(given[:, i]) for i, name in enumerate(names.inputs)}
+    still = {i for i in range(len(names.states)) if _is_still(pieces, i)}
+    telling = _telling(columns, {name for name, (i, _) in moving.items() if i in still})
+    equations = []
+    for i in range(len(names.states)):
+        # What a law is about cannot be in it.
+        own = names.accelerations[i : i + 1]
+        used = {name: columns[name] for name in telling if name not in own}
+        equations.append(Equation(form, i, used or {names.states[0]: columns[names.states[0]]}, moving))
+    size = np.max([np.abs(piece.X).max(axis=0) for piece in pieces], axis=0)
+    return System(tuple(equations), first if names.order == 1 else second, telling, size)
+
+
+def _is_still(pieces: Sequence[Piece], state: int) -> bool:
+    # Asked of the samples: smoothing leaves rounding behind.
+    return all((piece.X[:, state] == pieces[0].X[0, state]).all() for piece in pieces)
+
+
+def _telling(columns: dict[str, Array], still: set[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    for name, column in columns.items():
+        constant = name in still or (column == column[0]).all()
+        if not constant and not any(np.array_equal(column, columns[other]) for other in kept):
+            kept.append(name)
+    return tuple(kept)

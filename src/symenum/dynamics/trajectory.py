@@ -1,0 +1,180 @@
+"""Measured trajectories, checked and cut into pieces without gaps. What can be wrong with times is said here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas
+
+__all__ = ["MIN_POINTS", "Piece", "column_names", "make_pieces", "names_for", "with_measured"]
+
+Array = npt.NDArray[np.float64]
+
+MIN_POINTS = 9  # a local polynomial of order 4 and something left to judge it by
+_GAP = 5.0  # a step so many times as long as nine tenths of all steps is a gap, not a step
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch without gaps: `t` (n,) ascending, `X` (n, states) and `U` (n, inputs), all finite, float64."""
+
+    t: Array
+    X: Array
+    U: Array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+def make_pieces(X: object, t: object, u: object = None) -> list[Piece]:
+    """The pieces of one trajectory, X (n, states) with t (n,) or a time step, or of a list of trajectories.
+
+    Rows with a missing or infinite value are a gap, and so is a step far longer than nearly all others. Pieces of
+    fewer than MIN_POINTS points are left out with a warning.
+    """
+    many = isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2
+    if not many:
+        states, times, inputs = [X], [t], [u]
+    else:
+        assert isinstance(X, (list, tuple))
+        states = list(X)
+        times = _one_each("t", t, len(states))
+        inputs = [None] * len(states) if u is None else _one_each("u", u, len(states))
+    pieces: list[Piece] = []
+    short = 0
+    for i, (values, time, given) in enumerate(zip(states, times, inputs, strict=True)):
+        where = f" of trajectory {i}" if many else ""
+        for piece in _cut(_checked(values, time, given, where)):
+            if len(piece) >= MIN_POINTS:
+                pieces.append(piece)
+            else:
+                short += len(piece)
+    if not pieces:
+        raise ValueError(
+            f"X has no stretch of at least {MIN_POINTS} finite points without a gap: "
+            "give more points, or interpolate the missing ones"
+        )
+    widths = {piece.X.shape[1] for piece in pieces}
+    if len(widths) > 1:
+        raise ValueError(f"all trajectories must have the same states, not {sorted(widths)} columns")
+    if len({piece.U.shape[1] for piece in pieces}) > 1:
+        raise ValueError("u must have the same columns for all trajectories")
+    if short:
+        warnings.warn(
+            f"{short} points in stretches of fewer than {MIN_POINTS} between gaps are left out",
+            UserWarning,
+            stacklevel=3,
+        )
+    return pieces
+
+
+def with_measured(u: object, x_dot: object, X: object) -> object:
+    """Inputs with measured derivatives as further columns, for one trajectory or a list of them."""
+    if isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2:
+        count = len(X)
+        inputs = [None] * count if u is None else _one_each("u", u, count)
+        rates = _one_each("x_dot", x_dot, count)
+        return [with_measured(*each) for each in zip(inputs, rates, X, strict=True)]
+    states, rates_here = _matrix("X", X, ""), _matrix("x_dot", x_dot, "")
+    if rates_here.shape != states.shape:
+        raise ValueError(f"x_dot must have the shape of X, {states.shape}, not {rates_here.shape}")
+    return rates_here if u is None else np.hstack([_matrix("u", u, ""), rates_here])
+
+
+def column_names(data: object) -> list[str] | None:
+    """The names of the columns of a DataFrame (or of the first of a list of them); None for arrays."""
+    if isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return [str(name) for name in data.columns] if isinstance(data, pandas.DataFrame) else None
+
+
+def _one_each(name: str, given: object, count: int) -> list[object]:
+    if isinstance(given, (list, tuple)) and len(given) == count and np.ndim(given[0]) > 0:
+        return list(given)
+    if np.ndim(given) == 0 and name == "t":  # type: ignore[arg-type]
+        return [given] * count
+    raise ValueError(f"with a list of {count} trajectories, {name} must be a list of {count} arrays")
+
+
+def _checked(X: object, t: object, u: object, where: str) -> Piece:
+    values = _matrix("X", X, where)
+    inputs = np.empty((len(values), 0)) if u is None else _matrix("u", u, where)
+    if len(inputs) != len(values):
+        raise ValueError(f"u{where} has {len(inputs)} rows, X has {len(values)}: one row for each time is needed")
+    time = _times(t, len(values), where)
+    return Piece(time, values, inputs)
+
+
+def _matrix(name: str, data: object, where: str) -> Array:
+    try:
+        values = np.array(data, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}{where} must be an array of real numbers: {error}") from error
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ValueError(f"{name}{where} must have shape (points, columns), not {values.shape}")
+    empty = np.flatnonzero(~np.isfinite(values).any(axis=0))
+    if len(empty):
+        raise ValueError(f"{name}{where} has no finite number in column {empty[0]} (the first is 0): leave it out")
+    return values
+
+
+def _times(t: object, rows: int, where: str) -> Array:
+    try:
+        times = np.array(t, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"t{where} must be an array of numbers or a time step: {error}") from error
+    if times.ndim == 0:
+        if not (np.isfinite(times) and times > 0):
+            raise ValueError(f"t{where} as a time step must be a number above zero, not {t!r}")
+        even: Array = np.arange(rows, dtype=np.float64) * float(times)
+        return even
+    if times.ndim == 2 and times.shape[1] == 1:
+        times = times[:, 0]
+    if times.shape != (rows,):
+        raise ValueError(f"t{where} must have shape ({rows},), one time for each row of X, not {times.shape}")
+    if not np.isfinite(times).all():
+        raise ValueError(f"t{where} has a missing or infinite time at position {_first(~np.isfinite(times))}")
+    steps = np.diff(times)
+    if (steps == 0).any():
+        at = _first(steps == 0)
+        raise ValueError(
+            f"t{where} repeats the time {times[at]:g} at positions {at} and {at + 1}: "
+            "leave one of them out, or average them"
+        )
+    if (steps < 0).any():
+        at = _first(steps < 0)
+        raise ValueError(
+            f"t{where} must increase, but goes from {times[at]:g} to {times[at + 1]:g} at position {at + 1}: "
+            "sort the rows by time, or give several trajectories as a list"
+        )
+    return times
+
+
+def _first(flags: npt.NDArray[np.bool_]) -> int:
+    return int(np.flatnonzero(flags)[0])
+
+
+def _cut(whole: Piece) -> list[Piece]:
+    """The stretches between missing rows and long steps."""
+    finite = np.isfinite(whole.X).all(axis=1) & np.isfinite(whole.U).all(axis=1)
+    kept = np.flatnonzero(finite)
+    if len(kept) < 2:
+        return [_part(whole, kept)]
+    steps = np.diff(whole.t)
+    gap = (np.diff(kept) > 1) | (np.diff(whole.t[kept]) > _GAP * np.quantile(steps, 0.9))
+    return [_part(whole, rows) for rows in np.split(kept, np.flatnonzero(gap) + 1)]
+
+
+def _part(whole: Piece, rows: npt.NDArray[np.int64]) -> Piece:
+    return Piece(whole.t[rows], whole.X[rows], whole.U[rows])
+
+
+def names_for(given: Sequence[str] | None, count: int, letter: str) -> tuple[str, ...]:
+    """The given names, or letter1, letter2, …"""
+    return tuple(f"{letter}{i + 1}" for i in range(count)) if given is None else tuple(given)

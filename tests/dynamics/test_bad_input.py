@@ -1,0 +1,111 @@
+"""Data as people have them: a clear message, or a correct answer."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from dynamics.motions import motion, noisy, predator_and_prey
+
+from symenum import ODERegressor
+from symenum.expressions import Constant, parse
+from symenum.problems.structure import same_structure
+
+T = np.linspace(0, 25, 400)
+HUNT = predator_and_prey(T)
+
+
+def quick(**parameters) -> ODERegressor:
+    return ODERegressor(**{"operators": "arithmetic", "max_iterations": 1, "random_state": 0, **parameters})
+
+
+def is_hunt(model: ODERegressor) -> bool:
+    first, second = list(model.best_expressions_.values())[:2]
+    return same_structure(first, parse("x1 - x1*x2")) and same_structure(second, parse("x1*x2 - x2"))
+
+
+def test_unsorted_repeated_and_few_times_are_refused() -> None:
+    for times, message in ((T[::-1], "must increase"), (np.r_[T[:-1], T[-2]], "repeats the time")):
+        with pytest.raises(ValueError, match=message):
+            quick().fit(HUNT, times)
+    with pytest.raises(ValueError, match="at least 9"):
+        quick().fit(HUNT[:6], T[:6])
+
+
+def test_few_points_give_a_front_all_the_same() -> None:
+    model = quick().fit(HUNT[:12], T[:12])
+    assert all(len(front) for front in model.fronts_.values())
+
+
+def test_nan_stretches_are_gaps() -> None:
+    X = noisy(HUNT, 0.01)
+    X[100:130] = np.nan
+    X[200, 1] = np.inf
+    assert is_hunt(quick().fit(X, T))
+
+
+def test_a_state_that_does_not_move_has_the_law_zero() -> None:
+    X = np.column_stack([noisy(HUNT, 0.01), np.full(len(T), 7.0)])
+    model = quick().fit(X, T)
+    assert is_hunt(model)
+    assert model.best_expressions_["x3"] == Constant(0)
+    assert model.score(X, T) > 0.98
+    assert np.allclose(model.simulate([10, 5, 7], T[:20])[:, 2], 7)
+
+
+def test_only_a_state_that_does_not_move() -> None:
+    model = quick().fit(np.full((50, 1), 3.0), 0.1)
+    assert model.best_expressions_["x1"] == Constant(0)
+
+
+def test_a_state_that_moves_evenly_has_a_constant_law() -> None:
+    model = quick().fit(np.column_stack([noisy(HUNT, 0.01), 6000 + 2 * T]), T)
+    assert float(model.predict([[1.0, 1.0, 6000.0]])[0, 2]) == pytest.approx(2, rel=1e-3)
+
+
+def test_units_of_very_different_size() -> None:
+    X = noisy(HUNT, 0.01) * np.array([1e9, 1e-8])
+    assert is_hunt(quick().fit(X, T))
+    assert is_hunt(quick().fit(X, T * 1e-6))
+
+
+def test_a_trajectory_that_leaves_the_domain_of_an_operator() -> None:
+    """log x1 exists on half of the motion only: no law may hold it, and the others are found."""
+    swing = motion(["x2", "-x1"], (1.0, 0.0), T)
+    model = quick(operators=["+", "-", "*", "/", "log"]).fit(noisy(swing, 0.01), T)
+    assert same_structure(model.best_expressions_["x1"], parse("x2"))
+    for front in model.fronts_.values():
+        assert all(np.isfinite(entry.loss) for entry in front)
+
+
+def test_a_found_system_that_blows_up_is_cut_off_with_a_warning() -> None:
+    t = np.linspace(0, 0.8, 200)
+    model = quick().fit((1 / (1 - t))[:, None], t)
+    assert same_structure(model.best_expressions_["x1"], parse("x1**2"))
+    begin = time.monotonic()
+    with pytest.warns(RuntimeWarning, match="later rows are NaN"):
+        simulated = model.simulate([1.0], np.linspace(0, 3, 50))
+    assert time.monotonic() - begin < 11
+    assert np.isfinite(simulated[0, 0])
+    assert np.isnan(simulated[-1, 0])
+
+
+def test_wrong_starts_and_times_of_a_simulation_are_refused() -> None:
+    model = quick().fit(HUNT, T)
+    for start, times, message in (
+        ([1.0], T, "x0 must be 2 finite numbers"),
+        ([1.0, np.nan], T, "x0 must be 2 finite numbers"),
+        ([1.0, 1.0], T[::-1], "increasing times"),
+        ([1.0, 1.0], [], "increasing times"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.simulate(start, times)
+
+
+def test_states_and_inputs_of_one_name_are_refused() -> None:
+    import pandas
+
+    frame = pandas.DataFrame(HUNT, columns=["a", "b"])
+    with pytest.raises(ValueError, match="different names"):
+        quick().fit(frame, T, frame[["a"]])

@@ -1,0 +1,51 @@
+"""The best sets of terms are those that brute force finds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from symenum.dynamics.subsets import best_subsets, normal_equations
+from symenum.enumeration.budget import Budget
+
+
+def brute_force(A, y, cost, size, total):
+    best = np.inf
+    for terms in itertools.combinations(range(A.shape[1]), size):
+        if cost[list(terms)].sum() == total:
+            columns = np.column_stack([A[:, list(terms)], np.ones(len(y))])
+            left = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+            best = min(best, left @ left / ((y - y.mean()) @ (y - y.mean())))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_of_each_size_and_complexity(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    A = random.normal(size=(60, 12))
+    cost = random.integers(1, 4, 12)
+    y = A[:, 1] - 2 * A[:, 4] + 0.5 * A[:, 9] + 0.3 * random.normal(size=60)
+    found = best_subsets(normal_equations(A, y, cost), 4, 20, Budget())
+    for size, total in {(len(subset.terms), subset.cost) for subset in found if len(subset.terms) <= 3}:
+        best = min(s.left for s in found if (len(s.terms), s.cost) == (size, total))
+        if size <= 2:
+            assert best == pytest.approx(brute_force(A, y, cost, size, total), abs=1e-9)
+    truth = next(s for s in found if s.terms == (1, 4, 9))
+    assert truth.left == pytest.approx(brute_force(A, y, cost, 3, truth.cost), abs=1e-9)
+
+
+def test_a_repeated_column_adds_nothing() -> None:
+    random = np.random.default_rng(0)
+    A = random.normal(size=(40, 3))
+    A = np.column_stack([A, A[:, 0], np.ones(40)])
+    found = best_subsets(normal_equations(A, A[:, 0] + A[:, 1], np.ones(5, dtype=int)), 3, 10, Budget())
+    assert all(np.isfinite(subset.left) for subset in found)
+    assert not any({0, 3} <= set(subset.terms) for subset in found)
+
+
+def test_time_is_kept() -> None:
+    budget = Budget(1e-9)
+    A = np.random.default_rng(0).normal(size=(40, 10))
+    assert best_subsets(normal_equations(A, A[:, 0], np.ones(10, dtype=int)), 6, 50, budget)

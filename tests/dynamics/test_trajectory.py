@@ -1,0 +1,87 @@
+"""Trajectories are cut where they must be, and what is wrong with them is said in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import pytest
+
+from symenum.dynamics.trajectory import MIN_POINTS, column_names, make_pieces
+
+T = np.linspace(0, 1, 30)
+X = np.column_stack([np.sin(T), np.cos(T)])
+
+
+def test_a_whole_trajectory_is_one_piece() -> None:
+    (piece,) = make_pieces(X, T)
+    np.testing.assert_array_equal(piece.X, X)
+    assert piece.U.shape == (30, 0)
+
+
+def test_a_time_step_stands_for_even_times() -> None:
+    (piece,) = make_pieces(X, 0.5)
+    np.testing.assert_allclose(piece.t, np.arange(30) * 0.5)
+
+
+def test_missing_stretches_and_pauses_are_gaps() -> None:
+    holed = X.copy()
+    holed[12:15, 0] = np.nan
+    pieces = make_pieces(holed, T)
+    assert [len(piece) for piece in pieces] == [12, 15]
+    late = np.where(T > 0.5, T + 3, T)
+    assert len(make_pieces(X, late)) == 2
+
+
+def test_several_trajectories_stay_apart() -> None:
+    pieces = make_pieces([X, X[:20]], [T, T[:20]], [T, T[:20]])
+    assert [len(piece) for piece in pieces] == [30, 20]
+    assert pieces[0].U.shape == (30, 1)
+    assert len(make_pieces([X, X], 0.1)) == 2
+
+
+def test_short_stretches_are_left_out_with_a_word() -> None:
+    holed = X.copy()
+    holed[5] = np.nan
+    with pytest.warns(UserWarning, match="5 points"):
+        (piece,) = make_pieces(holed, T)
+    assert len(piece) == 24
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (T[::-1], "must increase"),
+        (np.where(np.arange(30) == 7, T[6], T), r"repeats the time .* positions 6 and 7"),
+        (T[:-1], "one time for each row"),
+        (np.where(np.arange(30) == 3, np.nan, T), "position 3"),
+        (-0.1, "above zero"),
+        ("now", "array of numbers"),
+    ],
+)
+def test_wrong_times_are_refused(times: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_pieces(X, times)
+
+
+def test_too_few_points_are_refused() -> None:
+    with pytest.raises(ValueError, match=f"at least {MIN_POINTS}"):
+        make_pieces(X[:5], T[:5])
+
+
+def test_wrong_states_and_inputs_are_refused() -> None:
+    with pytest.raises(ValueError, match="no finite number in column 1"):
+        make_pieces(np.column_stack([T, np.full(30, np.nan)]), T)
+    with pytest.raises(ValueError, match="array of real numbers"):
+        make_pieces([["a"] * 2] * 30, T)
+    with pytest.raises(ValueError, match="u has 29 rows"):
+        make_pieces(X, T, T[1:])
+    with pytest.raises(ValueError, match="same states"):
+        make_pieces([X, X[:, :1]], [T, T])
+    with pytest.raises(ValueError, match="t must be a list of 2 arrays"):
+        make_pieces([X, X], T)
+
+
+def test_names_come_from_data_frames() -> None:
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    assert column_names(frame) == column_names([frame, frame]) == ["a", "b"]
+    assert column_names(X) is None

@@ -130,3 +130,9 @@ def test_what_has_more_fitted_constants_than_the_rows_can_speak_for_stays_out() 
     front = Front.of(few).update([Candidate(line, 1.0), Candidate(curve, 0.5)])
     assert [entry.expression for entry in front] == [line]
     assert len(front_of((str(line), 1.0), (str(curve), 0.5))) == 2
+
+
+def test_a_number_that_people_write_is_preferred_where_the_data_do_not_mind() -> None:
+    fitted, plain = "2.5001159418*x*y", "2.5*x*y"
+    assert str(front_of((fitted, 1.0), (plain, 1.01))[0].expression) == plain
+    assert str(front_of((fitted, 1.0), (plain, 1.1))[0].expression) == fitted

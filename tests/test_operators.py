@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy
 import pytest
 import sympy
 import torch
@@ -224,3 +225,9 @@ def test_an_operator_of_ones_own_is_differentiated_by_torch():
     torch.testing.assert_close(softplus.partial(0, softplus.function(a), a), torch.sigmoid(a))
     steps = make_operator("steps", lambda a: (a > 0).to(a.dtype))
     assert steps.partial(0, steps.function(a), a) == 0.0
+
+
+def test_an_operator_that_torch_cannot_differentiate_has_slopes_all_the_same() -> None:
+    sine = make_operator("numpy_sine", lambda a: torch.from_numpy(numpy.sin(a.numpy())))
+    a = torch.linspace(-2, 2, 9, dtype=torch.float64)
+    torch.testing.assert_close(sine.partial(0, sine.function(a), a), a.cos(), rtol=1e-8, atol=1e-9)

@@ -6,6 +6,7 @@ simplest such expression whose constants the data vouch for ends the front.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ _NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above t
 _TWINS = 1e-6  # losses nearer than this, relative, may belong to one function written in two ways
 _ALWAYS = 2  # fitted constants, as a straight line has
 _ROWS_PER_CONSTANT = 3
+_BY_CHANCE = 1.5  # rows' worth of loss that fitting one more constant may take off where it is not needed
 _GAIN = 1e-9  # an improvement below this part of the loss is none
 
 
@@ -77,7 +79,9 @@ class Front(Sequence[Candidate]):
             and fitted_constants(candidate.expression) <= max(_ALWAYS, self.rows // _ROWS_PER_CONSTANT)
         }
         kept: list[Candidate] = []
-        for candidate in sorted(pool.values(), key=self._order):
+        in_order = sorted(pool.values(), key=self._order)
+        for _, equally_complex in itertools.groupby(in_order, key=lambda candidate: candidate.complexity):
+            candidate = self._plainest(list(equally_complex))
             if not kept or self._improves(candidate, kept[-1]):
                 kept.append(candidate)
         return replace(self, entries=tuple(kept))
@@ -135,6 +139,16 @@ class Front(Sequence[Candidate]):
         """Of what is exact up to rounding: how many constants could have been bent to make it so."""
         return bent(candidate.expression, self.rows) if candidate.loss <= self.floor else 0
 
+    def _plainest(self, equally_complex: list[Candidate]) -> Candidate:
+        """The best of them, or one with fewer fitted constants that is worse by no more than chance explains."""
+        best = equally_complex[0]
+        most = fitted_constants(best.expression)
+        for candidate in equally_complex:
+            fewer = most - fitted_constants(candidate.expression)
+            if fewer > 0 and candidate.loss <= best.loss * (1 + _BY_CHANCE * fewer / max(1, self.rows)):
+                return candidate
+        return best
+
     def _order(self, candidate: Candidate) -> tuple[int, float, int, int, int, str]:
         text = str(candidate.expression)
         loss = 0.0 if candidate.loss <= self.floor else candidate.loss
@@ -147,6 +161,9 @@ class Front(Sequence[Candidate]):
         if candidate.loss <= self.floor:
             return True
         if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - _GAIN):
+            return False
+        more = fitted_constants(candidate.expression) - fitted_constants(best.expression)
+        if more > 0 and candidate.loss > best.loss * (1 - _BY_CHANCE * more / max(1, self.rows)):
             return False
         twins = candidate.loss > best.loss * (1 - _TWINS)
         return not (twins and same_function(candidate.expression, best.expression))

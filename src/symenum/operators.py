@@ -20,7 +20,7 @@ import sympy
 import torch
 from torch import Tensor
 
-from symenum.probing import probe
+from symenum.probing import probe, slopes
 
 __all__ = ["OPERATORS", "OPERATOR_SETS", "Kind", "Operator", "Source", "get_operator", "get_operators", "make_operator"]
 
@@ -324,9 +324,11 @@ def make_operator(
     slots = ", ".join("{%d}" % i for i in range(arity))
     if latex is None:
         latex = r"\operatorname{{%s}}\left(%s\right)" % (name.replace("_", r"\_"), slots)
-    if sympy_function is None:
-        sympy_function = sympy.Function(name)
-    return Operator(name, arity, function, kind, complexity, sympy_function, latex, commutative=commutative)
+    symbolic = sympy_function or sympy.Function(name)
+    partials = slopes(function, arity)
+    return Operator(
+        name, arity, function, kind, complexity, symbolic, latex, commutative=commutative, partials=partials
+    )
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
@@ -334,7 +336,7 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-# A guard for whoever edits the table: an inverse must exist, and undo its operator somewhere.
+# A guard for whoever edits the table: an inverse must exist and undo its operator.
 def _check_table() -> None:
     point = torch.tensor([0.7], dtype=torch.float64)
     for operator in _TABLE:

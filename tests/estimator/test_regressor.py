@@ -217,7 +217,7 @@ def test_verbose_prints_improvements(capsys: pytest.CaptureFixture[str]) -> None
         ({"discount": 1.5}, "discount must be"),
         ({"max_complexity": 0}, "max_complexity must be"),
         ({"model_selection": "bset"}, "model_selection must be one of"),
-        ({"device": "cuda"}, "CPU"),
+        ({"device": "cuda:99"}, "CUDA"),
         ({"device": "tpu"}, "device must be"),
         ({"operators": "kozza"}, "did you mean 'koza'"),
         ({"operators": ["+", "sni"]}, "did you mean 'sin'"),

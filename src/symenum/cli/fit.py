@@ -94,10 +94,10 @@ def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, exampl
         written = write_results(out, result)
         if not quiet:
             say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: text that the file system cannot encode
+        why = getattr(error, "strerror", None) or error
         problems += [
-            f"The results could not be written to '{out}' ({error.strerror or error}). They are printed above: "
-            "copy them from there.",
+            f"The results could not be written to '{out}' ({why}). They are printed above: copy them from there.",
             *_printed(f"\n{front_csv(result.laws)}"),  # every digit, as the file would have had it
         ]
     return problems

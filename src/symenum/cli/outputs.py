@@ -116,7 +116,7 @@ def model_json(result: Result) -> str:
         ],
         "selected": result.selected,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def read_model(path: Path) -> Result:

@@ -12,7 +12,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-__all__ = ["canonical_signs", "representatives", "representatives_by_domain", "signature"]
+__all__ = [
+    "canonical_signs",
+    "key_direction",
+    "representatives",
+    "representatives_by_domain",
+    "signature",
+    "signature_directions",
+]
 
 # Two functions are one if they differ by less than this, relative to their values at each random point, or to their
 # norm on the data. Rounding errors of three operators are a few 1e-16. The data's is the stricter one: a candidate may
@@ -20,8 +27,8 @@ __all__ = ["canonical_signs", "representatives", "representatives_by_domain", "s
 POINT_TOLERANCE = 1e-10
 DATA_TOLERANCE = 2e-14
 
-_KEY_TOLERANCE = 1e-8  # on sort keys; generous, because they only propose
-_SIGNATURE = 32
+KEY_TOLERANCE = 1e-8  # on sort keys; generous, because they only propose
+SIGNATURE = 32
 _EVIDENCE = 4  # a function that is finite on fewer points than this is never merged into another
 
 
@@ -88,18 +95,23 @@ def signature(values: Tensor) -> Tensor:
     about d in each projection, and not to see it 32 times over is out of the question.
     """
     count = values.shape[1]
-    if count <= _SIGNATURE:
+    if count <= SIGNATURE:
         return values
+    return torch.mm(values, signature_directions(count))
+
+
+def signature_directions(points: int) -> Tensor:
+    """The projections (points, 32) float64 that make a signature of more than 32 values."""
     generator = torch.Generator().manual_seed(20_261_115)
-    directions = torch.randn(count, _SIGNATURE, generator=generator, dtype=torch.float64)
-    return torch.mm(values, directions / count**0.5)
+    directions: Tensor = torch.randn(points, SIGNATURE, generator=generator, dtype=torch.float64)
+    return directions / float(points**0.5)
 
 
 def canonical_signs(values: Tensor) -> Tensor:
     """+1 or -1 for each row of `values` (N, points): opposite for a row and its negative; NaN counts as zero."""
     filled = torch.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     largest = filled.abs().amax(dim=1).clamp_min_(torch.finfo(torch.float64).tiny)
-    projection = (filled / largest[:, None]) @ _direction(values.shape[1])
+    projection = (filled / largest[:, None]) @ key_direction(values.shape[1])
     return torch.where(projection < 0, -1.0, 1.0).to(torch.float64)
 
 
@@ -112,7 +124,7 @@ def _sort_key(values: Tensor) -> Tensor:
     largest = values.abs().amax(dim=1).clamp_min(torch.finfo(torch.float64).tiny)
     scaled = values / largest[:, None]  # a norm of numbers near 1e300 would overflow
     norm: Tensor = scaled.norm(dim=1).clamp_min_(0.5)  # at least 1 but for the zero row
-    return largest.log() + norm.log() + (scaled @ _direction(values.shape[1])) / norm
+    return largest.log() + norm.log() + (scaled @ key_direction(values.shape[1])) / norm
 
 
 def _domain_keys(values: Tensor, domains: Tensor) -> Tensor:
@@ -122,20 +134,21 @@ def _domain_keys(values: Tensor, domains: Tensor) -> Tensor:
     """
     finite = torch.isfinite(values)
     squashed = torch.where(finite, values.sign() * values.abs().log1p(), torch.zeros_like(values))
-    return squashed @ (domains.double() * _direction(values.shape[1])).T
+    return squashed @ (domains.double() * key_direction(values.shape[1])).T
 
 
 def _near_pairs(small: Tensor, large: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
     """All pairs (f in `small`, g in `large`) of rows whose keys agree."""
     large = large[torch.argsort(key[large])]
-    low = torch.searchsorted(key[large], key[small] - _KEY_TOLERANCE)
-    count = torch.searchsorted(key[large], key[small] + _KEY_TOLERANCE, right=True) - low
+    low = torch.searchsorted(key[large], key[small] - KEY_TOLERANCE)
+    count = torch.searchsorted(key[large], key[small] + KEY_TOLERANCE, right=True) - low
     f = torch.repeat_interleave(small, count)
     step = torch.arange(len(f)) - torch.repeat_interleave(count.cumsum(0) - count, count)
     return f, large[torch.repeat_interleave(low, count) + step]
 
 
-def _direction(points: int) -> Tensor:
+def key_direction(points: int) -> Tensor:
+    """The fixed random direction (points,) float64 that sort keys and signs are made with."""
     generator = torch.Generator().manual_seed(20_251_115)
     return torch.randn(points, generator=generator, dtype=torch.float64)
 
@@ -148,7 +161,7 @@ def _peel(group: Tensor, key: Tensor, rank: Tensor, equal: Callable[[Tensor, Ten
         return out
     order = torch.argsort(key, stable=True)
     order = order[torch.argsort(group[order], stable=True)]
-    new = (key[order].diff() > _KEY_TOLERANCE) | (group[order].diff() != 0)
+    new = (key[order].diff() > KEY_TOLERANCE) | (group[order].diff() != 0)
     cluster = torch.zeros(count, dtype=torch.int64)
     cluster[order[1:]] = new.long().cumsum(0)
     by_rank = torch.argsort(rank)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
 from symenum.enumeration.one_pass import Pass
 from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
@@ -101,6 +103,7 @@ class PSRN:
         time_limit: float | None = None,
         stop: Callable[[], bool] | None = None,
         threads: int | None = None,
+        device: str | Sequence[str] = "auto",
     ) -> Shortlist:
         """The best k candidates that differ on the data, by weighted mean square error, loss ascending.
 
@@ -108,9 +111,12 @@ class PSRN:
         their expressions; x1, x2, … without. With fewer than k candidates, all of them come back.
 
         `mode`: "exact" scores every candidate on all rows; "screen" scans 256 rows and judges on all of them what comes
-        near the best there, which costs far less but may lose a candidate; "auto" screens from 2,000 rows on. After
-        `time_limit` seconds, or when `stop()` is true, the best so far come back, and `complete` is False. `threads`:
-        all cores without.
+        near the best there, which costs far less but may lose a candidate; "auto" screens from 2,000 rows on, but not
+        on a GPU. After `time_limit` seconds, or when `stop()` is true, the best so far come back, and `complete` is
+        False. `threads`: all cores without.
+
+        `device`: "cpu", "cuda", "cuda:1", or several of the latter, which share the pass; "auto" takes a GPU where
+        there is one and the pass is large enough for it.
 
         Candidates that take the same values are one, and the simplest stays. A candidate with a sub-expression that is
         not finite on some row is none.
@@ -129,12 +135,23 @@ class PSRN:
             shuffle = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
             data, target = data[shuffle], target.at(shuffle)
         columns = data.T.contiguous()
-        screening = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
-        one = Pass(
-            self._architecture, expressions, columns, target, self._max_memory, budget, threads or available_cores()
-        )
+        devices = choose_devices(device, self.sizes[-1] * len(rows))
+        # On a GPU all rows take less time than the choice of some, as long as their values fit.
+        screening = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM and not devices)
+        cores = threads or available_cores()
+        one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, cores, devices)
+        screening = screening and len(rows) > SCREEN_ROWS
         with torch_threads(1):
-            return one.screen(k) if screening and len(rows) > SCREEN_ROWS else one.exact(k)
+            try:
+                return one.screen(k) if screening else one.exact(k)
+            except MemoryError as error:
+                if device != "auto" or not devices:
+                    raise
+                warnings.warn(f"{error}; this pass runs on the CPU", RuntimeWarning, stacklevel=2)
+        return self.search(
+            values, y, k, sample_weight, slots=expressions, mode=mode, time_limit=time_limit, stop=stop,
+            threads=threads, device="cpu",
+        )  # fmt: skip
 
     def _slots(self, slots: Iterable[str | Expression] | None) -> list[Expression]:
         return check_names(slots, self.inputs)

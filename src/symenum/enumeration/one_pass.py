@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.architecture import Architecture
-from symenum.enumeration.backends import cpu
+from symenum.enumeration.backends import cpu, cuda
 from symenum.enumeration.bank import build_bank
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.distinct import signature
@@ -23,6 +23,7 @@ from symenum.expressions import Expression, Variable, canonical, evaluate
 
 __all__ = ["Pass"]
 
+_DEVICE_POOL = 4096
 _SMALL = 5_000_000  # numbers in a bank; below this, threads inside an operation cost more than they give
 
 
@@ -47,6 +48,7 @@ class Pass:
     max_memory: int
     budget: Budget
     threads: int
+    devices: tuple[torch.device, ...] = ()  # GPUs; the CPU if there are none
 
     def exact(self, k: int) -> Shortlist:
         """The best k, every candidate judged on all rows."""
@@ -56,7 +58,9 @@ class Pass:
     def screen(self, k: int) -> Shortlist:
         """The best k of those that are near the best on some of the rows."""
         few, target = select_rows(self.target, SCREEN_ROWS)
-        scanned = self._scan(self.values[:, few], target, screening_pool(k, target))
+        # A GPU takes its limit from the k-th best alone, and so needs a pool that is wide from the start.
+        pool = Pool(max(_DEVICE_POOL, 64 * k), target) if self.devices else screening_pool(k, target)
+        scanned = self._scan(self.values[:, few], target, pool)
 
         def losses(numbers: Tensor, rows: Tensor, target: Target) -> Tensor:
             return losses_of(self.architecture, scanned.stand_in, numbers, self.values[:, rows], target)
@@ -66,15 +70,26 @@ class Pass:
         return self._shortlist(replace(scanned, complete=complete), numbers[: 2 * k], k)
 
     def _scan(self, values: Tensor, target: Target, pool: Pool) -> _Scanned:
-        check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         complexity = torch.tensor([slot.complexity for slot in self.slots])
+        if self.devices:
+            found = cuda.scan_network(
+                self.architecture,
+                values,
+                complexity.tolist(),
+                target,
+                pool.k,
+                pool,
+                self.budget,
+                self.devices,
+                self.threads,
+            )
+            return _Scanned(_numbers(pool), found.stand_in, found.scored, found.complete)
+        check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         small = len(self.architecture.kept) * target.rows < _SMALL
         with torch_threads(1 if small else self.threads):
             bank = build_bank(self.architecture, values, complexity)
         scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
-        finds = pool.best()
-        numbers = torch.empty(0, dtype=torch.int64) if finds is None else finds.number
-        return _Scanned(numbers, bank.stand_in, scored, complete)
+        return _Scanned(_numbers(pool), bank.stand_in, scored, complete)
 
     def _evaluate(self, scanned: _Scanned, number: int) -> Tensor:
         """The values (1, rows) of a candidate's expression, as anyone would compute them."""
@@ -98,3 +113,8 @@ class Pass:
         pairs = [] if best is None else zip(best.number.tolist(), best.loss.tolist(), strict=True)
         candidates = tuple(Candidate(expressions[number], loss) for number, loss in pairs)
         return Shortlist(candidates, scanned.complete, scanned.scored)
+
+
+def _numbers(pool: Pool) -> Tensor:
+    finds = pool.best()
+    return torch.empty(0, dtype=torch.int64) if finds is None else finds.number

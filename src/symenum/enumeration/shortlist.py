@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,7 @@ __all__ = ["Candidate", "Finds", "Pool", "Shortlist"]
 
 # Candidates whose values differ by less than this, relative to their norm, are one function on the data.
 SAME_FUNCTION = 1e-10
+_FEW = 64  # so many are compared with each other, all with all
 _TIE = 1e-9  # relative; losses this near to the last place are still looked at: a simpler twin may be among them
 _POOR = 0.9  # of the loss of the constant zero: while nothing is better, nearly all candidates are near the best
 
@@ -83,6 +85,8 @@ class Finds:
 
     @staticmethod
     def join(parts: Sequence[Finds]) -> Finds:
+        if len(parts) == 1:
+            return parts[0]
         return Finds(
             torch.cat([part.loss for part in parts]),
             torch.cat([part.complexity for part in parts]),
@@ -110,13 +114,19 @@ class Pool:
         self.limit = float("inf")  # the loss above which a candidate cannot enter
 
     @property
+    def k(self) -> int:
+        """How many of the best it holds at least."""
+        return self._k
+
+    @property
     def full(self) -> bool:
         """Whether there are k candidates, so that the next one must beat the last."""
         return self.limit < float("inf")
 
     def add(self, finds: Finds) -> None:
         """Take candidates in; what is dropped is worse than k distinct others, or equals a simpler one."""
-        finds = finds.take(torch.nonzero(finds.loss <= self.limit).flatten())
+        if self.full:
+            finds = finds.take(torch.nonzero(finds.loss <= self.limit).flatten())
         with self._lock:
             if self._merged:
                 finds = finds.take(torch.nonzero(~_known(finds, self._merged[0])).flatten())
@@ -151,10 +161,32 @@ class Pool:
 
     def _distinct(self, finds: Finds) -> Finds:
         order = _lexicographic(finds.complexity, finds.number)
+        if len(finds) <= _FEW and (first := _first_equals(finds.signature[order])) is not None:
+            return finds.take(order[first])
         rank = torch.empty_like(order)
         rank[order] = torch.arange(len(order))
         leader = representatives(finds.signature, rank, tolerance=SAME_FUNCTION)
         return finds.take(torch.nonzero(leader == torch.arange(len(leader))).flatten())
+
+
+def _first_equals(marks: Tensor) -> Tensor | None:
+    """Of rows (N, points) the indices of those that no earlier one equals; None: to be equal is not transitive here.
+
+    `representatives` for a few rows, all compared with all: on ten candidates the price is that of the operations.
+    """
+    values = marks.numpy()
+    scale = np.maximum(np.abs(values).max(axis=1), np.finfo(np.float64).tiny)
+    tolerance = SAME_FUNCTION * values.shape[1] ** 0.5
+    # Few are near in the first place, and only those are compared in all.
+    first = values[:, 0]
+    near = np.abs(first[:, None] - first) <= tolerance * np.maximum(scale[:, None], scale)
+    i, j = np.nonzero(near)
+    difference = (values[i] - values[j]) / np.maximum(scale[i], scale[j])[:, None]
+    near[i, j] = np.einsum("ij,ij->i", difference, difference) <= tolerance**2
+    leader = near.argmax(axis=1)
+    if not np.array_equal(leader, leader[leader]):
+        return None
+    return torch.from_numpy(np.flatnonzero(leader == np.arange(len(leader))))
 
 
 def _known(finds: Finds, pool: Finds) -> Tensor:
@@ -171,7 +203,4 @@ def _known(finds: Finds, pool: Finds) -> Tensor:
 
 def _lexicographic(*keys: Tensor) -> Tensor:
     """The order (int64) by the first key, ties by the second, and so on."""
-    order = torch.arange(len(keys[0]))
-    for key in reversed(keys):
-        order = order[torch.argsort(key[order], stable=True)]
-    return order
+    return torch.from_numpy(np.lexsort([key.numpy() for key in reversed(keys)]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -15,12 +14,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import check_target
 from symenum.estimator.constraints import check_parameters
 from symenum.estimator.progress import PrintProgress
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
-    NAMED_CONSTANTS,
     Expression,
     ExpressionModule,
     LatexRow,
@@ -33,17 +32,15 @@ from symenum.expressions import (
     to_sympy,
     to_torch,
 )
-from symenum.expressions.names import safe_names
+from symenum.expressions.names import formula_names
 from symenum.front import Front
-from symenum.operators import OPERATORS, Operator, get_operators
+from symenum.operators import Operator, get_operators
 from symenum.search import Settings, StepReport, make_task, run
 
 __all__ = ["PSERegressor"]
 
 Array = npt.NDArray[np.float64]
 
-# A variable called sin would print as sin*x: legal, but nobody reads it rightly.
-_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist})
 _EXPORTS = ("python", "numpy", "torch", "c")
 
 
@@ -64,7 +61,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     discount : η of the reward η^complexity / (1 + √MSE)
     max_complexity : of a law on the front
     model_selection : "best" (PySR's rule), "accuracy", "reward" or "mdl"
-    device : "auto" or "cpu"
+    device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : a seed, a RandomState, or None
     verbose : print each improvement
     callbacks : callables that get a StepReport after each step; one that returns True ends the search
@@ -130,27 +127,32 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C ends the search and keeps what was found; `interrupted_` says so.
         """
         check_parameters(self.get_params(deep=False))
-        _check_device(self.device)
+        choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
         target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
-        self.variable_names_ = self._names()
-        task = make_task(self.variable_names_, torch.tensor(values)[rows], target, settings)
+        if len(rows) < 2:
+            raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
+        names = self._names()
+        task = make_task(names, torch.tensor(values)[rows], target, settings)
         observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
         observers += self.callbacks or ()
         outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
-        self.front_: Front = outcome.state.front
+        self.variable_names_ = names
+        self.front_: Front = outcome.front
         self.selected_index_ = self.front_.select(self.model_selection)
         self.best_expression_ = self.front_[self.selected_index_].expression
-        self.equations_: pandas.DataFrame = equations_table(self.front_, self.variable_names_)
+        self.equations_: pandas.DataFrame = equations_table(self.front_, names)
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
         self.plan_ = str(task.plan)
+        if outcome.error is not None:  # the front that was found before is there for whoever catches it
+            raise outcome.error
         return self
 
     def predict(self, X: object, index: int | None = None) -> Array:
@@ -158,7 +160,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Where the law is not defined, the value is NaN or infinite.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "front_")
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
         predicted: Array = evaluate(self._expression(index), columns)
@@ -184,7 +186,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns: Sequence[str] = ("equation", "complexity", "loss", "score"),
     ) -> str:
         """The front, or some rows of it, as a LaTeX table (packages amsmath and booktabs)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "front_")
         chosen = range(len(self.front_)) if indices is None else list(indices)
         scores = self.front_.scores()
         rows = [
@@ -226,16 +228,17 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             discount=self.discount,
             max_complexity=self.max_complexity,
             stop_loss=self.stop_loss,
+            device=self.device,
         )
 
     def _names(self) -> tuple[str, ...]:
         """x1, x2, … for an array; the columns' own names for a DataFrame, made readable where they must be."""
         if not hasattr(self, "feature_names_in_"):
             return tuple(f"x{i + 1}" for i in range(self.n_features_in_))
-        return tuple(safe_names([str(name) for name in self.feature_names_in_], _RESERVED).values())
+        return tuple(formula_names([str(name) for name in self.feature_names_in_]).values())
 
     def _expression(self, index: int | None) -> Expression:
-        check_is_fitted(self)
+        check_is_fitted(self, "front_")
         if index is None:
             return self.best_expression_
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
@@ -243,11 +246,3 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not -len(self.front_) <= index < len(self.front_):
             raise IndexError(f"index {index} is out of range: equations_ has {len(self.front_)} rows")
         return self.front_[int(index)].expression
-
-
-def _check_device(device: object) -> None:
-    if device in ("auto", "cpu"):
-        return
-    if isinstance(device, str) and device.split(":")[0] == "cuda":
-        raise ValueError(f"device {device!r}: this version searches on the CPU; use 'auto' or 'cpu'")
-    raise ValueError(f"device must be 'auto' or 'cpu', not {device!r}")

@@ -26,7 +26,9 @@ __all__ = [
 ]
 
 # A variable called sin would print as sin*x: legal, but nobody reads it rightly.
-FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist})
+# The others are letters and words that mean something else to SymPy, which shall read what we print.
+_SYMPY_WORDS = ("I", "N", "O", "Q", "S", "oo", "zoo", "nan", "ln", "tan", "gamma", "beta", "zeta", "Abs", "re", "im")
+FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist, *_SYMPY_WORDS})
 
 # "lambda" and the like cannot be assigned; a parameter called "abs" would hide the function that the code calls.
 PYTHON_RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "math", "np", "numpy"})

@@ -138,7 +138,7 @@ def _folded(node: Apply) -> Expression:
     numbers = [number for number in map(_number_of, node.operands) if number is not None]
     if len(numbers) < len(node.operands) or all(isinstance(number, int) for number in numbers):
         return node
-    value = float(node.operator.function(*(torch.tensor(float(n), dtype=torch.float64) for n in numbers)))
+    value = float(node.operator.function(*(torch.tensor([float(n)], dtype=torch.float64) for n in numbers)))
     return Constant(value) if math.isfinite(value) else node
 
 

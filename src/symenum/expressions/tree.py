@@ -105,21 +105,25 @@ class Apply(_Node):
     _hash: int = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.operands, tuple) or not all(isinstance(operand, _Node) for operand in self.operands):
-            raise TypeError(
-                f"the operands of {self.operator.name} must be a tuple of expressions, not {self.operands!r}"
-            )
-        if len(self.operands) != self.operator.arity:
-            raise ValueError(f"{self.operator.name} takes {self.operator.arity} operands, not {len(self.operands)}")
-        if self.operator.form is not None:
-            raise ValueError(
-                f"{self.operator.name} is written as {self.operator.form}: build it with symenum.expressions.apply"
-            )
+        operator, operands = self.operator, self.operands
         # Computed now, from the operands' own: later it would take a recursion as deep as the tree.
-        total = self.operator.complexity + sum(operand.complexity for operand in self.operands)
+        total, depth, fine = operator.complexity, 0, isinstance(operands, tuple)
+        for operand in operands if fine else ():  # plain loops: trees are made by the thousand
+            if not isinstance(operand, _Node):
+                fine = False
+                break
+            total += operand.complexity
+            if operand.depth > depth:
+                depth = operand.depth
+        if not fine:
+            raise TypeError(f"the operands of {operator.name} must be a tuple of expressions, not {operands!r}")
+        if len(operands) != operator.arity:
+            raise ValueError(f"{operator.name} takes {operator.arity} operands, not {len(operands)}")
+        if operator.form is not None:
+            raise ValueError(f"{operator.name} is written as {operator.form}: build it with symenum.expressions.apply")
         object.__setattr__(self, "complexity", total)
-        object.__setattr__(self, "depth", 1 + max(operand.depth for operand in self.operands))
-        object.__setattr__(self, "_hash", hash((self.operator.name, self.operands)))
+        object.__setattr__(self, "depth", 1 + depth)
+        object.__setattr__(self, "_hash", hash((operator.name, operands)))
 
     def __hash__(self) -> int:
         return self._hash

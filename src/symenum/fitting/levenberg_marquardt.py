@@ -2,7 +2,8 @@
 
 Every member has a damping of its own and leaves the batch when it is done. The linear constants are put at their least
 squares after each evaluation, undamped. That moves them away from where the derivatives were taken; where they moved
-far, the next step of that member only takes the derivatives anew (it is "stale").
+far, the next step of that member only takes the derivatives anew (it is "stale"). Members are the last axis of all
+arrays here, so that what is done for each of them is done for all at once.
 """
 
 from __future__ import annotations
@@ -10,114 +11,112 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from symenum.enumeration.budget import Budget
-from symenum.fitting.program import Machine, Program, Whole
-from symenum.fitting.small_systems import Array, Flags, solve_positive
+from symenum.fitting.machine import Machine
+from symenum.fitting.program import Array, Flags, Program, Whole
+from symenum.fitting.small_systems import solve_positive
 
-__all__ = ["Fitted", "Problem", "fit", "project"]
+__all__ = ["Batch", "Fitted", "Problem", "State", "fit"]
 
 _RIDGE = 1e-15  # keeps a system with a constant that does nothing solvable
 _FIRST_DAMPING = 1e-2
 _LEAST_DAMPING, _MOST_DAMPING = 1e-14, 1e9
 _ROUNDING = 1e-15
-_STALE = 0.05  # relative movement of the linear constants after which derivatives are taken anew
-_COMPACT = 0.7  # the batch is made anew when fewer than this part of its members are at work
+_STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
+_LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
+_COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
+_CELLS = 600_000  # numbers in the memory of a machine, about: what the caches hold
+_PLACES = 5  # numbers for each node and row, about
+_LEAST_ROWS = 16
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The program; for each expression its target times the roots of the weights (expressions, rows), those roots
-    (rows,), and for each expression the loss that is rounding (expressions,)."""
+    """The program on some rows; for each expression its target times the roots of the weights (expressions, rows),
+    those roots (expressions, rows), and the loss that is rounding (expressions,)."""
 
     program: Program
-    target: Tensor
-    root: Tensor
+    data: Array  # (columns, rows)
+    target: Array
+    root: Array
     floor: Array
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """For each member: constants (B, k), loss (B,), and whether it ended at rounding or at a minimum (B,)."""
+    """For each member: constants (k, B), loss (B,), whether it ended at rounding or at a minimum (B,), and the loss
+    (B,) of the constants that came in."""
 
     constants: Array
     loss: Array
     converged: Flags
+    before: Array
 
 
 @dataclass
-class _State:
+class State:
     """Where the members stand. Losses are inf where values are not finite."""
 
-    constants: Array  # (B, k)
+    constants: Array  # (k, B)
     loss: Array  # (B,)
-    normal: Array  # (B, k, k): JᵀJ, with a scale (B, k) taken out that makes its diagonal 1
-    gradient: Array  # (B, k): Jᵀ·residual, scaled too
-    scale: Array  # (B, k)
+    normal: Array  # (k, k, B): JᵀJ, with a scale (k, B) taken out that makes its diagonal 1
+    gradient: Array  # (k, B): Jᵀ·residual, scaled too
+    scale: Array  # (k, B)
     stale: Flags  # (B,)
 
-    def take(self, which: Whole, width: int) -> _State:
+    def take(self, which: Whole, width: int) -> State:
         k = slice(0, width)
-        return _State(
-            self.constants[which, k],
+        return State(
+            self.constants[k, which],
             self.loss[which],
-            self.normal[which, k, k],
-            self.gradient[which, k],
-            self.scale[which, k],
+            self.normal[k, k, which],
+            self.gradient[k, which],
+            self.scale[k, which],
             self.stale[which],
         )
 
-    def update(self, which: Whole, new: _State) -> None:
+    def update(self, which: Flags, new: State) -> None:
         """Take over some members of a new state."""
         for field in fields(self):
-            getattr(self, field.name)[which] = getattr(new, field.name)[which]
-
-
-def project(problem: Problem, members: Whole, constants: Array) -> tuple[Array, Array]:
-    """The constants (B, k) with the linear ones at their least squares, and the losses (B,)."""
-    batch = _Batch(problem, members)
-    state = batch.evaluate(constants[:, : batch.width])
-    constants = constants.copy()
-    constants[:, : batch.width] = state.constants
-    return constants, state.loss
+            np.copyto(getattr(self, field.name), getattr(new, field.name), where=which)
 
 
 def fit(problem: Problem, members: Whole, constants: Array, *, steps: int, tolerance: float, budget: Budget) -> Fitted:
-    """Up to so many steps from constants (B, k) of the members (B,).
+    """Up to so many steps from constants (k, B) of the members (B,).
 
     A member is done when its loss is rounding, when a step promised less than `tolerance` of the loss and gained no
     more, or when no damping gives a better point. When one is at rounding, the other starts of its expression end.
     """
-    found = Fitted(constants.copy(), np.full(len(members), np.inf), np.zeros(len(members), dtype=bool))
-    batch = _Batch(problem, members)
+    batch = Batch(problem, members)
     place = np.arange(len(members))
-    state = batch.evaluate(constants[:, : batch.width])
+    products = batch.products(constants[: batch.width])
+    state = batch.project(constants[: batch.width], products)
+    found = Fitted(constants.copy(), state.loss.copy(), np.zeros(len(members), dtype=bool), products[-1, -1])
     damping = np.full(len(members), _FIRST_DAMPING)
     done = state.loss <= batch.floor
     solved = np.zeros(len(problem.floor), dtype=bool)
     solved[members[done]] = True
     working = np.isfinite(state.loss) & ~solved[members]
-    for _ in range(steps):
+    for step_number in range(steps):
         if budget.over() or not working.any():
             break
-        if working.sum() < _COMPACT * len(place):
+        if (len(place) - np.count_nonzero(working)) * (steps - step_number) > _COMPACT:
             _store(found, place, state, done)
             kept = np.flatnonzero(working)
             place, damping, done, working = place[kept], damping[kept], done[kept], working[kept]
-            batch = _Batch(problem, batch.members[kept])
+            batch = Batch(problem, batch.members[kept])
             state = state.take(kept, batch.width)
-        step, promised = _step(state, damping, batch.linear)
-        step[state.stale] = 0.0
-        new = batch.evaluate(state.constants + step)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            step, promised = _step(state, damping, batch.linear)
+            step[:, state.stale] = 0.0
+            new = batch.evaluate(state.constants + step)
             gain = state.loss - new.loss
             better = (gain > 0) | (state.stale & np.isfinite(new.loss))
             small = (promised <= tolerance * state.loss) & (np.abs(gain) <= tolerance * state.loss)
             done |= working & ~state.stale & (small | (~better & (damping >= _MOST_DAMPING)))
             damping = _next_damping(damping, gain / promised, better, state.stale)
-        state.update(np.flatnonzero(better & working), new)
+        state.update(better & working, new)
         exact = working & (state.loss <= batch.floor)
         done |= exact
         solved[batch.members[exact]] = True
@@ -126,80 +125,128 @@ def fit(problem: Problem, members: Whole, constants: Array, *, steps: int, toler
     return found
 
 
-def _store(found: Fitted, place: Whole, state: _State, done: Flags) -> None:
-    found.constants[place, : state.constants.shape[1]] = state.constants
+def _store(found: Fitted, place: Whole, state: State, done: Flags) -> None:
+    found.constants[: len(state.constants), place] = state.constants
     found.loss[place] = state.loss
     found.converged[place] = done
 
 
 def _next_damping(damping: Array, ratio: Array, better: Flags, stale: Flags) -> Array:
-    factor = np.where(ratio > 0.75, 0.1, np.where(ratio > 0.25, 0.4, 2.0))
-    factor[~better] = 6.0
+    factor = np.where(ratio > 0.75, 0.03, np.where(ratio > 0.25, 0.2, 1.0))
+    factor[~better] = 5.0
     factor[stale] = 1.0
     return np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING)
 
 
-def _step(state: _State, damping: Array, linear: Flags) -> tuple[Array, Array]:
-    """The damped step (B, k), not finite where there is none, and the fall of the loss that it promises (B,)."""
-    diagonal = _RIDGE + np.where(linear, 0.0, damping[:, None])
+def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
+    """The damped step (k, B), not finite where there is none, and the fall of the loss that it promises (B,)."""
+    diagonal = _RIDGE + np.where(linear, 0.0, damping)
     system = state.normal.copy()
-    np.einsum("bii->bi", system)[...] += diagonal
+    np.einsum("iib->ib", system)[...] += diagonal
     scaled = solve_positive(system, state.gradient)
-    promised = (scaled * (state.gradient + scaled * diagonal)).sum(axis=1)
-    return scaled / state.scale, promised
+    promised = (scaled * (state.gradient + scaled * diagonal)).sum(axis=0)
+    step = scaled / state.scale
+    relative = np.where(linear, 0.0, np.abs(step) / (np.abs(state.constants) + _SMALL)).max(axis=0)
+    part = np.minimum(1.0, _LONGEST / np.maximum(relative, _LONGEST))
+    return step * part, promised * part * (2 - part)
 
 
-class _Batch:
+class Batch:
     """The members at work, and what stays the same for them."""
 
-    def __init__(self, problem: Problem, members: Whole) -> None:
-        self.members = members
-        self.machine: Machine = problem.program.machine(members, problem.root)
-        self.width = self.machine.width
-        self.linear: Flags = problem.program.linear[members, : self.width]
+    def __init__(self, problem: Problem, members: Whole, copies: int = 1) -> None:
+        self.members, self._copies = members, copies
         self.floor = problem.floor[members]
-        self._target = problem.target[members]
-        self._root = problem.root
+        self._problem = problem
+        rows, first = problem.data.shape[1], problem.program.first
+        # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
+        places = copies * _PLACES * (len(members) + int((first[members + 1] - first[members]).sum()))
+        part = min(rows, max(_LEAST_ROWS, _CELLS // places))
+        self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
+        self._size = part
+        self.machine = Machine(problem.program, members, part, copies)
+        self.width = self.machine.width
+        self.linear: Flags = problem.program.linear[members, : self.width].T.repeat(copies, axis=1)
         self._outer = self.linear.astype(np.float64)
-        self._outer_pairs = self._outer[:, :, None] * self._outer[:, None, :]
+        self._outer_pairs = self._outer[:, None] * self._outer[None]
         self._projects = bool(self.linear.any())
+        self._load(*self._parts[0])
 
-    def evaluate(self, constants: Array) -> _State:
-        """The state at these constants (B, k), the linear ones moved to their least squares."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            return self._evaluate(constants)
+    def _load(self, at: int, fresh: int) -> None:
+        rows = slice(at, at + self._size)
+        self.machine.load(self._problem.data[:, rows])
+        self._root = self._problem.root[self.members, rows]
+        self._target = self._problem.target[self.members, rows]
+        self._root[:, : fresh - at] = 0.0
+        self._target[:, : fresh - at] = 0.0
+        self.machine.seeds[:] = self._root[:, None]
 
-    def _evaluate(self, constants: Array) -> _State:
-        values, J = self.machine.linearise(torch.from_numpy(constants))
-        block, k = self.machine.block, self.width
-        # The residual is one more line of the block, so that one product gives JᵀJ, the gradient and the loss.
-        torch.addcmul(self._target, values, self._root, value=-1, out=block[:, k])
-        gram = torch.bmm(block, block.transpose(1, 2)).numpy()
-        if not np.isfinite(np.einsum("bii->bi", gram)[:, :k]).all():
-            # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
-            J[torch.from_numpy(~np.isfinite(np.einsum("bii->bi", gram)[:, :k]))] = 0.0
-            gram = torch.bmm(block, block.transpose(1, 2)).numpy()
-        loss = gram[:, k, k].copy()
-        normal = gram[:, :k, :k].copy()
-        diagonal = np.einsum("bii->bi", normal)
-        scale = np.sqrt(diagonal)
-        scale[scale == 0] = 1.0
-        normal /= scale[:, :, None] * scale[:, None, :]
-        # Ones for the constants that do nothing, and for those beyond the number of this member's.
-        diagonal[diagonal == 0] = 1.0
-        gradient = gram[:, :k, k] / scale
-        far = np.zeros(len(constants), dtype=bool)
-        moved = np.zeros_like(constants)
-        if self._projects:
-            system = normal * self._outer_pairs
-            np.einsum("bii->bi", system)[...] += 1 - self._outer + _RIDGE
-            shift = solve_positive(system, gradient * self._outer)
-            shift[np.isnan(shift)] = 0.0
-            moved = shift / scale
-            # What rounding leaves of a large loss is not known; the next evaluation will tell (the member is stale).
-            loss = np.maximum(loss - (shift * gradient).sum(axis=1), _ROUNDING * loss)
-            gradient = gradient - (normal @ shift[:, :, None])[:, :, 0]
-            size = (np.abs(constants) * self._outer * scale).max(axis=1)
-            far = (np.abs(shift)).max(axis=1) > _STALE * size
+    def _values(self, constants: Array) -> Array:
+        return self.machine.values(constants.reshape(self.width, -1, self._copies).transpose(1, 0, 2))
+
+    def losses(self, constants: Array) -> Array:
+        """The losses (B,) at constants (k, B) as they are."""
+        loss = np.zeros(constants.shape[1])
+        with np.errstate(all="ignore"):
+            for part in self._parts:
+                if len(self._parts) > 1:
+                    self._load(*part)
+                residual = self._target[:, None] - self._values(constants) * self._root[:, None]
+                loss += np.einsum("bcr,bcr->bc", residual, residual).ravel()
         loss[np.isnan(loss)] = np.inf
-        return _State(constants + moved, loss, normal, gradient, scale, far)
+        return loss
+
+    def products(self, constants: Array) -> Array:
+        """JᵀJ with the residual as one more line (k + 1, k + 1, B), all weighted, at constants (k, B)."""
+        total: Array | float = 0.0
+        block = self.machine.block
+        with np.errstate(all="ignore"):
+            for part in self._parts:
+                if len(self._parts) > 1:
+                    self._load(*part)
+                values = self._values(constants)
+                self.machine.derivatives()
+                values *= self._root[:, None]
+                np.subtract(self._target[:, None], values, out=block[:, -1])
+                total = total + block.transpose(0, 2, 1, 3) @ block.transpose(0, 2, 3, 1)
+        products: Array = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0).copy()
+        # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
+        bad = ~np.isfinite(np.einsum("iib->ib", products))
+        bad[-1] = False
+        if bad.any():
+            products[bad[:, None] | bad[None]] = 0.0
+        return products
+
+    def evaluate(self, constants: Array) -> State:
+        """The state at these constants (k, B), the linear ones moved to their least squares."""
+        return self.project(constants, self.products(constants))
+
+    def project(self, constants: Array, products: Array) -> State:
+        """The same from `products`."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            return self._project(constants, products)
+
+    def _project(self, constants: Array, products: Array) -> State:
+        k = self.width
+        loss = products[k, k]
+        scale = np.sqrt(np.einsum("iib->ib", products)[:k])
+        scale[scale == 0] = 1.0
+        normal = products[:k, :k] / (scale[:, None] * scale)
+        # Ones for the constants that do nothing, and for those beyond the number of this member's.
+        diagonal = np.einsum("iib->ib", normal)
+        diagonal[diagonal == 0] = 1.0
+        gradient = products[:k, k] / scale
+        if not self._projects:
+            loss = np.where(np.isnan(loss), np.inf, loss)
+            return State(constants, loss, normal, gradient, scale, np.zeros(len(loss), dtype=bool))
+        system = normal * self._outer_pairs
+        np.einsum("iib->ib", system)[...] += 1 - self._outer + _RIDGE
+        shift = solve_positive(system, gradient * self._outer)
+        shift[np.isnan(shift)] = 0.0
+        # What rounding leaves of a large loss is not known; the next evaluation will tell (the member is stale).
+        loss = np.maximum(loss - (shift * gradient).sum(axis=0), _ROUNDING * loss)
+        loss[np.isnan(loss)] = np.inf
+        gradient = gradient - np.einsum("ijb,jb->ib", normal, shift)
+        size = (np.abs(constants) * self._outer * scale).max(axis=0)
+        far = np.abs(shift).max(axis=0) > _STALE * size
+        return State(constants + shift / scale, loss, normal, gradient, scale, far)

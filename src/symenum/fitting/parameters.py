@@ -5,11 +5,11 @@ Constants count as often as they occur, from left to right: in 2.5*x + sin(2.5) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from symenum.expressions import Apply, Constant, Expression
 
-__all__ = ["free_constants", "postfix", "with_constants"]
+__all__ = ["free_constants", "postfix", "rebuilt", "with_constants", "with_leaves"]
 
 
 def postfix(expression: Expression, *, integers: bool = True) -> Iterator[tuple[Expression, bool]]:
@@ -26,9 +26,10 @@ def postfix(expression: Expression, *, integers: bool = True) -> Iterator[tuple[
                 yield node, False
                 continue
             stack.append((node, True, False))
-            last = len(node.operands) - 1
-            power = node.operator.name == "pow"
-            stack.extend((node.operands[i], False, power and i == 1) for i in range(last, -1, -1))
+            operands = node.operands
+            if len(operands) == 2:
+                stack.append((operands[1], False, node.operator.name == "pow"))
+            stack.append((operands[0], False, False))
         else:
             number = isinstance(node, Constant) and node.name is None
             whole = isinstance(node, Constant) and isinstance(node.value, int)
@@ -61,23 +62,29 @@ def with_constants(expression: Expression, values: Sequence[float], *, integers:
 
 def with_leaves(expression: Expression, leaves: Sequence[Expression], *, integers: bool = True) -> Expression:
     """The same with any expressions in the places of the free constants."""
+    return rebuilt(postfix(expression, integers=integers), leaves)
+
+
+def rebuilt(nodes: Iterable[tuple[Expression, bool]], leaves: Sequence[Expression]) -> Expression:
+    """The same for what `postfix` gave."""
     stack: list[Expression] = []
     given = iter(leaves)
-    for node, free in postfix(expression, integers=integers):
+    for node, free in nodes:
         if isinstance(node, Apply):
             at = len(stack) - len(node.operands)
             operands = tuple(stack[at:])
             del stack[at:]
-            unchanged = all(new is old for new, old in zip(operands, node.operands, strict=True))
+            old = node.operands
+            unchanged = operands[0] is old[0] and operands[-1] is old[-1]
             stack.append(node if unchanged else Apply(node.operator, operands))
         elif free and isinstance(node, Constant):
             leaf = next(given, None)
             if leaf is None:
-                raise ValueError(f"{len(leaves)} values are too few for the free constants of {expression}")
+                raise ValueError(f"{len(leaves)} values are too few for the free constants")
             same = isinstance(leaf, Constant) and leaf.name is None and leaf.value == node.value
             stack.append(node if same else leaf)
         else:
             stack.append(node)
     if next(given, None) is not None:
-        raise ValueError(f"{len(leaves)} values are too many for the free constants of {expression}")
+        raise ValueError(f"{len(leaves)} values are too many for the free constants of {stack[0]}")
     return stack[0]

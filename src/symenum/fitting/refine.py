@@ -11,26 +11,42 @@ from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import ROUNDING_FLOOR
-from symenum.expressions import Expression, evaluate
-from symenum.fitting.levenberg_marquardt import Problem, fit, project
-from symenum.fitting.parameters import free_constants, with_constants
-from symenum.fitting.program import Program, Whole, compile_program
-from symenum.fitting.small_systems import Array, Flags
+from symenum.expressions import Constant, Expression, evaluate
+from symenum.fitting.levenberg_marquardt import Batch, Problem, fit
+from symenum.fitting.parameters import postfix, rebuilt
+from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
 
 __all__ = ["Refined", "refine"]
 
 _EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
+_AS_EXACT = 1e4  # times that: on all rows, what is exact on some
 _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
-_DRAWS = 6  # points that are looked at for each start that is taken
-_SPREAD = 5.0  # further starts are off by a factor of up to this, or down to its inverse
-_FLIP = 0.15  # the chance that a constant changes its sign
-_ELIMINATION = 4  # of so many starts one goes on after the first few steps
+_DRAWS = 10  # points that are looked at for each start that is taken
+_SPREAD = 4.0  # further starts are off by a factor of up to this, or down to its inverse
+_FLIP = 0.1  # the chance that a constant changes its sign
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
-_MANY_ROWS, _FEW_ROWS = 256, 64  # above the one, starts compete on the other (or on more, for many constants)
-_ROWS_PER_CONSTANT = 10
+_MANY_ROWS, _FEW_ROWS = 96, 48  # above the one, starts compete on the other (or on more, for many constants)
+_ROWS_PER_CONSTANT = 6
+_SPARSE_ROWS, _TOGETHER = 16, 512  # drawn points are looked at on so few rows, and so many at once
+_LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
-_CELLS, _PLACES = 1_000_000, 16  # numbers in the memory of one batch, and about so many of them for a row of a member
+_BLOCK = 512  # expressions at once at most
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Starts for the expressions that are not solved yet, and steps, as parts of the numbers that the caller gave."""
+
+    starts: float
+    early: float  # steps of all starts
+    kept: float  # starts that go on
+    steps: float  # their steps
+
+
+_FIRST = 0.3  # steps from the constants as they stand
+_STAGES = (_Stage(1 / 6, 0.08, 1 / 12, 0.25), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
+_LAST = 0.25  # steps on all rows
 
 
 @dataclass(frozen=True)
@@ -71,133 +87,180 @@ def refine(
     results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
     """
     budget = Budget() if budget is None else budget
-    y = y.expand(len(expressions), -1)
+    y = y.reshape(-1, y.shape[-1])
     rows = y.shape[1]
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
-    which = [i for i, expression in enumerate(expressions) if free_constants(expression, integers=integers)]
+    nodes = [list(postfix(expression, integers=integers)) for expression in expressions]
+    program = compile_program(nodes, columns)
+    free = np.flatnonzero(program.count)
     found: dict[int, Refined] = {}
-    if which:
-        program = compile_program([expressions[i] for i in which], columns, integers=integers)
-        task = _Task(program, y[which], weight, steps, budget)
+    for which in (free[at : at + _BLOCK] for at in range(0, len(free), _BLOCK)):
+        task = _Task(program, y.numpy(), weight.numpy(), which, steps, budget)
         if steps > 0:
             task.run(starts, np.random.default_rng(seed))
-        better, loss, errors = task.judge()
-        for j, i in enumerate(which):
-            size = int(program.count[j])
-            constants = tuple(task.best[j, :size].tolist())
-            changed = with_constants(expressions[i], constants, integers=integers) if better[j] else expressions[i]
-            error = tuple(errors[j, :size].tolist())
-            found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[j]))
+        loss, errors = task.judge()
+        for j, i in enumerate(which.tolist()):
+            size = int(program.count[i])
+            constants = tuple(task.best[:size, i].tolist())
+            changed = rebuilt(nodes[i], [Constant(value) for value in constants])
+            error = tuple(errors[:size, j].tolist())
+            found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[i]))
     for i, expression in enumerate(expressions):
         if i not in found:
-            mse = float((evaluate(expression, columns).to(torch.float64) - y[i]).square() @ weight)
+            target = y[i if len(y) > 1 else 0]
+            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ weight)
             found[i] = Refined(expression, mse if mse < np.inf else np.inf, (), (), True)
     return [found[i] for i in range(len(expressions))]
 
 
 class _Task:
-    """The expressions that have constants, and the best constants so far."""
+    """Some expressions of a program that have constants, and the best constants so far.
 
-    def __init__(self, program: Program, y: Tensor, weight: Tensor, steps: int, budget: Budget) -> None:
-        self.program, self.y, self.weight, self.steps, self.budget = program, y, weight, steps, budget
-        self.size = len(program.count)
-        self.full = _problem(program, y, weight)
-        self.small = self.full
-        if len(weight) > _MANY_ROWS:
-            few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * int(program.count.max()))
-            rows = torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))[:few].sort().values
-            self.small = _problem(program.at(rows), y[:, rows], weight[rows] / weight[rows].sum())
-        self.best = program.starts.copy()
-        self.loss = np.full(self.size, np.inf)
-        self.agreed = np.zeros(self.size, dtype=np.int64)  # how many starts ended at the best minimum
-        self.converged = np.zeros(self.size, dtype=bool)
+    Starts compete on few rows, on which values that are far larger than most count by their ratio only: a law that
+    spans many powers of ten is not one point. The best of each expression is then fitted on all rows as they are.
+    """
+
+    def __init__(self, program: Program, y: Array, weight: Array, which: Whole, steps: int, budget: Budget) -> None:
+        self.program, self.which, self.steps, self.budget = program, which, steps, budget
+        most = int(program.count[which].max())
+        rows = np.arange(len(weight))
+        if len(rows) > _MANY_ROWS:
+            few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
+            rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
+        sparse = rows[:: max(1, len(rows) // max(_SPARSE_ROWS, 2 * most))]
+        self.full = _problem(program, program.data, y, weight)
+        self.small, self.sparse = (
+            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[some]))
+            for some in (rows, sparse)
+        )
+        size = len(program.count)
+        self.starts = program.starts.T
+        self.best = self.starts.copy()
+        self.loss = np.full(size, np.inf)  # of the best, among the few rows
+        self.before = np.zeros(size)  # at most the loss of the constants that came in, on all rows
+        self.agreed = np.zeros(size, dtype=np.int64)  # how many starts ended at the best minimum
+        self.converged = np.zeros(size, dtype=bool)
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
-        everyone = np.arange(self.size)
-        self._compete(everyone, self.program.starts, self.steps // 5)
+        self.before[self.which] = self._compete(self.which, self.starts[:, self.which], self._steps(_FIRST))
         inner = self.program.count > self.program.linear.sum(axis=1)
-        for part in (starts // 4, starts - starts // 4):
-            left = np.flatnonzero((self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH))
-            if part and len(left):
-                self._further(left, part, random)
-        polished = np.flatnonzero((self.loss > self.full.floor) | (self.small is not self.full))
-        self.converged[:] = True
-        for here in _blocks(polished, len(self.weight)):
-            ended = fit(self.full, here, self.best[here], steps=self.steps // 2, tolerance=_TIGHT, budget=self.budget)
-            self.best[here], self.converged[here] = ended.constants, ended.converged
+        for stage in _STAGES if starts else ():
+            here = self.which
+            left = here[(self.loss > self.small.floor)[here] & inner[here] & (self.agreed[here] < _ENOUGH)]
+            if len(left):
+                self._further(left, starts, stage, random)
 
-    def _further(self, members: Whole, starts: int, random: np.random.Generator) -> None:
+    def _steps(self, part: float) -> int:
+        return max(1, round(self.steps * part))
+
+    def _further(self, members: Whole, starts: int, stage: _Stage, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
-        repeated = np.repeat(members, starts * _DRAWS)
-        drawn = _draw(self.program.starts[repeated], random)
-        rows = self.small.program.data.shape[1]
-        loss = np.empty(len(repeated))
-        for here in _blocks(np.arange(len(repeated)), rows):
-            if self.budget.over():
-                return
-            drawn[here], loss[here] = project(self.small, repeated[here], drawn[here])
-        order = np.argsort(loss.reshape(len(members), -1), axis=1, kind="stable")[:, :starts]
-        chosen = (order + np.arange(len(members))[:, None] * starts * _DRAWS).ravel()
-        chosen = chosen[np.isfinite(loss[chosen])]
+        taken = max(1, round(starts * stage.starts))
+        points, owners, losses = self._drawn(members, taken, random)
+        kept = _leaders(owners, losses, taken)
         # What was found so far goes on too: it may not be at its minimum yet.
         going = members[np.isfinite(self.loss[members])]
-        repeated, drawn = np.concatenate([repeated, going]), np.concatenate([drawn, self.best[going]])
-        chosen = np.concatenate([chosen, np.arange(len(repeated) - len(going), len(repeated))])
-        for part in _blocks(chosen, rows):
-            early = fit(
-                self.small, repeated[part], drawn[part], steps=self.steps // 8, tolerance=_LOOSE, budget=self.budget
-            )
-            kept = _leaders(repeated[part], early.loss, 1 + starts // _ELIMINATION)
-            self._compete(repeated[part][kept], early.constants[kept], self.steps // 4)
+        members = np.concatenate([owners[kept], going])
+        constants = np.concatenate([points[:, kept], self.best[:, going]], axis=1)
+        steps = self._steps(stage.early)
+        early = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
+        kept = _leaders(members, early.loss, max(1, round(starts * stage.kept)))
+        self._compete(members[kept], early.constants[:, kept], self._steps(stage.steps))
 
-    def _compete(self, members: Whole, constants: Array, steps: int) -> None:
-        """Fit from these points; the best of each expression stays."""
+    def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> tuple[Array, Whole, Array]:
+        """Points (k, N) with their linear constants at least squares, their members (N,) and losses (N,)."""
+        draws = taken * _DRAWS
+        copies = min(max(_TOGETHER // len(members), 1), draws)
+        batch = Batch(self.sparse, members, copies)
+        repeated = np.repeat(members, copies)
+        points, losses, owners = [], [], []
+        for _ in range(-(-draws // copies)):
+            drawn = _draw(self.starts[:, repeated], random)
+            state = batch.evaluate(drawn[: batch.width])
+            drawn[: batch.width] = state.constants
+            kept = _leaders(repeated, state.loss, taken)
+            points.append(drawn[:, kept])
+            losses.append(state.loss[kept])
+            owners.append(repeated[kept])
+            if self.budget.over():
+                break
+        return np.concatenate(points, axis=1), np.concatenate(owners), np.concatenate(losses)
+
+    def _compete(self, members: Whole, constants: Array, steps: int) -> Array:
+        """Fit from these points; the best of each expression stays. The losses (B,) of the points."""
         ended = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
-        for i in np.argsort(ended.loss, kind="stable"):
-            j, loss = members[i], ended.loss[i]
-            if loss < self.loss[j] * (1 - _SAME):
-                self.best[j], self.loss[j], self.agreed[j] = ended.constants[i], loss, 1
-            elif loss <= self.loss[j] * (1 + _SAME):
-                self.agreed[j] += 1
+        order = np.lexsort((ended.loss, members))
+        first = order[np.diff(members[order], prepend=-1) != 0]
+        there, loss = members[first], ended.loss[first]
+        new = loss < self.loss[there] * (1 - _SAME)
+        self.agreed[there[new]] = 0
+        self.best[:, there[new]] = ended.constants[:, first[new]]
+        self.loss[there[new]] = loss[new]
+        np.add.at(self.agreed, members[ended.loss <= self.loss[members] * (1 + _SAME)], 1)
+        return ended.before
 
-    def judge(self) -> tuple[Flags, Array, Array]:
-        """Whether the best is better than the start (expressions,); takes back what is not.
+    def judge(self) -> tuple[Array, Array]:
+        """The best brought to their minima on all rows; what is not better than the start is taken back.
 
-        Then the losses (expressions,), inf where values are not finite, and standard errors (expressions, k).
+        Then the losses (which,), inf where values are not finite, and standard errors (k, which).
         """
-        better = np.zeros(self.size, dtype=bool)
-        final, errors = np.empty(self.size), np.empty_like(self.best)
-        free = np.maximum(len(self.weight) - self.program.count, 0)
-        for here in _blocks(np.arange(self.size), len(self.weight)):
-            machine = self.program.machine(here, self.full.root)
-            k = machine.width
+        which, batch = self.which, Batch(self.full, self.which)
+        k = batch.width
+        products = batch.products(self.best[:k, which])
+        after = np.where(np.isnan(products[k, k]), np.inf, products[k, k])
+        self.converged[which] = after <= _AS_EXACT * batch.floor
+        changed = np.zeros(len(which), dtype=bool)
+        if self.steps > 0:
+            changed = ~self.converged[which]
+            self._polish(which[changed], after, changed)
+            # What the start loses on a part of the rows it loses on all; most need no more to be known of it.
+            unsure = np.flatnonzero(~(after < 0.5 * self.before[which]))
+            if len(unsure):
+                worse = unsure[~self._better(which[unsure])]
+                self.best[:, which[worse]] = self.starts[:, which[worse]]
+                changed[worse] = True
+        if changed.any():
+            some = Batch(self.full, which[changed])
+            lines = np.append(np.arange(some.width), k)
+            new = some.products(self.best[: some.width, which[changed]])
+            products[:, :, changed] = 0.0
+            products[np.ix_(lines, lines, np.flatnonzero(changed))] = new
+        loss = np.where(np.isnan(products[k, k]), np.inf, products[k, k])
+        free = np.maximum(self.full.data.shape[1] - self.program.count[which], 0)
+        return loss, _standard_errors(products[:k, :k].transpose(2, 0, 1), loss, free).T
 
-            def loss(values: Tensor, y: Tensor = self.y[here]) -> Array:
-                mse: Array = ((values - y).square() @ self.weight).numpy()
-                return np.asarray(np.where(np.isnan(mse), np.inf, mse))
+    def _polish(self, members: Whole, loss: Array, at: Flags) -> None:
+        """Steps on all rows; the losses go to their places."""
+        if len(members):
+            steps = self._steps(_LAST)
+            ended = fit(self.full, members, self.best[:, members], steps=steps, tolerance=_TIGHT, budget=self.budget)
+            self.best[:, members], self.converged[members] = ended.constants, ended.converged
+            loss[at] = ended.loss
 
-            before = loss(machine.values(torch.from_numpy(self.program.starts[here, :k])))
-            after = loss(machine.values(torch.from_numpy(self.best[here, :k])))
-            better[here] = after < before
-            kept = here[~better[here]]
-            self.best[kept] = self.program.starts[kept]
-            values, J = machine.linearise(torch.from_numpy(self.best[here, :k]))
-            final[here] = loss(values)
-            errors[here, :k] = _standard_errors((J @ J.transpose(1, 2)).numpy(), final[here], free[here])
-        return better, final, errors
-
-
-def _blocks(members: Whole, rows: int) -> list[Whole]:
-    """The members in parts whose programs fit into a bounded memory."""
-    size = max(1, _CELLS // (rows * _PLACES))
-    return [members[at : at + size] for at in range(0, len(members), size)]
+    def _better(self, members: Whole) -> Flags:
+        """Whether the best constants (members,) lose less than the start."""
+        batch = Batch(self.full, members)
+        first, last = (batch.losses(constants[: batch.width, members]) for constants in (self.starts, self.best))
+        return np.asarray(last < first)
 
 
-def _problem(program: Program, y: Tensor, weight: Tensor) -> Problem:
-    root = weight.sqrt()
-    floor = np.maximum(((y.square() @ weight) * _EXACT).numpy(), np.finfo(np.float64).tiny)
-    return Problem(program, y * root, root, floor)
+def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
+    """For y (expressions, rows) or (1, rows), and weights that may be (rows,)."""
+    root = np.sqrt(weight)
+    target = y * root
+    floor = np.maximum((target * target).sum(axis=1) * _EXACT, np.finfo(np.float64).tiny)
+    shape = len(program.count), data.shape[1]
+    return Problem(
+        program, data, np.broadcast_to(target, shape), np.broadcast_to(root, shape), np.broadcast_to(floor, shape[0])
+    )
+
+
+def _tempered(y: Array, weight: Array) -> Array:
+    """Weights (expressions, rows), at most those that came, and smaller where y (expressions, rows) is very large."""
+    size = _LARGE * np.median(np.abs(y), axis=1, keepdims=True)
+    size[size == 0] = np.inf
+    return np.asarray(weight / (1 + (y / size) ** 2))
 
 
 def _leaders(members: Whole, loss: Array, most: int) -> Whole:

@@ -26,6 +26,7 @@ _EXACT = 1e-11  # a residual below this part of y is rounding
 _EXACT_ERRORS, _NOISE_ERRORS = 8.0, 1.0
 _EXACT_RARITY, _NOISE_RARITY = 0.02, 0.06
 _EXACT_GROWTH = 4.0
+_DIGITS = 2  # after the point, in the decimals that are written instead of fractions
 _EXACT_WINDOW = 1e-12  # part of a constant by which rounding may have moved it
 
 
@@ -90,13 +91,22 @@ def tidy(
         name, number, current = step
         held[name] = number
         taken.add(name)
-    written = substitute(current.expression, {name: number.expression for name, number in held.items()})
+    written = substitute(current.expression, {name: _written(number) for name, number in held.items()})
     for result in (simplify(written), written):
         values = evaluate(result, columns)
         loss = float((values.to(torch.float64) - y).square() @ weight)
         if loss <= rule.limit(len(held)):
             return _judged(result, columns, y, weight, current.converged)
     return _judged(expression, columns, y, weight, False)
+
+
+def _written(number: Number) -> Expression:
+    """2.5 rather than 5/2, which is two numbers and a division; but 1/2 and 1/3."""
+    above, below = number.numerator, number.denominator
+    plain = isinstance(above, Constant) and above.name is None and above.value != 1
+    if below is not None and plain and round(number.value, _DIGITS) == number.value:
+        return Constant(number.value)
+    return number.expression
 
 
 def _offers(current: Refined, rule: _Rule) -> list[tuple[int, Number]]:

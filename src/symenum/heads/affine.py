@@ -19,7 +19,8 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, apply
 from symenum.heads.best_pairs import BestPairs
-from symenum.heads.certified import certified_scan
+from symenum.heads.certified import Exact, certified_scan
+from symenum.heads.device_pairs import AffineProductScan
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
@@ -40,7 +41,8 @@ def best_affine(
 ) -> Pairs:
     """The best a·operator(v_i, v_j) + b for rows of V (N, n) and t (n,), float64; `root`: roots of the weights (n,).
 
-    Residuals are relative to the spread of t. Commutative operators and differences: i ≤ j only.
+    Residuals are relative to the spread of t. Commutative operators and differences: i ≤ j only. Tensors on a GPU are
+    scanned there; the result lies on the same device.
     """
     target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
     i, j = scan_affine(V, target, root, operator, width=width, budget=budget or Budget())
@@ -59,6 +61,8 @@ def scan_affine(
     def exact(i: Tensor, j: Tensor) -> Tensor:
         return rescore_affine(V, target, root, operator, i, j).square()
 
+    if V.is_cuda:
+        return _scan_on_device(V, target, root, operator, exact, width=width, budget=budget)
     if name in ("div", "semidiv"):
         divisors = torch.nonzero((V != 0).all(dim=1)).flatten()
         test = AffineProductTest(V, V[divisors].reciprocal(), target, root)
@@ -83,10 +87,24 @@ def scan_affine(
     return best.i, best.j
 
 
+def _scan_on_device(
+    V: Tensor, target: Tensor, root: Tensor, operator: Operator, exact: Exact, *, width: int, budget: Budget
+) -> tuple[Tensor, Tensor]:
+    if operator.name == "mul":
+        scan = AffineProductScan(V, V, target, root, same=True)
+        return scan.best(exact, width, diagonal=True, budget=budget)
+    if operator.name in ("div", "semidiv"):
+        divisors = torch.nonzero((V != 0).all(dim=1)).flatten()
+        scan = AffineProductScan(V, V[divisors].reciprocal(), target, root, same=False)
+        i, j = scan.best(lambda i, j: exact(i, divisors[j]), width, diagonal=False, budget=budget)
+        return i, divisors[j]
+    raise ValueError(f"operator {operator.name!r} has no scan on a GPU: move the tensors to the CPU")
+
+
 def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, i: Tensor, j: Tensor) -> Tensor:
     """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit."""
     background = orthonormal(root[None])
-    out = torch.full((len(i),), float("inf"), dtype=torch.float64)
+    out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
     for start in range(0, len(i), _CHUNK):
         part = slice(start, start + _CHUNK)
         f = apply_poisoned(operator, V[i[part]], V[j[part]])

@@ -24,6 +24,7 @@ from symenum.heads.goal import Data, Goal
 from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
+from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
@@ -47,15 +48,16 @@ class Stage:
 
     name: str
     data: Data
+    permitted: Permitted
     scans: tuple[Scan, ...]
 
     def run(self, budget: Budget) -> list[Candidate]:
-        """What the scans find, until the time is over or one of them has the law."""
+        """What the scans find and the operators permit, until the time is over or one of them has the law."""
         found: list[Candidate] = []
         for scan in self.scans:
             if budget.over():
                 break
-            new = scan(budget)
+            new = [candidate for candidate in scan(budget) if self.permitted.allows(candidate.expression)]
             found += new
             if any(self.data.is_law(candidate) for candidate in new):
                 break
@@ -69,6 +71,10 @@ class AllHeads:
     data: Data
     operators: tuple[Operator, ...]
     k: int
+
+    @cached_property
+    def permitted(self) -> Permitted:
+        return Permitted(self.operators)
 
     @cached_property
     def goal(self) -> Goal:
@@ -98,9 +104,10 @@ class AllHeads:
         return torch.stack([self.data.evaluate(slot)[self.data.scan_rows] for slot in self.data.stand_ins])
 
     def constant(self) -> list[Candidate]:
-        """The mean of y: what every law must beat."""
-        constant = self.goal.fit([Constant(1)])
-        return [] if constant is None else [constant]
+        """The mean of y, which every law must beat, and a nice number near it."""
+        mean = float((self.data.target.y * self.data.target.weight).sum())
+        found = [self.data.candidate(Constant(mean)), self.goal.fit([Constant(1)])]
+        return [candidate for candidate in found if candidate is not None]
 
     def stages(self) -> Iterator[Stage]:
         """Every head on y, and then, one stage for each, on the transforms of y."""
@@ -108,17 +115,21 @@ class AllHeads:
         yield from self.on_transforms()
 
     def on_target(self) -> Iterator[Stage]:
-        """The stages that look for y itself."""
+        """The stages that look for y itself; those whose results the operators cannot write are left out."""
+        return (stage for stage in self._on_target() if stage.scans)
+
+    def _on_target(self) -> Iterator[Stage]:
+        quotients = self.permitted.quotients
         many = len(self.data.stand_ins) > _MANY_SLOTS
         sums = self._on(SumOfTerms(self.operators))
         yield self._stage("products of powers", self._on(ProductOfPowers(0)))
         yield self._stage("polynomials", self._on(Polynomial()))
         if many:
             yield self._stage("sums of terms", sums)
-        yield self._stage("powers with a factor", self._on(ProductOfPowers(1), self._features))
+        yield self._stage("powers with a factor", self._on(ProductOfPowers(1, self._exponentials), self._features))
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
-        yield self._stage("ratios of polynomials", self._on(RatioOfPolynomials()))
+        yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
         yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
         yield self._stage("affine", self._on(Affine(self._products), self._extended))
@@ -126,7 +137,7 @@ class AllHeads:
         if not many and len(self.data.stand_ins) > 1:
             yield self._stage("sums of terms", sums)
         yield self._stage("inner constants", self._on(InnerConstants(self.operators)))
-        yield self._stage("rational", self._on(Rational(), self._features))
+        yield self._stage("rational", *([self._on(Rational(), self._features)] if quotients else []))
         yield self._stage("two terms on a polynomial", *self._on_polynomials(many))
 
     def on_transforms(self) -> Iterator[Stage]:
@@ -147,11 +158,17 @@ class AllHeads:
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""
         goals = goals_of(self.data, self.operators, with_slots=False)
-        yield self._stage("powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1), self._features))
+        yield self._stage(
+            "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self._features)
+        )
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
         yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
         yield self._stage("affine", self._on(Affine(self._products, cap=5000), self._extended))
         yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
+
+    @property
+    def _exponentials(self) -> bool:
+        return any(operator.name == "exp" for operator in self.operators)
 
     @property
     def _products(self) -> tuple[Operator, ...]:
@@ -174,7 +191,7 @@ class AllHeads:
                 yield self._on(TwoTerms(tuple(terms), cap=3000), self._extended)
 
     def _stage(self, name: str, *scans: Scan) -> Stage:
-        return Stage(name, self.data, scans)
+        return Stage(name, self.data, self.permitted, scans)
 
     def _on(self, head: Head, features: Callable[[], Features] | None = None, goal: Goal | None = None) -> Scan:
         return partial(self._scan, head, features, goal)

@@ -22,7 +22,7 @@ from symenum.enumeration.budget import Budget
 from symenum.enumeration.threads import Job, available_cores, run_jobs, torch_threads
 from symenum.heads.best_pairs import BestPairs
 
-__all__ = ["PairTest", "Passes", "certified_scan"]
+__all__ = ["Exact", "PairTest", "Passes", "certified_scan"]
 
 TILE = (256, 1024)  # 1 MB in float32, which a core keeps in its cache
 FEW = 4096  # so many pairs are judged exactly sooner than a tile is tested again in double precision

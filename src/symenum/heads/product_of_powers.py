@@ -7,7 +7,7 @@ whole ones are written as whole powers, so that negative bases keep their sign; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
-from symenum.expressions import Constant, Expression, apply
+from symenum.expressions import Apply, Constant, Expression, apply
 from symenum.fitting import Number, nice_number, plain_number, scaled
 from symenum.fitting.least_squares import Array, least_squares
 from symenum.heads.features import Features
@@ -24,9 +24,11 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import choose
 from symenum.heads.projection import orthonormal
 from symenum.heads.two_terms import best_pairs, best_single
+from symenum.operators import OPERATORS
 
 __all__ = ["ProductOfPowers"]
 
+_STEEPEST = 300.0  # of an exponent: beyond it exp leaves the range of numbers soon
 _EXACT = 1e-8  # of log|y|: below this, exponents must be small rationals and the constant must be constant
 _SHORT = 8  # the shorter side of the pairs is this many times shorter: features of a law are seldom both deep
 _COUNTS = 1e-9  # a row with less than this part of the largest weight has no say in what is exact
@@ -43,9 +45,13 @@ class _Power:
 
 @dataclass(frozen=True)
 class ProductOfPowers:
-    """c · ∏ x_i^p_i · ∏ f_j^q_j with `features` (0, 1 or 2) factors f_j."""
+    """c · ∏ x_i^p_i · ∏ f_j^q_j with `features` (0, 1 or 2) factors f_j.
+
+    With `exponentials` one factor may also be exp(q·f): on logarithms it is the feature itself.
+    """
 
     features: int = 0
+    exponentials: bool = False
     cap: int = 20_000
     width: int = 400
 
@@ -93,9 +99,7 @@ class ProductOfPowers:
         chosen = Features(L[fine], features.complexity[fine], features.number[fine], features.table)
         log_t = t.abs().log() * root
         if self.features == 1:
-            which, residual = best_single(chosen.values * root, log_t, background, self.width)
-            choice = choose(residual, chosen.complexity[which], k)
-            return [(chosen.expression(int(which[at])),) for at in choice.indices]
+            return self._singles(features, chosen, log_t, root, background, k)
         chosen = chosen.up_to_affine  # logarithms that differ by a·l + b: powers and multiples of one base
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         V = chosen.values * root
@@ -103,6 +107,26 @@ class ProductOfPowers:
         pairs = best_pairs(short, log_t, background, V, width=4096, budget=budget)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k)
         return [tuple(chosen.expression(int(side[at])) for side in (pairs.i, pairs.j)) for at in choice.indices]
+
+    def _singles(
+        self, features: Features, logs: Features, log_t: Tensor, root: Tensor, background: Tensor, k: int
+    ) -> list[tuple[Expression, ...]]:
+        """The best factors f, and exp(f) where that is asked for; `logs` holds logarithms of features as values."""
+        rows, complexity = logs.values, logs.complexity
+        moderate = torch.empty(0, dtype=torch.int64)
+        if self.exponentials:
+            moderate = torch.nonzero(features.values.abs().amax(dim=1) < _STEEPEST).flatten()
+            rows = torch.cat([rows, features.values[moderate]])
+            complexity = torch.cat([complexity, features.complexity[moderate] + OPERATORS["exp"].complexity])
+        which, residual = best_single(rows * root, log_t, background, self.width)
+        sets: list[tuple[Expression, ...]] = []
+        for at in choose(residual, complexity[which], k).indices:
+            index = int(which[at]) - len(logs)
+            if index < 0:
+                sets.append((logs.expression(index + len(logs)),))
+            else:
+                sets.append((apply("exp", features.expression(int(moderate[index]))),))
+        return sets
 
 
 @dataclass(frozen=True)
@@ -179,6 +203,8 @@ def _raised(base: Expression, exponent: Number) -> Expression:
     size = abs(exponent.value)
     if size == 1:
         return base
+    if isinstance(base, Apply) and base.operator.name == "exp":
+        return apply("exp", scaled(replace(exponent, value=size), base.operands[0]))
     if size == 0.5:
         return apply("sqrt", base)
     # x**1.5 rather than x**(3/2): a division would count as an operator.

@@ -24,6 +24,9 @@ def orthonormal(rows: Tensor) -> Tensor:
     """Orthonormal rows (rank, n) of one span with `rows` (k, n), float64."""
     if not len(rows):
         return rows
+    if len(rows) == 1:  # the intercept alone, as a rule; on a GPU a decomposition takes longer than a scan
+        unit = unit_rows(rows)
+        return unit[: int(bool(unit.any()))]
     _, S, Vh = torch.linalg.svd(unit_rows(rows), full_matrices=False)
     directions: Tensor = Vh[S / S[0].clamp_min(_TINY) > _RANK]
     return directions

@@ -27,7 +27,7 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     `raw` are expressions without coefficients of their own, `fitted` candidates whose outer ones are solved already.
     """
     data = task.data
-    found = [candidate for expression in raw if (candidate := data.candidate(expression)) is not None]
+    found = [candidate for expression in raw if (candidate := data.candidate(simplify(expression))) is not None]
     found += fitted
     if not task.settings.constants or any(data.is_law(candidate) for candidate in found):
         return found

@@ -53,7 +53,9 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
         if task.settings.constants:
             found = [*found, *rounded(task, found)]
         front = _updated(task, state.front, found)
-        if work == TOKENS:
+        if budget.over():  # the step was cut short: its reward says nothing
+            generator = state.generator
+        elif work == TOKENS:
             generator = task.generator.learn(task.material, generator, _best_reward(task, found), _praised(task, front))
     return State(state.seed, state.iteration + 1, front, generator, state.scored + scored, state.elapsed), name
 
@@ -88,7 +90,9 @@ def _updated(task: Task, front: Front, found: list[Candidate]) -> Front:
 
 
 def _best_reward(task: Task, found: list[Candidate]) -> float:
-    return max((_reward(task, candidate) for candidate in found), default=0.0)
+    """The best of those that could stand on a front."""
+    front = Front.of(task.data.target).update(found, task.settings.max_complexity)
+    return max((_reward(task, candidate) for candidate in front), default=0.0)
 
 
 def _praised(task: Task, front: Front) -> list[Praised]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symenum.enumeration.memory import DEFAULT_MEMORY
+from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
 from symenum.enumeration.network import PSRN
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
@@ -46,6 +46,7 @@ class Settings:
     stop_loss: float | None = None
     probe: Expression | None = None
     threads: int | None = None
+    device: str = "auto"  # of the network's passes
     max_memory: int = DEFAULT_MEMORY
 
 
@@ -83,7 +84,7 @@ class Task:
     @cached_property
     def material(self) -> Material:
         """What token generators work with."""
-        rows = _even(self.data.target.rows, _TOKEN_ROWS)
+        rows = _some(self.data.target.rows, _TOKEN_ROWS)
         target = self.data.target.at(rows)
         columns = {name: column[rows] for name, column in self.data.columns.items()}
         span = self.settings.constant_range if self.settings.constants else None
@@ -113,7 +114,7 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     """The task for X (rows, variables), float64 and finite, and its target."""
     threads = settings.threads or available_cores()
     kept = telling(X)
-    rows = _even(len(X), _WORKING_ROWS)
+    rows = _some(len(X), _WORKING_ROWS)
     data = make_data([Variable(names[i]) for i in kept], X[rows][:, kept].T.contiguous(), target.at(rows), SCAN_ROWS)
     plan = make_plan(
         len(kept),
@@ -123,11 +124,12 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
         max_memory=settings.max_memory,
         cores=threads,
     )
+    check_mask_fits(plan.inputs, settings.operators, plan.layers, settings.max_memory)
     columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
     return Task(columns, target, data, settings, plan, get_generator(settings.token_generator))
 
 
-def _even(rows: int, most: int) -> Tensor:
+def _some(rows: int, most: int) -> Tensor:
     """All rows, or a random selection in order: data may be sorted, or repeat with a period."""
     if rows <= most:
         return torch.arange(rows)

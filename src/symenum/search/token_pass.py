@@ -16,12 +16,12 @@ from symenum.heads.all_heads import AllHeads
 from symenum.heads.goal import make_data
 from symenum.search.coefficients import refined
 from symenum.search.task import Task
+from symenum.tokens.trees import random_constant
 
 __all__ = ["Passed", "token_pass"]
 
 _NETWORK_ROWS = 32  # a new draw in every pass, as in the paper; what is found is judged on all
 _HEAD_ROWS = 256
-_DECIMALS = 1  # of a token constant: refinement finds the others
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Passed:
 
 def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> Passed:
     """Fill the slots, scan the network and the quick heads on them, and fit the coefficients of what comes out."""
+    if budget.over():
+        return Passed([], 0, generator)
     slots, generator = _fill(task, generator, rng)
     values = torch.stack([task.data.evaluate(slot) for slot in slots])
     shortlist = _network(task, slots, values, rng, budget)
@@ -50,8 +52,7 @@ def _fill(task: Task, generator: object, rng: np.random.Generator) -> tuple[list
     chosen = rng.permutation(len(names))[: plan.variables]
     slots: list[Expression] = [Variable(names[i]) for i in chosen]
     if settings.constants and plan.inputs - len(slots) > 1 and rng.random() < 0.5:
-        constant = round(float(rng.uniform(*settings.constant_range)), _DECIMALS)
-        slots.append(Constant(constant or 1.0))
+        slots.append(random_constant(task.material, rng))
     tokens, generator = task.generator.propose(task.material, generator, plan.inputs - len(slots), rng)
     # The generator has seen a part of the rows only.
     slots += [token for token in tokens if bool(torch.isfinite(task.data.evaluate(token)).all())]
@@ -80,6 +81,7 @@ def _network(
         slots=slots,
         stop=budget.over,
         threads=task.settings.threads,
+        device=task.settings.device,
     )
 
 

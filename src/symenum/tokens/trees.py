@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,10 +18,14 @@ _TRIES = 200  # per token
 
 
 def random_constant(material: Material, rng: np.random.Generator) -> Constant:
-    """A constant of the range, with one decimal: the fit finds the others."""
+    """A constant of the range, to a sixtieth of its width: the fit finds the other digits. Not 0: it says nothing."""
     low, high = material.constant_range or (1.0, 1.0)
-    value = round(float(rng.uniform(low, high)), 1)
-    return Constant(min(max(value, low), high))
+    decimals = max(0, 1 - math.floor(math.log10((high - low) / 6))) if high > low else 15
+    for _ in range(_TRIES):
+        value = min(max(round(float(rng.uniform(low, high)), decimals), low), high)
+        if value:
+            return Constant(value)
+    return Constant(high or low)
 
 
 def random_leaf(material: Material, rng: np.random.Generator) -> Expression:

@@ -1,0 +1,318 @@
+"""The pass on a GPU: against a materialising pass, against the roofline, in rows, inputs and size, and its recall.
+
+    python benchmarks/gpu.py [--only pass,roofline,affine,rows,inputs,largest,recall]
+
+Prints one table per part. The materialising pass is our own code for the reference's way on the same GPU: row by row,
+all values of the last layer of that row in memory, index tensors of the triangular operators made anew, squared errors
+added to one vector, top k of that vector in the end. A pass of ours is timed from slot values on the host to the exact,
+distinct best 10 on the host: bank, scan, shortlist and transfers included. `search` is the same with checks before it
+and the way back to expressions after it. Times are medians, after a first run that compiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+import triton
+from engine import data
+
+from symenum import PSRN
+from symenum.enumeration.backends import cuda
+from symenum.enumeration.backends.device_scan import UNITS
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.forms import Family
+from symenum.enumeration.layer import SymbolLayer
+from symenum.enumeration.shortlist import Pool
+from symenum.enumeration.target import check_target
+from symenum.enumeration.threads import available_cores, torch_threads
+from symenum.expressions import evaluate
+from symenum.heads.affine import best_affine, rescore_affine
+from symenum.heads.device_pairs import AffineProductScan
+from symenum.heads.projection import orthonormal, project_off
+from symenum.operators import Kind, get_operator, get_operators
+
+DEVICE = torch.device("cuda", 0)
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    """The median of wall-clock times, the device idle before and after."""
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def kernel_seconds(work: Callable[[], object]) -> float:
+    return 1e-3 * float(triton.testing.do_bench(work, warmup=50, rep=200, return_mode="median"))
+
+
+def table(*columns: str) -> None:
+    print("\n| " + " | ".join(columns) + " |\n|" + "---|" * len(columns), flush=True)
+
+
+def line(*cells: object) -> None:
+    print(
+        "| " + " | ".join(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells) + " |", flush=True
+    )
+
+
+def dense_forward(layer: SymbolLayer, below: torch.Tensor) -> torch.Tensor:
+    """All outputs of a layer for one row, as the reference makes them."""
+    parts = []
+    for block in layer.blocks:
+        function = block.operator.function
+        if block.operator.kind is Kind.UNARY:
+            parts.append(function(below))
+        elif block.operator.kind is Kind.SQUARED:
+            parts.append(function(below[:, None], below[None]).reshape(-1))
+        else:
+            pairs = torch.triu_indices(layer.width, layer.width, dtype=torch.int32, device=below.device)
+            parts.append(function(below[pairs[0].long()], below[pairs[1].long()]))
+    return torch.cat(parts)
+
+
+def materialise(net: PSRN, x: torch.Tensor, y: torch.Tensor, k: int = 10) -> torch.Tensor:
+    """The reference's pass with the duplicates of layer 2 removed; x (rows, inputs), y (rows,) float32 on the GPU."""
+    kept = net._architecture.kept.to(x.device)
+    first, second, last = (
+        SymbolLayer(get_operators("koza"), width) for width in (net.inputs, net.raw_sizes[0], len(kept))
+    )
+    total = torch.zeros(last.size, device=x.device)
+    for row in range(len(y)):
+        h = dense_forward(second, dense_forward(first, x[row]))[kept]
+        total += (dense_forward(last, h) - y[row]) ** 2
+    total /= len(y)
+    total[~torch.isfinite(total)] = float("inf")
+    return torch.topk(total, k, largest=False).values
+
+
+def one_pass(net: PSRN, x: torch.Tensor, y: torch.Tensor, k: int = 10) -> Callable[[], Pool]:
+    """From slot values on the host to the exact, distinct best k on the host."""
+    target, _ = check_target(y, None, len(y))
+    slots = x.T.contiguous()
+
+    def run() -> Pool:
+        pool = Pool(k, target)
+        cuda.scan_network(net._architecture, slots, (0,) * net.inputs, target, k, pool, Budget(), (DEVICE,), 1)
+        pool.best()
+        return pool
+
+    return run
+
+
+def bench_pass() -> None:
+    x, y = data(5, 20)
+    net = PSRN(5, "koza", 3)
+    run = one_pass(net, x, y)
+    run(), run()
+    torch.cuda.reset_peak_memory_stats()
+    ours = seconds(run, 300)
+    shard = cuda._shard(net._architecture, 20, 10, DEVICE, 0, 1, UNITS)
+    alone = kernel_seconds(shard._whole)
+    peak = torch.cuda.max_memory_reserved()
+    search = seconds(lambda: net.search(x, y, k=10, device="cuda"), 30)
+    cpu = seconds(lambda: net.search(x, y, k=10, device="cpu"), 1)
+    same = [c.loss for c in net.search(x, y, device="cuda")] == [c.loss for c in net.search(x, y, device="cpu")]
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    on_gpu = x.float().to(DEVICE), y.float().to(DEVICE)
+    materialise(net, *on_gpu)
+    reference = seconds(lambda: materialise(net, *on_gpu), 5)
+    print(f"\nkoza, 5 inputs, 3 layers, 20 rows, best 10; {net.sizes[-1]:,} candidates; as on the CPU: {same}")
+    table("pass", "milliseconds", "candidates/s", "peak memory", "ratio")
+    rows = [
+        ("materialising", reference, torch.cuda.max_memory_reserved()),
+        ("ours, values to best 10", ours, peak),
+        ("of that, on the device", alone, peak),
+        ("ours, search with expressions", search, peak),
+        (f"ours, search on {available_cores()} CPU cores", cpu, 0),
+    ]
+    for what, time_, memory in rows:
+        line(what, 1e3 * time_, net.sizes[-1] / time_, f"{memory / 1e9:.2f} GB" if memory else "", reference / time_)
+
+
+def bench_roofline() -> None:
+    """Each kernel against the larger of tensor-core time and instruction time.
+
+    Tensor cores: the rate of a large TF32 product, measured here. Instructions: 128 float32 lanes per multiprocessor at
+    1.98 GHz; instructions a pair as counted in the loops' machine code (nvdisasm). Bytes: the factors stay in L2, and
+    one float32 a unit is written, which is below both.
+    """
+    x, y = data(5, 20)
+    net = PSRN(5, "koza", 3)
+    run = one_pass(net, x, y)
+    run(), run()
+    shard = cuda._shard(net._architecture, 20, 10, DEVICE, 0, 1, UNITS)
+    scan, bank = shard._scan, shard.bank
+    a = torch.randn(8192, 8192, device=DEVICE)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    tensor_rate = 2 * 8192**3 / kernel_seconds(lambda: a @ a)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    properties = torch.cuda.get_device_properties(DEVICE)
+    lane_rate = properties.multi_processor_count * 128 * 1.98e9
+    columns = int(bank.counts[0])
+    families = scan.families
+    print(f"\nTF32 product 8192³: {tensor_rate:.3g} flop/s; float32 lanes: {lane_rate:.3g}/s; columns {columns:,}")
+    table(
+        "kernel",
+        "pairs",
+        "flops a pair",
+        "instructions a pair",
+        "tensor µs",
+        "instruction µs",
+        "measured µs",
+        "of limit",
+    )
+    totals = [0.0, 0.0]
+    half, square = columns * (columns + 1) / 2, float(columns) ** 2
+    for family, pairs, flops, instructions in (
+        (Family.SUM, half, 64, 11.8),
+        (Family.PRODUCT, half, 128, 5.5),
+        (Family.QUOTIENT, square, 128, 5.5),
+    ):
+        scan.families = [family]
+        fill = kernel_seconds(lambda: scan._units.fill_(0.0))
+        measured = kernel_seconds(lambda: scan.bounds(bank, 0)) - fill
+        tensor, lanes = pairs * flops / tensor_rate, pairs * instructions / lane_rate
+        totals[0] += max(tensor, lanes)
+        totals[1] += measured
+        line(family.name.lower(), pairs, flops, instructions, 1e6 * tensor, 1e6 * lanes, 1e6 * measured,
+             f"{max(tensor, lanes) / measured:.0%}")  # fmt: skip
+    scan.families = families
+    line("all", "", "", "", "", 1e6 * totals[0], 1e6 * totals[1], f"{totals[0] / totals[1]:.0%}")
+
+
+def bench_affine() -> None:
+    table("affine, v·w: columns", "rows", "pairs", "bounds ms", "bounds pairs/s", "whole ms", "whole pairs/s",
+          "better ones in a sample of 2e6")  # fmt: skip
+    for columns, rows in ((65_536, 32), (65_536, 128), (262_144, 32), (262_144, 128)):
+        bench_affine_size(columns, rows)
+
+
+def bench_affine_size(columns: int, rows: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    V = torch.randn(columns, rows, generator=generator, dtype=torch.float64)
+    V += torch.randn(columns, 1, generator=generator, dtype=torch.float64)
+    y = torch.randn(rows, generator=generator, dtype=torch.float64)
+    root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
+    V, y, root = (part.to(DEVICE) for part in (V, y, root))
+    target = project_off((y * root)[None], orthonormal(root[None]))[0][0]
+    multiply = get_operator("mul")
+    found = best_affine(V, y, root, multiply, width=64)
+    whole = seconds(lambda: best_affine(V, y, root, multiply, width=64), 5)
+    scan = AffineProductScan(V, V, target, root, same=True)
+    bounds = kernel_seconds(lambda: [scan.bounds(strip) for strip in scan.strips])
+    pairs = len(V) * (len(V) + 1) // 2
+    i, j = torch.randint(len(V), (2, 2_000_000), device=DEVICE)
+    better = int((rescore_affine(V, target, root, multiply, i, j) < found.residual[-1] * (1 - 1e-12)).sum())
+    line(f"{columns:,}", rows, f"{pairs:,}", 1e3 * bounds, pairs / bounds, 1e3 * whole, pairs / whole, better)
+
+
+def bench_rows() -> None:
+    net = PSRN(5, "koza", 3)
+    table("rows", "mode", "seconds", "candidates/s", "times 20 rows")
+    base = 0.0
+    for rows in (20, 32, 100, 256, 1000, 10_000):
+        x, y = data(5, rows)
+        for mode in ("exact", "screen") if rows > 256 else ("exact",):
+            run = lambda x=x, y=y, mode=mode: net.search(x, y, k=10, mode=mode, device="cuda")  # noqa: E731
+            run(), run()
+            time_ = seconds(run, 3)
+            base = base or time_
+            line(f"{rows:,}", mode, time_, net.sizes[-1] / time_, time_ / base)
+
+
+def bench_inputs() -> None:
+    table("inputs", "columns", "candidates", "milliseconds", "candidates/s")
+    for inputs in range(3, 11):
+        x, y = data(inputs, 20)
+        net = PSRN(inputs, "koza", 3, max_memory=64 << 30)
+        run = one_pass(net, x, y)
+        run(), run()
+        time_ = seconds(run, 3)
+        line(inputs, f"{net.sizes[-2]:,}", f"{net.sizes[-1]:,}", 1e3 * time_, net.sizes[-1] / time_)
+        cuda._shard.cache_clear()
+
+
+def bench_largest() -> None:
+    """One layer on a bank of composite slots: products of powers of five variables."""
+    count = 1_900_000
+    generator = torch.Generator().manual_seed(0)
+    x = 1 + 2 * torch.rand(20, 5, generator=generator, dtype=torch.float64)
+    powers = torch.randn(5, count, generator=generator, dtype=torch.float64)
+    slots = torch.exp(x.log() @ powers)
+    y = data(5, 20)[1]
+    net = PSRN(count, "koza", 1)
+    run = one_pass(net, slots, y)
+    start = time.perf_counter()
+    pool = run()
+    torch.cuda.synchronize()
+    first = time.perf_counter() - start
+    time_ = seconds(run, 1)
+    best = pool.best()
+    assert best is not None
+    table("largest pass: columns", "candidates", "seconds", "candidates/s", "seconds, first run", "best loss", "memory")
+    line(f"{count:,}", f"{net.sizes[-1]:,}", time_, net.sizes[-1] / time_, first, float(best.loss[0]),
+         f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB")  # fmt: skip
+    cuda._shard.cache_clear()
+
+
+def bench_recall(problems: int = 200) -> None:
+    """The best 10 of random problems against the CPU backend, which judges every candidate in float64."""
+    nets = [PSRN(2, "koza", 3), PSRN(3, "koza", 3), PSRN(3, "semikoza", 3), PSRN(3, "arithmetic", 3)]
+    losses = same = total = 0
+    for problem in range(problems):
+        net = nets[problem % len(nets)]
+        generator = torch.Generator().manual_seed(problem)
+        rows = (12, 20, 40)[problem // len(nets) % 3]
+        x = torch.randn(rows, net.inputs, generator=generator, dtype=torch.float64)
+        x = (x.abs() + 0.1 if problem % 2 else x) * (1.0, 10.0)[problem % 5 == 0]
+        law = net.expression(int(torch.randint(net.sizes[-1], (1,), generator=generator)))
+        names = {f"x{i + 1}": x[:, i].contiguous() for i in range(net.inputs)}
+        y = torch.as_tensor(evaluate(law, names)).broadcast_to(rows).clone()
+        noise = torch.randn(rows, generator=generator, dtype=torch.float64)
+        scale = float(y.square().mean().sqrt()) if bool(torch.isfinite(y).all()) else 0.0
+        # A third of the problems are exact laws, a third noisy ones, the rest pure noise.
+        y = y * (1 + 0.05 * noise * (problem % 3)) if problem % 3 < 2 and 1e-100 < scale < 1e100 else noise
+        ours, truth = (net.search(x, y, k=10, device=device) for device in ("cuda", "cpu"))
+        floor = 1e-22 * float(y.square().mean())
+        good = [math.isclose(a.loss, b.loss, rel_tol=1e-9, abs_tol=floor) for a, b in zip(ours, truth, strict=True)]
+        losses += sum(good)
+        total += len(truth)
+        same += [str(c.expression) for c in ours] == [str(c.expression) for c in truth]
+    table("random problems", "of the true best 10 found", "lists that are equal to the letter")
+    line(problems, f"{losses} of {total} ({losses / total:.2%})", same)
+
+
+PARTS = {
+    "pass": bench_pass,
+    "roofline": bench_roofline,
+    "affine": bench_affine,
+    "rows": bench_rows,
+    "inputs": bench_inputs,
+    "largest": bench_largest,
+    "recall": bench_recall,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
+    parts = parser.parse_args().only.split(",")
+    print(f"{torch.cuda.get_device_name(DEVICE)}, torch {torch.__version__}, triton {triton.__version__}")
+    with torch_threads(1):  # as a search does
+        for part in parts:
+            PARTS[part]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,306 @@
+"""The scan of the last layer on one device: bounds of all units, a limit, then the exact losses of what it lets in.
+
+1. The bounds of every unit of a strip of the bank on the tensor cores (`kernels`); one float32 for 128 candidates.
+2. The unit of lowest bound of each of some thousand groups is evaluated exactly. The k-th distinct loss among them is
+   a limit that the best k do not exceed.
+3. The units that the limit does not exclude are evaluated exactly, and the pairs below it are written.
+
+All of it is launched without waiting for the device. What was written goes into the same pool as on the CPU. So the
+result is exact, whatever the precision of the bounds; a coarse bound costs time in step 3 only.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symenum.enumeration.backends.device_bank import BLOCK, DeviceBank, strict_function
+from symenum.enumeration.backends.factors import Factors, inner_size
+from symenum.enumeration.backends.survivors import Writer
+from symenum.enumeration.bank import NONE
+from symenum.enumeration.forms import Family
+from symenum.enumeration.layer import SymbolLayer
+from symenum.enumeration.shortlist import SAME_FUNCTION, Finds, Pool
+from symenum.enumeration.target import ROUNDING_FLOOR
+
+__all__ = ["DeviceScan", "load_kernels"]
+
+UNITS = 1 << 25  # at a time: 128 MB of bounds, and as much for the list of those that are left
+CAPACITY = 1 << 18  # pairs that are written at a time
+FAST = 256  # so many, and as a rule it is fewer, come back with the one transfer that there is
+ROWS = 128  # the columns of a strip are a multiple of this
+# (rows of a tile, tiles of a program, warps, stages), the best of those tried on an H200.
+SUM_TILE = (128, 8, 8, 3)
+PRODUCT_TILE = (64, 12, 4, 2)
+PROGRAMS = 2048  # of the exact evaluation
+_GROUPS = 2048
+_PIECE = 1 << 16
+_SMALL, _SORTED = 64, 1 << 13  # k and losses up to which one small kernel finds the limit
+_TIE = 2e-9  # relative, more than the pool's own
+
+
+class DeviceScan:
+    """For banks of `columns` × `rows` under `layer`, and the best k; buffers are made once and used again.
+
+    Of several `shards`, the one at `place` has every so-many-th strip, from the one of its own number on.
+    """
+
+    def __init__(
+        self,
+        layer: SymbolLayer,
+        columns: int,
+        rows: int,
+        k: int,
+        device: torch.device,
+        directions: Tensor | None,
+        *,
+        place: int = 0,
+        shards: int = 1,
+        units: int = UNITS,
+    ) -> None:
+        self._kernels, self._preparing = load_kernels()
+        self._k, self._rows, self._columns = k, rows, columns
+        self._directions = directions
+        self._aside: torch.cuda.Stream | None = None
+        self.writer = Writer(layer, device, self._preparing)
+        self.factors = Factors(columns, rows, device, self._preparing)
+        self.families = self.writer.families()
+        self._blocks = columns // BLOCK
+        strip = max(1, units // max(1, len(self.families) * self._blocks * ROWS))
+        strip = min(strip, -(-columns // (ROWS * shards)))
+        self.strip_rows = strip * ROWS
+        self.strips = range(0, columns, self.strip_rows)
+        self._first_strip = place * self.strip_rows
+        self._unit_count = len(self.families) * self.strip_rows * self._blocks
+        self._groups = _group_count(len(self.families) * self.strip_rows, max(_GROUPS, 4 * k))
+
+        def buffer(size: int, dtype: torch.dtype) -> Tensor:
+            return torch.empty(size, dtype=dtype, device=device)
+
+        self.limit = buffer(1, torch.float64)
+        self._units = buffer(self._unit_count, torch.float32)
+        self._found = buffer(self._unit_count, torch.int32)
+        self._count = buffer(1, torch.int32)
+        self._kth = torch.full((1,), k, device=device)
+        self._zero = torch.zeros(1, dtype=torch.int32, device=device)
+        self._all_groups = torch.full((1,), self._groups, dtype=torch.int32, device=device)
+        self._group_start = torch.arange(self._groups, device=device) * (self._unit_count // max(1, self._groups))
+        self._best_loss, self._best_code = buffer(self._groups, torch.float64), buffer(self._groups, torch.int64)
+        self._out_loss, self._out_code = buffer(CAPACITY, torch.float64), buffer(CAPACITY, torch.int64)
+        self._out_count = buffer(1, torch.int32)
+        reach = self.writer.reachable()
+        self._reach = reach.int().to(device)
+        penalty = torch.where(reach, 0.0, 1e30)
+        self._penalty = {
+            family: penalty[:, part].contiguous().to(device)
+            for family, part in zip(Family, (slice(0, 4), slice(4, 6), slice(6, 8)), strict=True)
+        }
+        kinds = [list(Family).index(family) for family in self.families]
+        self._kinds = torch.tensor(kinds or [0], dtype=torch.int32, device=device)
+
+    def launch(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int, *, unary: bool) -> Tensor:
+        """All work of one strip; `limit` must hold a valid one, or inf. Waits for nothing.
+
+        y and weight (rows,), and scale2 (1,), the mean square of y, float64 on the device. Returns
+        (FAST + 1, 3 + signature) float64: first the number of pairs written, then loss, complexity, number and
+        signature of the first of them.
+        """
+        self._out_count.zero_()
+        with_unary = unary and bool(self.writer.unary)
+        losses = self._unary_aside(bank, y, weight) if with_unary else None
+        if self.families:
+            if strip == self._first_strip:
+                self.factors.make(bank.values, bank.counts, y, weight, scale2)
+            self.bounds(bank, strip)
+            self._first_limit(bank, y, weight, scale2, strip)
+            self._list(scale2)
+            self._exact(bank, y, weight, strip, self._found, self._zero, self._count, best=False)
+        if losses is not None:
+            self._list_unary(losses)
+        return self._pack(bank)
+
+    def collect(
+        self, packed: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int, pool: Pool
+    ) -> None:
+        """Bring what `launch` wrote into the pool; `packed` is its result, on the CPU."""
+        count = int(packed[0, 0])
+        if count <= FAST:
+            _add(pool, packed[1 : 1 + count])
+            return
+        if count <= CAPACITY:
+            self._add_many(count, bank, pool)
+            return
+        pieces = [(0, int(self._count))]
+        self._tighten(self._out_loss, self._out_code, bank, y, weight, scale2)
+        self._out_count.zero_()
+        if strip == 0 and self.writer.unary:  # again: which of them were written before the end is not known
+            self._list_unary(self._unary(bank, y, weight))
+        self._add_many(min(CAPACITY, int(self._out_count)), bank, pool)
+        while pieces:
+            begin, end = pieces.pop()
+            self.limit.clamp_(max=pool.limit)
+            self._out_count.zero_()
+            ends = [torch.tensor([at], dtype=torch.int32, device=y.device) for at in (begin, end)]
+            self._exact(bank, y, weight, strip, self._found, *ends, best=False)
+            count = int(self._out_count)
+            if count > CAPACITY:
+                self._tighten(self._out_loss, self._out_code, bank, y, weight, scale2)
+                middle = (begin + end) // 2  # one unit has far less than CAPACITY pairs, so this ends
+                pieces += [(begin, middle), (middle, end)]
+            else:
+                self._add_many(count, bank, pool)
+
+    def bounds(self, bank: DeviceBank, strip: int) -> Tensor:
+        """Step 1: the bounds (units,) float32, in units of the mean square of y."""
+        self._units.fill_(float("inf"))
+        K, part = inner_size(self._rows)
+        size = self.strip_rows * self._blocks
+        factors = self.factors
+        for place, family in enumerate(self.families):
+            where = (bank.counts, self._penalty[family], self._units[place * size :], strip, self.strip_rows)
+            rows, step, warps, stages = SUM_TILE if family is Family.SUM else PRODUCT_TILE
+            tile = {"K": K, "BK": part, "ROWS": rows, "COLUMNS": BLOCK, "STEP": step}
+            tile |= {"num_warps": warps, "num_stages": stages}
+            grid = (self._blocks, -(-self.strip_rows // (rows * step)))
+            if family is Family.SUM:
+                self._kernels.sum_bounds[grid](factors.x, factors.own, factors.along, *where, self._blocks, **tile)
+            else:
+                both = factors.product if family is Family.PRODUCT else factors.quotient
+                symmetric = family is Family.PRODUCT
+                self._kernels.product_bounds[grid](*both, *where, self._blocks, SYMMETRIC=symmetric, **tile)
+        return self._units
+
+    def _first_limit(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int) -> None:
+        lowest = self._units.view(self._groups, -1).argmin(dim=1)
+        chosen = (lowest + self._group_start).int()
+        self._exact(bank, y, weight, strip, chosen, self._zero, self._all_groups, best=True)
+        self._tighten(self._best_loss, self._best_code, bank, y, weight, scale2)
+
+    def _tighten(self, loss: Tensor, code: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor) -> None:
+        """Lower the limit to the k-th distinct of exact losses.
+
+        Losses whose roots differ by more than two equal functions could make them differ belong to different functions.
+        """
+        number, _ = self.writer.write(code, bank)
+        if self._k <= _SMALL and len(loss) <= _SORTED:
+            self._preparing.lower_limit[(1,)](
+                loss, number, len(loss), self._k, y, weight, self._rows, scale2, 10 * SAME_FUNCTION, ROUNDING_FLOOR,
+                _TIE, self.limit, SIZE=1 << (len(loss) - 1).bit_length(), BK=128, num_warps=8,
+            )  # fmt: skip
+            return
+        ordered = torch.where(number == NONE, float("inf"), loss).sort().values
+        root = ordered.sqrt()
+        gap = 10 * SAME_FUNCTION * (y.abs().amax() + root / weight.amin().sqrt())
+        new = torch.nn.functional.pad(root.diff() > gap[1:], (1, 0), value=True)
+        place = torch.searchsorted(new.long().cumsum(0), self._kth)
+        kth = torch.nn.functional.pad(ordered, (0, 1), value=float("inf"))[place]
+        self.limit.copy_(torch.minimum(self.limit, torch.maximum(kth, ROUNDING_FLOOR * scale2) * (1 + _TIE)))
+
+    def _list(self, scale2: Tensor) -> None:
+        self._count.zero_()
+        size = 1024
+        self._kernels.list_units[(-(-self._unit_count // size),)](
+            self._units, self._unit_count, self.limit, scale2, self._found, self._count, SIZE=size
+        )
+
+    def _exact(
+        self,
+        bank: DeviceBank,
+        y: Tensor,
+        weight: Tensor,
+        strip: int,
+        found: Tensor,
+        begin: Tensor,
+        end: Tensor,
+        *,
+        best: bool,
+    ) -> None:
+        out = (self._best_loss, self._best_code) if best else (self._out_loss, self._out_code)
+        self._kernels.exact_units[(PROGRAMS,)](
+            found, begin, end, self._kinds, self.factors.transposed, y, weight, self._rows, bank.counts, self._reach,
+            self.limit, strip, self.strip_rows, self._blocks, self._columns, *out, self._out_count, CAPACITY,
+            COLUMNS=BLOCK, BEST=best,
+        )  # fmt: skip
+
+    def _unary_aside(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
+        """`_unary`; in a recorded pass beside the bounds, which leave room for such small operations."""
+        if not (y.is_cuda and torch.cuda.is_current_stream_capturing()):
+            return self._unary(bank, y, weight)
+        here = torch.cuda.current_stream()
+        aside: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside.wait_stream(here)
+        with torch.cuda.stream(aside):
+            losses = self._unary(bank, y, weight)
+        self._aside = aside
+        return losses
+
+    def _unary(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
+        """The losses (operators, 2, columns) float64 of u(v) and u(-v) for every column, inf where there is none."""
+        step = max(BLOCK, (1 << 23) // self._rows)
+        parts = []
+        for start in range(0, self._columns, step):
+            signed = torch.stack([bank.values[start : start + step], -bank.values[start : start + step]])
+            values = torch.stack([strict_function(block.operator)(signed, None) for block in self.writer.unary])
+            parts.append(values.sub_(y).square_() @ weight)
+        losses = parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
+        exists = torch.stack([bank.plus != NONE, bank.minus != NONE])
+        return torch.where(exists, losses, float("inf")).nan_to_num_(nan=float("inf"))
+
+    def _list_unary(self, losses: Tensor) -> None:
+        if self._aside is not None:
+            torch.cuda.current_stream().wait_stream(self._aside)
+            self._aside = None
+        size = 1024
+        self._kernels.list_losses[(-(-losses.numel() // size),)](
+            losses, losses.numel(), self._columns, self.limit, self._out_loss, self._out_code, self._out_count,
+            CAPACITY, SIZE=size,
+        )  # fmt: skip
+
+    def _pack(self, bank: DeviceBank) -> Tensor:
+        rows = self._finds(self._out_code[:FAST], self._out_loss[:FAST], bank)
+        written = torch.arange(FAST, device=rows.device) < self._out_count
+        rows = torch.where(written[:, None], rows, 0.0)
+        head = self._out_count.double().expand(1, rows.shape[1])
+        return torch.cat([head, rows])
+
+    def _finds(self, codes: Tensor, losses: Tensor, bank: DeviceBank) -> Tensor:
+        """(len(codes), 3 + signature) float64; numbers are below 2⁵³. Codes that mean nothing give anything."""
+        codes = codes.clamp(min=0, max=(8 + len(self.writer.unary)) * self._columns**2 - 1)
+        number, complexity, values = self.writer.finds(codes, bank)
+        marks = values if self._directions is None else values @ self._directions
+        return torch.cat([torch.stack([losses, complexity.double(), number.double()], dim=1), marks], dim=1)
+
+    def _add_many(self, count: int, bank: DeviceBank, pool: Pool) -> None:
+        losses, order = self._out_loss[:count].sort()
+        for start in range(0, count, _PIECE):
+            part = slice(start, min(start + _PIECE, count))
+            if float(losses[part.start]) > pool.limit:
+                return
+            _add(pool, self._finds(self._out_code[order[part]], losses[part], bank).cpu())
+
+
+def _add(pool: Pool, rows: Tensor) -> None:
+    table = rows.numpy()
+    table = table[table[:, 2] >= 0]  # NONE: a half that semisub or semidiv does not have
+    if len(table):
+        loss, complexity, number = (torch.from_numpy(np.ascontiguousarray(part)) for part in table[:, :3].T)
+        marks = torch.from_numpy(np.ascontiguousarray(table[:, 3:]))
+        pool.add(Finds(loss, complexity.long(), number.long(), marks))
+
+
+def _group_count(rows: int, wanted: int) -> int:
+    """A number of equal groups that `rows` rows of units make, at least `wanted` of them if there are so many rows."""
+    group = 1
+    while rows % (2 * group) == 0 and rows // (2 * group) >= wanted:
+        group *= 2
+    return rows // group
+
+
+def load_kernels() -> tuple[ModuleType, ModuleType]:
+    """The modules of the scan's kernels and of those around it."""
+    from symenum.enumeration.backends import kernels, prepare_kernels  # Triton is not everywhere
+
+    return kernels, prepare_kernels

@@ -1,0 +1,117 @@
+"""The backend of the GPU finds what the CPU's finds; run with -m gpu where there is a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from enumeration.test_exact import assert_brute_force, sample
+
+from symenum import PSRN
+from symenum.enumeration.backends import cuda, device_scan
+from symenum.operators import OPERATOR_SETS, get_operator
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("operators", ["koza", "semikoza", "basic_koza", "arithmetic", "chaotic", "emps"])
+@pytest.mark.parametrize("rows", [1, 9, 20, 33, 70])
+def test_the_shortlist_is_the_brute_forces(operators, rows):
+    data, y = sample(rows, rows, 2)
+    assert_brute_force(OPERATOR_SETS[operators], data, y, 2, device="cuda")
+
+
+def test_operators_that_are_no_products_are_scanned_too():
+    data, y = sample(3, 9, 2)
+    assert_brute_force(("+", "**", "neg", "sqrt"), data, y, 2, device="cuda")
+    assert_brute_force(("hypot", "-", "semidiv", "sigmoid", "sinh"), data, y, 2, device="cuda")
+    assert_brute_force(("identity", "sin"), data, y, 2, device="cuda")
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1e3, 1e8])
+def test_scales_do_not_matter(scale):
+    data, y = sample(3, 10, 2)
+    assert_brute_force(OPERATOR_SETS["koza"], data, y * scale, 2, device="cuda")
+    assert_brute_force(OPERATOR_SETS["arithmetic"], data * scale, y, 2, device="cuda")
+
+
+def test_huge_and_tiny_columns_do_not_hide_the_best():
+    data, _ = sample(5, 12, 2, 3.0, 30.0)
+    y = np.exp(data[:, 0]) * data[:, 1]
+    hits, _ = assert_brute_force(("+", "*", "-", "/", "identity", "exp"), data, y, 2, device="cuda")
+    assert hits[0].loss < 1e-20 * np.mean(y**2)
+
+
+def test_weights_and_rows_of_weight_zero():
+    data, y = sample(9, 12, 2, 0.5, 3.0)
+    weight = np.random.default_rng(1).uniform(0.0, 2.0, 12)
+    weight[3] = 0.0
+    data[3] = -1.0
+    assert_brute_force(OPERATOR_SETS["koza"], data, y, 2, weight=weight, device="cuda")
+
+
+def test_more_candidates_than_there_are_gives_all_that_differ():
+    data, y = sample(15, 6, 2)
+    hits, truth = assert_brute_force(("+", "-", "sin"), data, y, 2, k=100_000, device="cuda")
+    assert len(hits) == len(truth) > 50
+
+
+def texts(net, x, y, **options):
+    return [str(hit) for hit in net.search(x, y, **options)]
+
+
+def test_a_recorded_pass_gives_what_the_first_one_gave_and_follows_the_data():
+    net = PSRN(3, "koza", 3)
+    for seed in (1, 2, 1, 3):
+        data, y = sample(seed, 20, 3, 0.2, 3.0)
+        assert texts(net, data, y, device="cuda") == texts(net, data, y, device="cpu")
+
+
+def test_strips_shards_and_many_rows_change_nothing(monkeypatch):
+    net = PSRN(3, "koza", 3)
+    data, y = sample(4, 300, 3, 0.2, 3.0)
+    truth = texts(net, data, y, device="cpu")
+    assert texts(net, data, y, device="cuda") == truth
+    assert texts(net, data, y, device=["cuda:0", "cuda:0"]) == truth
+    monkeypatch.setattr(cuda, "UNITS", 1 << 16)
+    assert texts(net, data, y, device="cuda") == truth
+    monkeypatch.setattr(device_scan, "CAPACITY", 600)
+    cuda._shard.cache_clear()
+    assert texts(net, data, y, k=200, device="cuda") == texts(net, data, y, k=200, device="cpu")
+    cuda._shard.cache_clear()
+
+
+def test_out_of_memory_makes_the_strips_smaller(monkeypatch):
+    net = PSRN(3, "koza", 3)
+    data, y = sample(5, 20, 3, 0.2, 3.0)
+    real = cuda._scan
+    tried = []
+
+    def scan(*arguments):
+        tried.append(arguments[-1])
+        if len(tried) == 1:
+            raise torch.cuda.OutOfMemoryError
+        return real(*arguments)
+
+    monkeypatch.setattr(cuda, "_scan", scan)
+    assert texts(net, data, y, device="cuda") == texts(net, data, y, device="cpu")
+    assert tried[1] < tried[0]
+
+
+def test_an_index_beyond_the_devices_is_refused():
+    with pytest.raises(ValueError, match="there are"):
+        PSRN(2, "koza", 2).search([[1.0, 2.0]], [1.0], device="cuda:99")
+
+
+@pytest.mark.parametrize("name", ["mul", "div"])
+@pytest.mark.parametrize("rows", [20, 70])
+def test_the_affine_heads_best_pairs_are_the_cpus(name, rows):
+    from symenum.heads.affine import best_affine
+
+    generator = torch.Generator().manual_seed(rows)
+    V = torch.randn(1000, rows, generator=generator, dtype=torch.float64) + 0.5
+    y = torch.randn(rows, generator=generator, dtype=torch.float64)
+    root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
+    truth = best_affine(V, y, root, get_operator(name), width=100)
+    found = best_affine(V.cuda(), y.cuda(), root.cuda(), get_operator(name), width=100)
+    torch.testing.assert_close(found.residual.cpu(), truth.residual, rtol=1e-10, atol=0)

@@ -23,6 +23,8 @@ __all__ = ["Data", "Goal", "bent", "best_and_front", "best_first", "is_law", "la
 _LAW = 4.0  # times the target's rounding floor: an expression this near to y is the law, up to rounding
 _DIGITS = 9  # a constant with more of them was fitted, not recognised
 _ROWS_PER_CONSTANT = 12  # so many rows vouch for one constant that is not a nice number
+# With more of them a polynomial follows any smooth function up to rounding, however many rows there are.
+_MOST_UNRECOGNISED = 6
 _NOISE_GROWTH = 2.0
 
 
@@ -149,7 +151,7 @@ def law_limit(target: Target) -> float:
 
 def bent(expression: Expression, rows: int) -> int:
     """How many of its constants could have been bent to fit: those not recognised, beyond what the rows vouch for."""
-    return max(0, unsnapped(expression) - rows // _ROWS_PER_CONSTANT)
+    return max(0, unsnapped(expression) - min(rows // _ROWS_PER_CONSTANT, _MOST_UNRECOGNISED))
 
 
 def best_and_front(candidates: Iterable[Candidate], target: Target, k: int) -> list[Candidate]:

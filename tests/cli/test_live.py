@@ -64,8 +64,9 @@ def test_lines_that_nobody_reads_any_more_do_not_end_the_search():
             raise BrokenPipeError
 
     progress = LineProgress(Gone(), "best")
-    progress(report(Front((Candidate(parse("x"), 1.0),), 0.0, 10)))
-    progress(report(Front((Candidate(parse("x"), 0.5),), 0.0, 10)))
+    # A callback that answers True would end the search, and so would an error.
+    assert not progress(report(Front((Candidate(parse("x"), 1.0),), 0.0, 10)))
+    assert not progress(report(Front((Candidate(parse("x"), 0.5),), 0.0, 10)))
 
 
 def test_it_starts_and_stops_and_leaves_the_screen_to_the_result():

@@ -86,7 +86,8 @@ def test_sources_are_valid_python_for_any_tree(tree):
     for write in (to_python, to_numpy_source):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            compile(write(tree, names), "<generated>", "exec")
+            code = compile(write(tree, names), "<generated>", "exec")
+        assert "f" in code.co_names  # the function that the source defines
 
 
 @settings(max_examples=200)

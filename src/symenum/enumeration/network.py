@@ -137,13 +137,12 @@ class PSRN:
         columns = data.T.contiguous()
         devices = choose_devices(device, self.sizes[-1] * len(rows))
         # On a GPU all rows take less time than the choice of some, as long as their values fit.
-        screening = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM and not devices)
+        wanted = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM and not devices)
         cores = threads or available_cores()
         one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, cores, devices)
-        screening = screening and len(rows) > SCREEN_ROWS
         with torch_threads(1):
             try:
-                return one.screen(k) if screening else one.exact(k)
+                return one.screen(k) if wanted and len(rows) > SCREEN_ROWS else one.exact(k)
             except MemoryError as error:
                 if device != "auto" or not devices:
                     raise

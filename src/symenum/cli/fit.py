@@ -20,7 +20,7 @@ from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
 from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
-from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, short_text
+from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, r_squared, short_text
 from symenum.cli.tables import Table
 
 __all__ = ["make_regressor", "run_fit", "say"]
@@ -133,8 +133,7 @@ def _explained(law: Law, table: Table) -> str:
     variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
     if not variance > 0:  # values too small for their squares
         return ""
-    rest = law.loss / variance
-    return f"R² = {1 - rest:.4g}. " if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}. "
+    return f"{r_squared(law.loss / variance)}. "
 
 
 def _difference(law: Law, table: Table, example: Example) -> float:

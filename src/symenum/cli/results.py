@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from symenum.expressions import Expression
 
-__all__ = ["FrontLike", "Law", "Model", "Report", "Result", "front_lines", "laws_of", "short_text"]
+__all__ = ["FrontLike", "Law", "Model", "Report", "Result", "front_lines", "laws_of", "r_squared", "short_text"]
 
 _DIGITS = 5  # of constants on the screen; files hold them in full
 
@@ -96,6 +96,11 @@ def short_text(expression: Expression, digits: int = _DIGITS) -> str:
     from symenum.expressions import to_text
 
     return to_text(expression, digits)
+
+
+def r_squared(rest: float) -> str:
+    """R² for the part of the variance that is left: what is nearly 1 is told by what is missing."""
+    return f"R² = {1 - rest:.4g}" if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}"
 
 
 def front_lines(laws: Sequence[Law], selected: int) -> list[str]:

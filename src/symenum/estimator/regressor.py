@@ -17,7 +17,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import check_target
 from symenum.estimator.constraints import check_parameters
+from symenum.estimator.given import Training
 from symenum.estimator.progress import PrintProgress
+from symenum.estimator.questions import Questions
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
     Expression,
@@ -44,7 +46,7 @@ Array = npt.NDArray[np.float64]
 _EXPORTS = ("python", "numpy", "torch", "c")
 
 
-class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
     Parameters
@@ -72,6 +74,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sympy_format, lambda_format
     best_expression_, selected_index_ : the law that `model_selection` picks, and its row
     front_ : the front itself
+    training_ : the rows that it was judged on
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
 
@@ -97,6 +100,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         top_k: int = 30,
         discount: float = 0.99,
         max_complexity: int = 50,
+        loss: str | Callable[..., float] = "mse",
         model_selection: str = "best",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
@@ -115,6 +119,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.top_k = top_k
         self.discount = discount
         self.max_complexity = max_complexity
+        self.loss = loss
         self.model_selection = model_selection
         self.device = device
         self.random_state = random_state
@@ -141,6 +146,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         observers += self.callbacks or ()
         outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
         self.variable_names_ = names
+        self.training_ = Training(task.columns, task.target)
         self.front_: Front = outcome.front
         self.selected_index_ = self.front_.select(self.model_selection)
         self.best_expression_ = self.front_[self.selected_index_].expression

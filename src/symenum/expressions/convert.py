@@ -28,7 +28,8 @@ _MAX_BITS = 4096
 
 
 def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
-    """The expression in SymPy. Whole numbers become Integer, other numbers Float, pi and E themselves.
+    """The expression in SymPy. Whole numbers become Integer, other numbers Float, pi and E themselves; constants that
+    the user has named become symbols.
 
     The symbols are plain, equal to `sympy.Symbol(name)`, so that `result.subs("x1", 2)` works. With `real` they are
     declared real, which lets SymPy simplify more (sqrt(x**2) to Abs(x)) but makes them other symbols than the plain
@@ -44,7 +45,7 @@ def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
             return sympy.Symbol(node.name, real=True) if real else sympy.Symbol(node.name)
         if isinstance(node, Constant):
             if node.name is not None:
-                return _CONSTANTS[node.name]
+                return _CONSTANTS.get(node.name) or sympy.Symbol(node.name, real=real or None)
             return sympy.Integer(node.value) if isinstance(node.value, int) else sympy.Float(node.value)
         function = node.operator.sympy
         if function is None:

@@ -16,7 +16,7 @@ from symenum.fitting.levenberg_marquardt import Batch, Problem, fit
 from symenum.fitting.parameters import postfix, rebuilt
 from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
 
-__all__ = ["Refined", "refine"]
+__all__ = ["Refined", "refine", "standard_errors"]
 
 _EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
 _AS_EXACT = 1e4  # times that: on all rows, what is exact on some
@@ -80,9 +80,9 @@ def refine(
     """Each expression with the constants of least loss that were found from its own and from further starts.
 
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
-    the same). A y of (expressions, rows) is a target for each. The constants as they stand are the first start; only
-    what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt steps
-    from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
+    the same). A y or weight of (expressions, rows) is one for each. The constants as they stand are the first start;
+    only what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt
+    steps from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
     (never those in exponents). The budget is asked between steps; what is found by then is returned. None of the
     results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
     """
@@ -90,6 +90,7 @@ def refine(
     y = y.reshape(-1, y.shape[-1])
     rows = y.shape[1]
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
+    weight = weight.reshape(-1, rows)
     nodes = [list(postfix(expression, integers=integers)) for expression in expressions]
     program = compile_program(nodes, columns)
     free = np.flatnonzero(program.count)
@@ -107,8 +108,8 @@ def refine(
             found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[i]))
     for i, expression in enumerate(expressions):
         if i not in found:
-            target = y[i if len(y) > 1 else 0]
-            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ weight)
+            target, share = (each[i if len(each) > 1 else 0] for each in (y, weight))
+            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ share)
             found[i] = Refined(expression, mse if mse < np.inf else np.inf, (), (), True)
     return [found[i] for i in range(len(expressions))]
 
@@ -123,14 +124,14 @@ class _Task:
     def __init__(self, program: Program, y: Array, weight: Array, which: Whole, steps: int, budget: Budget) -> None:
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
         most = int(program.count[which].max())
-        rows = np.arange(len(weight))
+        rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
             few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
             rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
         sparse = rows[:: max(1, len(rows) // max(_SPARSE_ROWS, 2 * most))]
         self.full = _problem(program, program.data, y, weight)
         self.small, self.sparse = (
-            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[some]))
+            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[:, some]))
             for some in (rows, sparse)
         )
         size = len(program.count)
@@ -228,7 +229,7 @@ class _Task:
             products[np.ix_(lines, lines, np.flatnonzero(changed))] = new
         loss = np.where(np.isnan(products[k, k]), np.inf, products[k, k])
         free = np.maximum(self.full.data.shape[1] - self.program.count[which], 0)
-        return loss, _standard_errors(products[:k, :k].transpose(2, 0, 1), loss, free).T
+        return loss, standard_errors(products[:k, :k].transpose(2, 0, 1), loss, free).T
 
     def _polish(self, members: Whole, loss: Array, at: Flags) -> None:
         """Steps on all rows; the losses go to their places."""
@@ -246,7 +247,7 @@ class _Task:
 
 
 def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
-    """For y (expressions, rows) or (1, rows), and weights that may be (rows,)."""
+    """For y and weights (expressions, rows), or (1, rows) for all."""
     root = np.sqrt(weight)
     target = y * root
     floor = np.maximum((target * target).sum(axis=1) * _EXACT, np.finfo(np.float64).tiny)
@@ -257,7 +258,7 @@ def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
 
 
 def _tempered(y: Array, weight: Array) -> Array:
-    """Weights (expressions, rows), at most those that came, and smaller where y (expressions, rows) is very large."""
+    """Weights, at most those that came, and smaller where y is very large; both (expressions, rows) or (1, rows)."""
     size = _LARGE * np.median(np.abs(y), axis=1, keepdims=True)
     size[size == 0] = np.inf
     return np.asarray(weight / (1 + (y / size) ** 2))
@@ -277,7 +278,7 @@ def _draw(constants: Array, random: np.random.Generator) -> Array:
     return np.where(constants == 0, random.standard_normal(constants.shape), constants * factor)
 
 
-def _standard_errors(normal: Array, loss: Array, free: Whole) -> Array:
+def standard_errors(normal: Array, loss: Array, free: Whole) -> Array:
     """From JᵀJ (B, k, k), weighted; inf where the data do not determine the constants, or have too few rows."""
     with np.errstate(all="ignore"):
         scale = np.sqrt(np.einsum("bii->bi", normal))

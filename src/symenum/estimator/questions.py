@@ -1,0 +1,85 @@
+"""What a fitted estimator can be asked about a formula and about its constants; a part of PSERegressor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas
+from sklearn.utils.validation import check_is_fitted
+
+from symenum.estimator.given import (
+    FittedForm,
+    Training,
+    check_constants,
+    fitted,
+    read_form,
+    standing,
+    training_of,
+)
+from symenum.expressions import Expression
+from symenum.fitting import free_constants, refine
+from symenum.fitting.losses import make_loss
+from symenum.front import Front
+from symenum.operators import get_operators
+
+__all__ = ["Questions"]
+
+
+class Questions:
+    """Methods of an estimator with a front and the rows that it was fitted on."""
+
+    if TYPE_CHECKING:
+        front_: Front
+        training_: Training
+        operators: Any
+        constants: Any
+        loss: Any
+
+        def _expression(self, index: int | None) -> Expression: ...
+
+    def score_expression(
+        self,
+        formula: str | Expression,
+        X: object = None,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        start: Mapping[str, float] | None = None,
+        fit_numbers: bool = False,
+    ) -> FittedForm:
+        """How a formula of one's own does, on the rows that the search had or on others: loss, complexity, R².
+
+        Names in it that are neither variables nor declared constants are fitted, numbers are not (see
+        `symenum.fit_constants`). Without X and y the result also says where the formula would stand on the front.
+
+        >>> import numpy as np
+        >>> from symenum import PSERegressor
+        >>> x = np.linspace(1, 3, 30)[:, None]
+        >>> model = PSERegressor(max_iterations=3, random_state=0).fit(x, 2 * x[:, 0] ** 3)
+        >>> guess = model.score_expression("a*x1**2")
+        >>> guess.complexity, guess.on_front, round(guess.r2, 3)
+        (3, True, 0.958)
+        """
+        check_is_fitted(self, "front_")
+        if (X is None) != (y is None):
+            raise ValueError("score_expression takes both X and y, or neither for the rows of the search")
+        training = self.training_ if X is None else training_of(X, y, sample_weight, tuple(self.training_.columns))
+        declared = check_constants(self.constants, training.columns)
+        operators = get_operators(self.operators)
+        form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
+        result = fitted(form, training, make_loss(self.loss, self.training_.target))
+        return standing(result, self.front_) if X is None else result
+
+    def uncertainties(self, index: int | None = None) -> pandas.DataFrame:
+        """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
+
+        The errors are those of a least-squares fit of all of them at once, σ² from the residuals; one is infinite where
+        the data do not determine the constant.
+        """
+        expression = self._expression(index)
+        target = self.training_.target
+        (found,) = refine([expression], self.training_.columns, target.y, target.weight, steps=0, integers=False)
+        return pandas.DataFrame(
+            {"constant": free_constants(expression, integers=False), "standard_error": list(found.errors)}
+        )

@@ -21,9 +21,10 @@ from symenum.enumeration.target import check_target
 from symenum.estimator.given import Training
 from symenum.expressions import Expression, evaluate
 from symenum.fitting import refine
-from symenum.fitting.losses import Loss, Squared, make_loss, typical_size
+from symenum.fitting.losses import Loss, Squared, make_loss
 from symenum.fitting.under_loss import refit
 from symenum.front import MODEL_SELECTIONS, Front
+from symenum.heads.goal import law_limit
 from symenum.search.judging import loss_floor
 
 __all__ = ["HELD_OUT", "HeldOut", "check_validation", "choose_law", "on_folds", "on_rows"]
@@ -31,7 +32,6 @@ __all__ = ["HELD_OUT", "HeldOut", "check_validation", "choose_law", "on_folds", 
 HELD_OUT = ("validation", "kfold")
 """Rules of `model_selection` beside those of a front."""
 _FOLDS = 5
-_DENIED = 6.0  # times the typical residual: rows further off are outliers
 _TIE = 1e-9  # losses nearer than this, relative, are equal
 
 
@@ -74,23 +74,20 @@ def choose_law(
         held = on_rows([entry.expression for entry in front], validation, loss)
     chosen = held.select() if held is not None and rule in (*HELD_OUT, "best") else None
     if chosen is None:
-        judged = _on_believed_rows(front, training, loss) if loss.robust else front
+        judged = _by_most_rows(front, training) if loss.robust else front
         chosen = judged.select(rule if rule in MODEL_SELECTIONS else "best")
     return chosen, held
 
 
-def _on_believed_rows(front: Front, training: Training, loss: Loss) -> Front:
-    """The front with losses on the rows that its last law does not deny, for the choice of one of them.
+def _by_most_rows(front: Front, training: Training) -> Front:
+    """The front with the square of the median residual of each law as its loss, for the choice of one of them.
 
-    Outliers cost every law the same and hide by how much one is better than another.
+    Outliers cost every law the same and hide by how much one is better than another; and a law may have bent to them.
     """
     target = training.target
-    residual = evaluate(front[-1].expression, training.columns) - target.y
-    believed = (residual.abs() <= _DENIED * typical_size(residual)).nonzero().flatten()
-    part = _part(training, believed).target
-    held = on_rows([entry.expression for entry in front], _part(training, believed), loss)
-    entries = [Candidate(entry.expression, value) for entry, value in zip(front, held.losses, strict=True)]
-    return replace(front, entries=tuple(entries), floor=loss_floor(loss, part))
+    sizes = [float((evaluate(entry.expression, training.columns) - target.y).abs().median()) for entry in front]
+    entries = [Candidate(entry.expression, size**2) for entry, size in zip(front, sizes, strict=True)]
+    return replace(front, entries=tuple(entries), floor=law_limit(target))
 
 
 def on_rows(laws: Sequence[Expression], held: Training, loss: Loss) -> HeldOut:

@@ -26,6 +26,7 @@ class FakeModels:
     between_steps: Any = None
     interrupted: bool = False
     selected_by: str = "best"
+    uncertainties: Any = None
     settings: dict[str, Any] = field(default_factory=dict)
     X: Any = None
     y: Any = None
@@ -70,6 +71,9 @@ class FakeModel:
         self.interrupted_ = models.interrupted
         self.stop_reason_ = "interrupted" if models.interrupted else "the time limit of 60 s is over"
         return self
+
+    def uncertainties(self, index: int | None = None) -> Any:
+        return self.models.uncertainties
 
 
 @pytest.fixture

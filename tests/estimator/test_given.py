@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas
 import pytest
@@ -118,6 +120,14 @@ def test_uncertainties_are_those_of_the_fit(model: PSERegressor) -> None:
         assert list(errors.columns) == ["constant", "standard_error"]
         assert (errors["standard_error"] > 0).all()
     assert len(model.uncertainties(0)) <= 1
+
+
+def test_a_model_without_its_rows_asks_for_some(model: PSERegressor) -> None:
+    bare = copy.copy(model)
+    del bare.training_
+    with pytest.raises(ValueError, match="give X and y"):
+        bare.uncertainties()
+    pandas.testing.assert_frame_equal(bare.uncertainties(0, X, Y), model.uncertainties(0, X, Y))
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def test_depth_and_required_variables() -> None:
     assert not Prior(max_depth=2).allows(parse("sin(x + y)*y"))
     assert Prior(required=("x", "y")).allows(parse("x + y"))
     assert not Prior(required=("x", "y")).allows(parse("x + 1"))
+    assert not Prior(required=("x", "y")).allows(parse("y*sin(x)/y"))
     assert Prior(required=("x", "y")).allows_part(parse("x + 1"))
 
 

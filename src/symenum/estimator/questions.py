@@ -17,7 +17,7 @@ from symenum.estimator.given import (
     standing,
     training_of,
 )
-from symenum.expressions import Expression
+from symenum.expressions import Expression, evaluate
 from symenum.fitting import free_constants, refine
 from symenum.fitting.losses import make_loss
 from symenum.front import Front
@@ -32,6 +32,7 @@ class Questions:
     if TYPE_CHECKING:
         front_: Front
         training_: Training
+        variable_names_: tuple[str, ...]
         operators: Any
         constants: Any
         loss: Any
@@ -62,24 +63,38 @@ class Questions:
         (3, True, 0.958)
         """
         check_is_fitted(self, "front_")
-        if (X is None) != (y is None):
-            raise ValueError("score_expression takes both X and y, or neither for the rows of the search")
-        training = self.training_ if X is None else training_of(X, y, sample_weight, tuple(self.training_.columns))
+        training = self._rows(X, y, sample_weight)
         declared = check_constants(self.constants, training.columns)
         operators = get_operators(self.operators)
         form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
-        result = fitted(form, training, make_loss(self.loss, self.training_.target))
+        result = fitted(form, training, make_loss(self.loss, training.target))
         return standing(result, self.front_) if X is None else result
 
-    def uncertainties(self, index: int | None = None) -> pandas.DataFrame:
+    def uncertainties(
+        self, index: int | None = None, X: object = None, y: object = None, sample_weight: object = None
+    ) -> pandas.DataFrame:
         """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
 
-        The errors are those of a least-squares fit of all of them at once, σ² from the residuals; one is infinite where
-        the data do not determine the constant.
+        The errors are those of a least-squares fit of all of them at once, σ² from the residuals, on the rows of the
+        search or on others; one is infinite where the data do not determine the constant. Under a robust loss rows
+        weigh what that loss gives them.
         """
         expression = self._expression(index)
-        target = self.training_.target
-        (found,) = refine([expression], self.training_.columns, target.y, target.weight, steps=0, integers=False)
+        training = self._rows(X, y, sample_weight)
+        target = training.target
+        factors = make_loss(self.loss, target).weights(target.y, evaluate(expression, training.columns))
+        weight = target.weight if factors is None else target.weight * factors
+        (found,) = refine([expression], training.columns, target.y, weight / weight.sum(), steps=0, integers=False)
         return pandas.DataFrame(
             {"constant": free_constants(expression, integers=False), "standard_error": list(found.errors)}
         )
+
+    def _rows(self, X: object, y: object, sample_weight: object) -> Training:
+        """Those that are given, or those of the search."""
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y, or neither for the rows of the search")
+        if X is not None:
+            return training_of(X, y, sample_weight, self.variable_names_)
+        if not hasattr(self, "training_"):
+            raise ValueError("this model has come without the rows of its search: give X and y")
+        return self.training_

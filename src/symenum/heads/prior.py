@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from symenum.expressions import Apply, Expression, Variable, fold, variables, walk
+from symenum.expressions import Apply, Expression, Variable, fold, same_function, substitute, variables, walk
 from symenum.heads.permitted import Permitted
 from symenum.operators import Operator
 
@@ -41,9 +41,9 @@ class Prior:
 
     def allows(self, expression: Expression) -> bool:
         """Whether it may be a law."""
-        if self.required and not set(self.required) <= set(variables(expression)):
+        if not set(self.required) <= set(variables(expression)) or not self.allows_part(expression):
             return False
-        return self.allows_part(expression)
+        return all(_depends_on(expression, name) for name in self.required)
 
     def allows_part(self, expression: Expression) -> bool:
         """Whether it may be a part of a law."""
@@ -85,6 +85,14 @@ class Prior:
     def must_hold(self) -> tuple[Variable, ...]:
         """The required variables as expressions."""
         return tuple(Variable(name) for name in self.required)
+
+
+def _depends_on(expression: Expression, name: str) -> bool:
+    """Whether its values change with a variable that occurs in it: those of x*y/x do not with x."""
+    other = f"{name}_"
+    while other in variables(expression):
+        other += "_"
+    return not same_function(expression, substitute(expression, {name: Variable(other)}))
 
 
 NO_PRIOR = Prior()

@@ -24,9 +24,10 @@ __all__ = ["declared_number", "with_names"]
 
 _MULTIPLES = 12  # p/q with both up to this
 _RARITY = 0.06  # of the spacing of multiples: what is known no better than this may be one by chance
-_EXACT_ERRORS, _NOISE_ERRORS = 8.0, 1.0
+# Twice what other nice numbers may be off by: that a declared constant is there is no surprise.
+_EXACT_ERRORS, _NOISE_ERRORS = 8.0, 2.0
 _EXACT_WINDOW = 1e-12  # part of a constant by which rounding may have moved it
-_BY_CHANCE = 2.0  # variances of one constant by which the loss may grow for each that gets a name
+_BY_CHANCE = 4.0  # variances of one constant by which the loss may grow for each that gets a name
 
 
 def with_names(

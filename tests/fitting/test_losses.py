@@ -11,7 +11,7 @@ import torch
 from symenum.enumeration.target import Target
 from symenum.expressions import evaluate, parse
 from symenum.fitting.losses import LOSSES, Absolute, Custom, Huber, LogCosh, make_loss
-from symenum.fitting.under_loss import judged, refit
+from symenum.fitting.under_loss import fit_form_under, judged, refit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -93,3 +93,25 @@ def test_a_callable_is_given_weights_where_it_takes_them() -> None:
 def test_a_callable_that_is_not_finite_for_a_law_makes_it_infinite() -> None:
     loss = Custom(lambda y, p: float("nan"))
     assert loss.total(Y, Y, WEIGHT) == math.inf
+
+
+@pytest.mark.parametrize("bend", [0, -1.0, math.nan, math.inf, "wide", True])
+def test_a_loss_bends_somewhere(bend: object) -> None:
+    for make in (Huber, LogCosh):
+        with pytest.raises(ValueError, match="must be a number above 0"):
+            make(bend)
+
+
+@pytest.mark.parametrize("name", ["huber", "log_cosh"])
+def test_errors_under_a_robust_loss_are_those_of_repeated_fits(name: str) -> None:
+    generator = torch.Generator().manual_seed(1)
+    slopes, errors = [], []
+    for _ in range(40):
+        y = 2 * X**2 + 1 + 0.05 * torch.randn(60, generator=generator, dtype=torch.float64)
+        y[torch.randperm(60, generator=generator)[:6]] += 30.0
+        loss = make_loss(name, Target(y, WEIGHT))
+        found = fit_form_under(parse("a*x**2 + b"), {"a": 2.0, "b": 1.0}, {"x": X}, y, WEIGHT, loss)
+        slopes.append(found.constants["a"])
+        errors.append(found.errors["a"])
+    assert 0.6 < np.mean(errors) / np.std(slopes) < 1.6
+    assert np.std(slopes) < 0.02

@@ -70,12 +70,14 @@ def prior_knowledge(told: Told, training: Training, *, weighted: bool) -> Knowle
 
 
 def check_found(front: Front, error: Exception | None) -> None:
-    """Refuse a front without entries, which no model can be chosen from."""
+    """Refuse a front without entries, which no law can be chosen from; what ended the search goes before."""
+    if not front and error is not None:
+        raise error
     if not front:
         raise ValueError(
             "no law that was found keeps to max_complexity, max_depth, nested_constraints, variable_operators and "
             "required_variables: allow more, or search longer"
-        ) from error
+        )
 
 
 def _variables(parameter: str, value: object, names: tuple[str, ...]) -> tuple[str, ...]:

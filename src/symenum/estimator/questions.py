@@ -17,9 +17,11 @@ from symenum.estimator.given import (
     standing,
     training_of,
 )
-from symenum.expressions import Expression, evaluate
-from symenum.fitting import free_constants, refine
-from symenum.fitting.losses import make_loss
+from symenum.expressions import Expression, Variable, evaluate
+from symenum.fitting import free_constants
+from symenum.fitting.form import judge_form
+from symenum.fitting.losses import Squared, make_loss
+from symenum.fitting.parameters import with_leaves
 from symenum.front import Front
 from symenum.operators import get_operators
 
@@ -75,19 +77,20 @@ class Questions:
     ) -> pandas.DataFrame:
         """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
 
-        The errors are those of a least-squares fit of all of them at once, σ² from the residuals, on the rows of the
-        search or on others; one is infinite where the data do not determine the constant. Under a robust loss rows
-        weigh what that loss gives them.
+        The errors are those of a fit of all of them at once, σ² from the residuals, on the rows of the search or on
+        others; they are infinite where the data do not determine the constants.
         """
         expression = self._expression(index)
         training = self._rows(X, y, sample_weight)
         target = training.target
-        factors = make_loss(self.loss, target).weights(target.y, evaluate(expression, training.columns))
-        weight = target.weight if factors is None else target.weight * factors
-        (found,) = refine([expression], training.columns, target.y, weight / weight.sum(), steps=0, integers=False)
-        return pandas.DataFrame(
-            {"constant": free_constants(expression, integers=False), "standard_error": list(found.errors)}
-        )
+        loss = make_loss(self.loss, target)
+        plain = isinstance(loss, Squared)
+        factors = None if plain else loss.weights(target.y, evaluate(expression, training.columns))
+        values = free_constants(expression, integers=False)
+        called = {f"constant{i}_": value for i, value in enumerate(values)}
+        form = with_leaves(expression, [Variable(name) for name in called], integers=False)
+        found = judge_form(form, called, training.columns, target.y, target.weight, factors)
+        return pandas.DataFrame({"constant": list(values), "standard_error": list(found.errors.values())})
 
     def _rows(self, X: object, y: object, sample_weight: object) -> Training:
         """Those that are given, or those of the search."""

@@ -71,7 +71,8 @@ class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[mi
     required_variables, forbidden_variables : names that every law has, or none
     guesses : formulas to begin with, as "a*x1**2 + b"; names that are no variables are constants to be fitted
     loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
-        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number
+        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber and
+        LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is
     model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
         "validation" (simplest of those that do best on validation data) or "kfold" (the same by cross-validation)
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one

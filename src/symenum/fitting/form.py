@@ -26,6 +26,7 @@ _DECADES = 2.0  # starts have sizes from 10 to the minus this to 10 to this
 _FEW_ROWS = 200  # starts compete on so many
 _STEPS = 200
 _TOLERANCE = 1e-15
+_SINGULAR = 1e14  # the condition beyond which constants are not determined
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _EXACT = 1e-24  # of the mean square of y: a loss below this is rounding
 
@@ -78,11 +79,19 @@ def fit_form(
 
 
 def judge_form(
-    form: Expression, constants: Mapping[str, float], columns: Mapping[str, Tensor], y: Tensor, weight: Tensor
+    form: Expression,
+    constants: Mapping[str, float],
+    columns: Mapping[str, Tensor],
+    y: Tensor,
+    weight: Tensor,
+    factors: Tensor | None = None,
 ) -> FormFit:
-    """The same for constants that stay where they are."""
+    """The same for constants that stay where they are.
+
+    `factors` (rows,): what a robust loss makes of the weights; the standard errors are then those of its minimum.
+    """
     problem = _Problem(form, tuple(constants), columns, y, weight)
-    return problem.judged(np.array(list(constants.values()), dtype=np.float64))
+    return problem.judged(np.array(list(constants.values()), dtype=np.float64), factors)
 
 
 def derivatives(form: Expression, names: Sequence[str], columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -196,11 +205,16 @@ class _Problem:
         solved = [self._with_linear(point, linear) for point in points]
         return sorted(solved, key=self.loss)[:_STARTS]
 
-    def judged(self, values: Array) -> FormFit:
+    def judged(self, values: Array, factors: Tensor | None = None) -> FormFit:
         residual, slopes = self.residual_and_slopes(values)
-        loss = float((residual**2).sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = float((residual**2).sum())
         free = np.array([max(0, len(residual) - len(values))])
-        errors = standard_errors((slopes.T @ slopes)[None], np.array([loss]), free)[0] if len(values) else values
+        errors = values
+        if len(values) and factors is None:
+            errors = standard_errors((slopes.T @ slopes)[None], np.array([loss]), free)[0]
+        elif len(values) and factors is not None:
+            errors = _robust_errors(slopes, residual, factors.numpy())
         named = dict(zip(self.names, values.tolist(), strict=True))
         return FormFit(
             named, dict(zip(self.names, errors.tolist(), strict=True)), loss if np.isfinite(loss) else np.inf
@@ -241,3 +255,19 @@ def _best(problem: _Problem, ended: list[Array]) -> Array:
     limit = max(min(losses) * (1 + _SAME), floor)
     good = [end for end, loss in zip(ended, losses, strict=True) if loss <= limit]
     return min(good, key=lambda end: float(np.abs(end).sum()))
+
+
+def _robust_errors(slopes: Array, residual: Array, factors: Array) -> Array:
+    """Standard errors (k,) of the minimum of Σ ρ(r): A⁻¹BA⁻¹ with A the slope and B the scatter of its gradient."""
+    rows, k = slopes.shape
+    A = slopes.T @ (slopes * factors[:, None])
+    pulls = slopes * (factors * residual)[:, None]
+    scale = np.sqrt(np.diag(A))
+    if rows <= k or not np.isfinite(A).all() or (scale == 0).any():
+        return np.full(k, np.inf)
+    scaled = A / (scale[:, None] * scale)
+    if np.linalg.cond(scaled) > _SINGULAR:
+        return np.full(k, np.inf)
+    inverse = np.linalg.inv(scaled) / (scale[:, None] * scale)
+    covariance = inverse @ (pulls.T @ pulls) @ inverse * rows / (rows - k)
+    return np.asarray(np.sqrt(np.diag(covariance)))

@@ -32,7 +32,9 @@ __all__ = [
 ]
 
 LOSSES = ("mse", "mae", "huber", "log_cosh", "relative")
-_BEND = 0.1  # of the typical deviation of y: residuals beyond it are outliers to Huber's loss and log-cosh
+# Of the typical deviation of y: residuals beyond it are outliers to Huber's loss and log-cosh. Each pulls at the law as
+# one of that size would, so it must be small; where noise is larger, the loss is nearly the mean absolute error.
+_BEND = 0.02
 _TO_SIGMA = 1.4826  # the median of |deviations| of a normal distribution is the standard deviation over this
 _SHARP = 1e-2  # of the median residual: what is nearer to zero weighs no more in the mean absolute error
 
@@ -107,6 +109,9 @@ class Huber(_ByRow):
     name: str = "huber"
     robust: bool = True
 
+    def __post_init__(self) -> None:
+        _check_bend("delta", self.delta)
+
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor:
         size = (prediction - y).abs()
         inside = size.clamp_max(self.delta)
@@ -123,6 +128,9 @@ class LogCosh(_ByRow):
     scale: float
     name: str = "log_cosh"
     robust: bool = True
+
+    def __post_init__(self) -> None:
+        _check_bend("scale", self.scale)
 
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor:
         size = (prediction - y).abs() / self.scale
@@ -187,7 +195,7 @@ class Custom:
 def make_loss(loss: object, target: Target, *, weighted: bool = False) -> Loss:
     """The loss of one of the names in LOSSES, of a record of this module, or of a callable.
 
-    Huber's loss and log-cosh bend at a tenth of the typical deviation of y from its median, whatever its unit.
+    Huber's loss and log-cosh bend at a fiftieth of the typical deviation of y from its median, whatever its unit.
     `weighted`: rows have weights of their own, so that a callable must take them.
     """
     if isinstance(loss, (Squared, Absolute, Huber, LogCosh, Relative, Custom)):
@@ -215,6 +223,11 @@ def typical_size(values: Tensor) -> float:
     deviation = (values - values.median()).abs()
     size = _TO_SIGMA * float(deviation.median()) or float(deviation.square().mean().sqrt())
     return max(size, torch.finfo(torch.float64).tiny)
+
+
+def _check_bend(parameter: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise ValueError(f"{parameter} of a loss must be a number above 0, in the unit of y, not {value!r}")
 
 
 def _named(name: str, target: Target) -> Loss:

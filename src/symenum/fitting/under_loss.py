@@ -95,7 +95,7 @@ def fit_form_under(
 ) -> FormFit:
     """`fit_form` under a loss: `loss` of the result is in its measure.
 
-    Standard errors are those of the least squares with the last weights; under a callable, of that with no other.
+    Standard errors are those of the loss's minimum; under a callable, of least squares.
     """
 
     def total(constants: Mapping[str, float]) -> float:
@@ -116,12 +116,14 @@ def fit_form_under(
     for _ in range(_ROUNDS_OF_ONE):
         law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
         new = fit_form(form, found.constants, columns, y, _reweighted(law, columns, y, weight, loss))
-        new = replace(new, loss=total(new.constants))
-        settled = not new.loss < found.loss * (1 - _SETTLED)
-        found = new if new.loss <= found.loss else replace(found, errors=new.errors)
-        if settled:
+        before, value = found.loss, total(new.constants)
+        if value < before:
+            found = replace(new, loss=value)
+        if not value < before * (1 - _SETTLED):
             break
-    return found
+    law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
+    factors = loss.weights(y, evaluate(law, columns))
+    return replace(judge_form(form, found.constants, columns, y, weight, factors), loss=found.loss)
 
 
 def _reweighted(expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss) -> Tensor:

@@ -5,6 +5,11 @@ import json
 import pandas
 import pytest
 
+from symenum.cli.errors import InputError
+from symenum.cli.outputs import model_json, read_model
+from symenum.cli.results import Law, Result
+from symenum.expressions import parse
+
 DATA = "a,b,y\n" + "".join(f"{i},{i % 7},{i * i + i % 7}\n" for i in range(1, 21))
 
 
@@ -51,6 +56,17 @@ def test_standard_errors_are_shown_on_request(symenum, models, table):
     models.uncertainties = pandas.DataFrame({"constant": [2.123456789], "standard_error": [0.0123]})
     assert "±" not in symenum("fit", table(DATA)).stdout
     assert "2.1234568 ± 0.012" in symenum("fit", table(DATA), "--errors").stdout
+
+
+def test_named_constants_are_read_back(tmp_path):
+    law = parse("g*x/2", constants={"g": 9.81})
+    kept = Result("y", ("x",), ("x",), (Law(law, law.complexity, 0.0, 0.0, 1.0),), 0, {"constants": {"g": 9.81}})
+    path = tmp_path / "model.json"
+    path.write_text(model_json(kept))
+    assert read_model(path).law.expression == law
+    path.write_text(model_json(kept).replace("9.81", '"fast"'))
+    with pytest.raises(InputError, match="damaged"):
+        read_model(path)
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,16 @@ def test_other_rows_can_be_scored(model: PSERegressor) -> None:
     assert found.beats == ()
     with pytest.raises(ValueError, match="both X and y"):
         model.score_expression("x1", X)
-    with pytest.raises(ValueError, match="must have 2 columns"):
+    with pytest.raises(ValueError, match="expecting 2 features"):
         model.score_expression("x1", X[:, :1], Y)
+
+
+def test_columns_of_a_frame_cannot_be_mixed_up() -> None:
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = PSERegressor(max_time=None, max_iterations=1, random_state=0).fit(frame, Y)
+    assert model.score_expression("2*a**2/b", frame, Y).loss == pytest.approx(0, abs=1e-20)
+    with pytest.raises(ValueError, match="feature names"):
+        model.score_expression("2*a**2/b", frame[["b", "a"]], Y)
 
 
 def test_uncertainties_are_those_of_the_fit(model: PSERegressor) -> None:

@@ -223,8 +223,6 @@ def training_of(X: object, y: object, sample_weight: object, called: tuple[str, 
     weight = None if sample_weight is None else np.asarray(sample_weight)
     target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
     names = called or _names(labels, values.shape[1])
-    if len(names) != values.shape[1]:
-        raise ValueError(f"X must have {len(names)} columns ({', '.join(names)}), not {values.shape[1]}")
     table = torch.tensor(values)[rows]
     return Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
 

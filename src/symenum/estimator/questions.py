@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symenum.estimator.given import (
     FittedForm,
@@ -97,7 +98,8 @@ class Questions:
         if (X is None) != (y is None):
             raise ValueError("give both X and y, or neither for the rows of the search")
         if X is not None:
-            return training_of(X, y, sample_weight, self.variable_names_)
+            values = validate_data(self, X, dtype=np.float64, reset=False)  # columns of a frame in their order
+            return training_of(values, y, sample_weight, self.variable_names_)
         if not hasattr(self, "training_"):
             raise ValueError("this model has come without the rows of its search: give X and y")
         return self.training_

@@ -114,7 +114,7 @@ def on_folds(front: Front, training: Training, loss: Loss) -> HeldOut:
         losses += float(training.target.weight[fold].sum()) * np.array(result.losses)
         if result.rows is not None:
             rows[:, fold] = result.rows
-    by_row = rows if not laws or loss.rows(training.target.y, training.target.y) is not None else None
+    by_row = None if loss.rows(training.target.y, training.target.y) is None else rows
     return HeldOut(tuple(losses.tolist()), by_row, training.target.weight, loss_floor(loss, training.target))
 
 

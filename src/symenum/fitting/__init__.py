@@ -1,6 +1,6 @@
 """Fitting: least squares in double precision, and constants written as the numbers that people write."""
 
-from symenum.fitting.coefficients import with_coefficients
+from symenum.fitting.coefficients import with_coefficients, with_one_more
 from symenum.fitting.combination import linear_combination, scaled
 from symenum.fitting.least_squares import Fit, least_squares
 from symenum.fitting.numbers import Number, nice_number, plain_number
@@ -25,4 +25,5 @@ __all__ = [
     "tidy",
     "with_coefficients",
     "with_constants",
+    "with_one_more",
 ]

@@ -26,7 +26,7 @@ __all__ = ["Exact", "PairTest", "Passes", "certified_scan"]
 
 TILE = (256, 1024)  # 1 MB in float32, which a core keeps in its cache
 FEW = 4096  # so many pairs are judged exactly sooner than a tile is tested again in double precision
-_ALL = 1 << 17  # so many pairs in all are judged exactly at once
+_ALL = 2000  # pairs: as many are judged one by one sooner than tests are prepared
 _BATCH = 256  # so many pairs, at least, are judged in one go: each go has its price
 _STALE = 0.97  # factors are made anew when the limit has fallen below this part of what they were made for
 _SAMPLE = 1 << 17  # so many pairs are estimated for a first limit

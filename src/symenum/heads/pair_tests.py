@@ -170,12 +170,11 @@ class AffineProductTest:
 
     def estimate(self, rows: Tensor) -> Tensor:
         """See `PairTest`."""
-        V, W = self._scaled
-        mean, along, square = self._left(V[rows])
-        S2 = square @ W.square().T
+        mean, along, square, right, right2 = self._factors(torch.float64)
+        S2 = square[rows] @ right2.T
         noise = (_CANCELLED * S2).clamp_min_(_TINY)
-        spread = S2.sub_((mean @ W.T).square_())
-        return (along @ W.T).square_().div_(torch.maximum(spread, noise))
+        spread = S2.sub_((mean[rows] @ right.T).square_())
+        return (along[rows] @ right.T).square_().div_(torch.maximum(spread, noise))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,37 @@ _SCALED = 0.02  # the largest rounding error of a test, relative to its sides, t
 _CANCELLED = 1e-12  # estimates: a variance of this part of its terms is noise
 
 
+class _Parts:
+    """Rows of a factor, or of its transpose the columns, as views that are made once.
+
+    A slice takes no time, but lets another thread of the interpreter go first, and then the tile waits for its turn.
+    """
+
+    def __init__(self, factor: Tensor, *, transposed: bool = False) -> None:
+        self._factor = factor
+        self._transposed = transposed
+        self._views: dict[tuple[int, int], Tensor] = {}
+
+    def __getitem__(self, part: slice) -> Tensor:
+        key = part.start, part.stop
+        view = self._views.get(key)
+        if view is None:
+            view = self._factor[part]
+            view = self._views[key] = view.T if self._transposed else view
+        return view
+
+
+def _left(factor: Tensor) -> _Parts:
+    return _Parts(factor)
+
+
+def _right(factor: Tensor) -> _Parts:
+    return _Parts(factor, transposed=True)
+
+
 def _product(left: Tensor, right: Tensor, slot: int = 0) -> Tensor:
-    return torch.mm(left, right.T, out=tile_space(len(left), len(right), left.dtype, slot))
+    """left (a, n) times right (n, b)."""
+    return torch.mm(left, right, out=tile_space(left.shape[0], right.shape[1], left.dtype, slot))
 
 
 def _gamma(dtype: torch.dtype, n: int) -> float:
@@ -94,16 +123,18 @@ class TwoTermTest:
             left.div_(a.to(dtype))
             right.div_(b.to(dtype))
             bound = (1 - margin / smallest) ** 2
+            rows, columns = _left(left), _right(right)
 
             def passes(i: slice, j: slice) -> tuple[Tensor, float]:
-                return _product(left[i], right[j]).square_(), bound
+                return _product(rows[i], columns[j]).square_(), bound
 
         else:
-            near = torch.cat([-a, torch.ones_like(a)], dim=1).to(dtype)
-            far = torch.cat([b, torch.full_like(b, margin)], dim=1).to(dtype)
+            rows, columns = _left(left), _right(right)
+            near = _left(torch.cat([-a, torch.ones_like(a)], dim=1).to(dtype))
+            far = _right(torch.cat([b, torch.full_like(b, margin)], dim=1).to(dtype))
 
             def passes(i: slice, j: slice) -> tuple[Tensor, float]:
-                return _product(left[i], right[j]).abs_().addmm_(near[i], far[j].T), 0.0
+                return _product(rows[i], columns[j]).abs_().addmm_(near[i], far[j]), 0.0
 
         return passes
 
@@ -158,13 +189,14 @@ class AffineProductTest:
 
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
-        mean, along, square, right, right2 = self._factors(dtype)
+        mean, along, square = map(_left, self._factors(dtype)[:3])
+        right, right2 = map(_right, self._factors(dtype)[3:])
         share = 1 - 7 * _gamma(dtype, self.V.shape[1]) / tau
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
             S1, Sy = _product(mean[i], right[j], 1), _product(along[i], right[j], 2)
             S1.mul_(S1).addcmul_(Sy, Sy, value=1 / tau)
-            return S1.addmm_(square[i], right2[j].T, alpha=-share), 0.0
+            return S1.addmm_(square[i], right2[j], alpha=-share), 0.0
 
         return passes
 
@@ -227,10 +259,11 @@ class AffineSumTest:
         gamma = 7 * _gamma(dtype, C.shape[1])
         own = (p.square() + gamma * s + centring) / tau - s
         one = torch.ones_like(own)
-        left, right = _beside(C, p, own, one), _beside(other, (2 * self.sign / tau) * p, one, own)
+        rows = _left(_beside(C, p, own, one))
+        columns = _right(_beside(other, (2 * self.sign / tau) * p, one, own))
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
-            return _product(left[i], right[j]), 0.0
+            return _product(rows[i], columns[j]), 0.0
 
         return passes
 

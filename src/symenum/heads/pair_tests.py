@@ -44,11 +44,11 @@ class _Parts:
         return view
 
 
-def _left(factor: Tensor) -> _Parts:
+def _by_rows(factor: Tensor) -> _Parts:
     return _Parts(factor)
 
 
-def _right(factor: Tensor) -> _Parts:
+def _by_columns(factor: Tensor) -> _Parts:
     return _Parts(factor, transposed=True)
 
 
@@ -117,21 +117,20 @@ class TwoTermTest:
         (r, a), (q, b) = map(thin, self._along)
         C, D = self._wide[dtype]
         left, right = _beside(C, r), _beside(D, -q)
+        rows, columns = _by_rows(left), _by_columns(right)
         margin = 4 * _gamma(dtype, C.shape[1])
         smallest = float(a.min() * b.min())
         if margin < _SCALED * smallest:
             left.div_(a.to(dtype))
             right.div_(b.to(dtype))
             bound = (1 - margin / smallest) ** 2
-            rows, columns = _left(left), _right(right)
 
             def passes(i: slice, j: slice) -> tuple[Tensor, float]:
                 return _product(rows[i], columns[j]).square_(), bound
 
         else:
-            rows, columns = _left(left), _right(right)
-            near = _left(torch.cat([-a, torch.ones_like(a)], dim=1).to(dtype))
-            far = _right(torch.cat([b, torch.full_like(b, margin)], dim=1).to(dtype))
+            near = _by_rows(torch.cat([-a, torch.ones_like(a)], dim=1).to(dtype))
+            far = _by_columns(torch.cat([b, torch.full_like(b, margin)], dim=1).to(dtype))
 
             def passes(i: slice, j: slice) -> tuple[Tensor, float]:
                 return _product(rows[i], columns[j]).abs_().addmm_(near[i], far[j]), 0.0
@@ -189,8 +188,8 @@ class AffineProductTest:
 
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
-        mean, along, square = map(_left, self._factors(dtype)[:3])
-        right, right2 = map(_right, self._factors(dtype)[3:])
+        mean, along, square = map(_by_rows, self._factors(dtype)[:3])
+        right, right2 = map(_by_columns, self._factors(dtype)[3:])
         share = 1 - 7 * _gamma(dtype, self.V.shape[1]) / tau
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
@@ -202,11 +201,12 @@ class AffineProductTest:
 
     def estimate(self, rows: Tensor) -> Tensor:
         """See `PairTest`."""
-        mean, along, square, right, right2 = self._factors(torch.float64)
-        S2 = square[rows] @ right2.T
+        V, W = self._scaled
+        mean, along, square = self._left(V[rows])
+        S2 = square @ W.square().T
         noise = (_CANCELLED * S2).clamp_min_(_TINY)
-        spread = S2.sub_((mean[rows] @ right.T).square_())
-        return (along[rows] @ right.T).square_().div_(torch.maximum(spread, noise))
+        spread = S2.sub_((mean @ W.T).square_())
+        return (along @ W.T).square_().div_(torch.maximum(spread, noise))
 
 
 @dataclass(frozen=True)
@@ -259,8 +259,8 @@ class AffineSumTest:
         gamma = 7 * _gamma(dtype, C.shape[1])
         own = (p.square() + gamma * s + centring) / tau - s
         one = torch.ones_like(own)
-        rows = _left(_beside(C, p, own, one))
-        columns = _right(_beside(other, (2 * self.sign / tau) * p, one, own))
+        rows = _by_rows(_beside(C, p, own, one))
+        columns = _by_columns(_beside(other, (2 * self.sign / tau) * p, one, own))
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
             return _product(rows[i], columns[j]), 0.0

@@ -26,7 +26,7 @@ _ROUNDING = 1e-15
 _STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
 _LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
 _COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
-_CELLS = 600_000  # numbers in the memory of a machine, about: what the caches hold
+_CELLS = 1_500_000  # numbers in the memory of a machine, about: what the caches hold
 _PLACES = 5  # numbers for each node and row, about
 _LEAST_ROWS = 16
 

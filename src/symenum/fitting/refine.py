@@ -28,7 +28,7 @@ _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
 _ROWS_PER_CONSTANT = 4
-_SPARSE_ROWS, _TOGETHER = 16, 512  # drawn points are looked at on so few rows, and so many at once
+_SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows, and so many at once
 _LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
 _BLOCK = 512  # expressions at once at most
 
@@ -44,7 +44,7 @@ class _Stage:
 
 
 _FIRST = 0.2  # steps from the constants as they stand
-_STAGES = (_Stage(1 / 6, 0.08, 1 / 12, 0.25), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
+_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
 _LAST = 0.25  # steps on all rows
 
 
@@ -124,7 +124,8 @@ class _Task:
         if len(rows) > _MANY_ROWS:
             few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
             rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
-        sparse = rows[:: max(1, len(rows) // max(_SPARSE_ROWS, 2 * most))]
+        few = min(len(rows), max(_SPARSE_ROWS, 2 * most))
+        sparse = rows[np.arange(few) * len(rows) // few]
         self.full = _problem(program, program.data, y, weight)
         self.small, self.sparse = (
             _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[some]))
@@ -162,10 +163,12 @@ class _Task:
         if not len(members):
             return
         constants = np.concatenate([points[:, kept], self.best[:, going]], axis=1)
-        steps = self._steps(stage.early)
-        early = fit(Batch(self.small, members), constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
-        kept = _leaders(members, early.loss, max(1, round(starts * stage.kept)))
-        self._compete(members[kept], early.constants[:, kept], self._steps(stage.steps))
+        if stage.early:
+            steps = self._steps(stage.early)
+            early = fit(Batch(self.small, members), constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
+            kept = _leaders(members, early.loss, max(1, round(starts * stage.kept)))
+            members, constants = members[kept], early.constants[:, kept]
+        self._compete(members, constants, self._steps(stage.steps))
 
     def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> tuple[Array, Whole, Array]:
         """Points (k, N) with their linear constants at least squares, their members (N,) and losses (N,)."""

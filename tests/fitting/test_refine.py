@@ -111,6 +111,14 @@ def test_a_start_without_values_is_left_for_others() -> None:
     assert found.loss < 1e-20
 
 
+def test_an_expression_without_values_anywhere_comes_back_as_it_is() -> None:
+    columns = data()
+    hopeless = parse("sin(0.5) + log(-exp(x1))")
+    (found,) = refine([hopeless], columns, columns["x1"])
+    assert found.expression == hopeless
+    assert found.loss == math.inf
+
+
 def test_whole_numbers_can_be_held() -> None:
     columns = data()
     y = 2.5 * columns["x1"] + 0.7

@@ -31,8 +31,8 @@ def postfix(expression: Expression, *, integers: bool = True) -> list[tuple[Expr
                 stack.append((operands[1], node.operator.name == "pow"))
         else:
             number = isinstance(node, Constant) and node.name is None
-            held = number and (exponent or not integers) and isinstance(node.value, int)
-            reverse.append((node, number and not held))
+            whole = isinstance(node, Constant) and isinstance(node.value, int)
+            reverse.append((node, number and not (whole and (exponent or not integers))))
     reverse.reverse()
     return reverse
 

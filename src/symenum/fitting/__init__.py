@@ -8,6 +8,7 @@ from symenum.fitting.parameters import free_constants, with_constants
 from symenum.fitting.refine import Refined, refine
 from symenum.fitting.snap import Snapped, snap
 from symenum.fitting.tidy import tidy
+from symenum.fitting.uncertainty import standard_errors
 
 __all__ = [
     "Fit",
@@ -22,6 +23,7 @@ __all__ = [
     "refine",
     "scaled",
     "snap",
+    "standard_errors",
     "tidy",
     "with_coefficients",
     "with_constants",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 
 from symenum.front import MODEL_SELECTIONS
 from symenum.tokens import GENERATORS
@@ -80,6 +81,8 @@ _TABLE: Mapping[str, Constraint] = {
     "model_selection": _one_of(*MODEL_SELECTIONS),
     "verbose": Constraint(lambda value: isinstance(value, (bool, Integral)), "True, False or a whole number"),
     "callbacks": Constraint(_is_callbacks, "a sequence of callables or None"),
+    "checkpoint": Constraint(lambda value: value is None or isinstance(value, (str, Path)), "a file's path or None"),
+    "warm_start": Constraint(lambda value: isinstance(value, bool), "True or False"),
 }
 
 

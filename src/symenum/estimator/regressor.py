@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from symenum.enumeration.budget import Budget
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import check_target
+from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import check_parameters
+from symenum.estimator.keeping import Fitted, opened
 from symenum.estimator.progress import PrintProgress
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
@@ -35,7 +40,9 @@ from symenum.expressions import (
 from symenum.expressions.names import formula_names
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
-from symenum.search import Settings, StepReport, make_task, run
+from symenum.search import Outcome, Settings, StepReport, make_task, run
+from symenum.search.checkpoint import Checkpoint
+from symenum.search.interrupts import interrupts
 
 __all__ = ["PSERegressor"]
 
@@ -65,6 +72,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state : a seed, a RandomState, or None
     verbose : print each improvement
     callbacks : callables that get a StepReport after each step; one that returns True ends the search
+    checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
+    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it ended
+    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where None
 
     Attributes
     ----------
@@ -102,6 +112,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         callbacks: Sequence[Callable[[StepReport], object]] | None = None,
+        checkpoint: str | Path | None = None,
+        warm_start: bool = False,
+        max_memory: int | str | None = None,
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -120,13 +133,59 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.max_memory = max_memory
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> PSERegressor:
         """Search the law y = f(X) for X (rows, features), an array or a DataFrame, and y (rows,).
 
-        Ctrl-C ends the search and keeps what was found; `interrupted_` says so.
+        Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
+        second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
         """
-        check_parameters(self.get_params(deep=False))
+        return self._fit(X, y, sample_weight, None)
+
+    def stop(self) -> None:
+        """Ask a `fit` that runs in another thread to end now, as Ctrl-C does in the main one."""
+        wish = getattr(self, "_wish", None)
+        if wish is not None:
+            wish.end()
+
+    @classmethod
+    def resume(
+        cls, path: str | Path, X: object = None, y: object = None, sample_weight: object = None, **changes: Any
+    ) -> PSERegressor:
+        """The estimator of a checkpoint, gone on from there to its limits, or to those given in `changes`.
+
+        X and y are those of the fit; without, they are read from the file beside the checkpoint. With an iteration
+        limit the result is that of one uninterrupted fit. What decides the search's way (operators, layers, …) cannot
+        change; operators of your own must be given again, since a checkpoint holds no code.
+        """
+        found = opened(Path(path), changes, with_data=X is None)
+        unknown = set(found.parameters) - set(cls._get_param_names())
+        if unknown:
+            raise ValueError(f"PSERegressor has no parameter {', '.join(sorted(unknown))}")
+        if found.data is not None:
+            X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
+        return cls(**found.parameters)._fit(X, y, sample_weight, found.checkpoint)
+
+    def _fit(self, X: object, y: object, sample_weight: object, kept: Checkpoint | None) -> PSERegressor:
+        began = time.monotonic()
+        self._wish = Budget()
+        try:
+            with interrupts(self._wish):
+                outcome = self._search(X, y, sample_weight, kept, began)
+        finally:
+            del self._wish
+        if outcome.error is not None:  # the front that was found before is there for whoever catches it
+            raise outcome.error
+        return self
+
+    def _search(
+        self, X: object, y: object, sample_weight: object, kept: Checkpoint | None, began: float
+    ) -> Outcome:
+        parameters = self.get_params(deep=False)
+        check_parameters(parameters)
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -136,10 +195,33 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if len(rows) < 2:
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
         names = self._names()
+        columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
+        data = Fitted(values, np.asarray(y, dtype=np.float64), weight, columns)
         task = make_task(names, torch.tensor(values)[rows], target, settings)
+        begin = beginning(self, task, data, kept)
         observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
         observers += self.callbacks or ()
-        outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
+        outcome = run(
+            task,
+            seed,
+            max_time=self.max_time,
+            max_iterations=begin.most(self.max_iterations),
+            callbacks=observers,
+            state=begin.state,
+            known=begin.known,
+            keep=begin.keeper,
+            wish=self._wish,
+            began=began,
+        )
+        if begin.keeper is not None:
+            begin.keeper.write(outcome.whole, outcome.front)
+        self._show(outcome, names)
+        self.plan_ = str(task.plan)
+        self._left = Left(outcome.whole, begin.signature)
+        return outcome
+
+    def _show(self, outcome: Outcome, names: tuple[str, ...]) -> None:
+        """The fitted attributes."""
         self.variable_names_ = names
         self.front_: Front = outcome.front
         self.selected_index_ = self.front_.select(self.model_selection)
@@ -150,10 +232,6 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
-        self.plan_ = str(task.plan)
-        if outcome.error is not None:  # the front that was found before is there for whoever catches it
-            raise outcome.error
-        return self
 
     def predict(self, X: object, index: int | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.

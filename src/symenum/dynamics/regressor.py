@@ -276,7 +276,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         return found
 
     def _check(self) -> None:
-        parameters = {**self.get_params(deep=False), "model_selection": "best", "stop_loss": None}
+        parameters = {**self.get_params(deep=False), "model_selection": "best"}
         check_parameters(parameters)
         if self.order not in (1, 2):
             raise ValueError(f"order must be 1 or 2, not {self.order!r}")

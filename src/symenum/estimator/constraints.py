@@ -89,7 +89,7 @@ _TABLE: Mapping[str, Constraint] = {
 def check_parameters(parameters: Mapping[str, object]) -> None:
     """Refuse the first parameter that is not what the table allows."""
     for name, constraint in _TABLE.items():
-        if not constraint.allows(parameters[name]):
+        if name in parameters and not constraint.allows(parameters[name]):
             raise ValueError(f"{name} must be {constraint.words}, not {parameters[name]!r}")
     if parameters["max_time"] is None and parameters["max_iterations"] is None and parameters["callbacks"] is None:
         raise ValueError("max_time and max_iterations are both None: the search would not end; give one of them")

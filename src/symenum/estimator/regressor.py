@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.devices import choose_devices
+from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
 from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import check_parameters
@@ -307,6 +308,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             max_complexity=self.max_complexity,
             stop_loss=self.stop_loss,
             device=self.device,
+            max_memory=memory_limit(self.max_memory),
         )
 
     def _names(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def run(
     A callback gets each StepReport; one that returns True ends the search. So does Ctrl-C, or whoever ends `wish`, at
     the next look at the clock inside the step, whose finds are kept; a second Ctrl-C ends it at once with the front of
     the steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the
-    search. `keep` gets the state and the front after each whole step. `began`: when the time of `max_time` started,
+    search. `keep` gets the state and the front at the beginning and after each whole step. `began`: when the time of `max_time` started,
     on the clock.
     """
     begin = clock() if began is None else began
@@ -99,14 +99,14 @@ class _Run:
         whole = state
         error: BaseException | None = None
         try:
+            self._keep(whole)
             while (reason := self._reason(state)) is None:
                 before = self.clock()
                 after, stage = step(self.task, state, self.searching)
                 state = replace(after, elapsed=earlier + self.clock() - self.began)
                 if not self.searching.over():  # else the step may have been cut short
                     whole = state
-                    if self.keep is not None:
-                        self.keep(whole, self._with_known(whole.front))
+                    self._keep(whole)
                 if self._tell(state, stage, before):
                     reason = "a callback asked to stop"
                     break
@@ -121,6 +121,10 @@ class _Run:
             front = refitted(self.task, front, self._budget(1.0))
         state = replace(state, elapsed=earlier + self.clock() - self.began)
         return Outcome(state, self._with_known(front), reason, whole, reason == _INTERRUPTED, error)
+
+    def _keep(self, whole: State) -> None:
+        if self.keep is not None:
+            self.keep(whole, self._with_known(whole.front))
 
     def _with_known(self, front: Front) -> Front:
         return front.update(self.known, self.task.settings.max_complexity) if self.known else front

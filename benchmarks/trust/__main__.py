@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+import fuzz
 import interrupt
+import kill
 
-COMMANDS = {"interrupt": interrupt}
+COMMANDS = {"fuzz": fuzz, "interrupt": interrupt, "kill": kill}
 
 
 def main() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import signal
 import subprocess
@@ -12,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 from tables import TABLES
@@ -68,8 +68,10 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _interrupted(name: str, count: int, latest: float, rng: random.Random) -> list[Moment]:
-    code = CHILD.format(folder=os.path.dirname(os.path.abspath(__file__)), name=name)
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    code = CHILD.format(folder=str(Path(__file__).resolve().parent), name=name)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         found = [_one(child, child.stdin, child.stdout, name, rng.uniform(0.0, latest), seed) for seed in range(count)]

@@ -53,16 +53,15 @@ def _was_given(context: click.Context, option: str) -> bool:
     return context.get_parameter_source(option) == click.core.ParameterSource.COMMANDLINE
 
 
-def _opened(
-    path: Path, changes: dict[str, Any], target: str, columns: tuple[str, ...]
-) -> tuple[Table, dict[str, Any]]:
+def _opened(path: Path, changes: dict[str, Any], target: str, columns: tuple[str, ...]) -> tuple[Table, dict[str, Any]]:
     """The table as `symenum fit` had it, and the settings."""
     import pandas
 
+    from symenum import PSERegressor
     from symenum.estimator.keeping import opened
 
     try:
-        found = opened(path, changes, with_data=True)
+        found = opened(path, changes, list(PSERegressor().get_params()), with_data=True)
     except ValueError as error:
         raise InputError(f"{error}.") from error
     data = found.data

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from symenum.enumeration.shortlist import Candidate
-from symenum.estimator.keeping import Fitted, keeper_of, signature_of
+from symenum.estimator.keeping import Fitted, forget_others, keeper_of, signature_of
 from symenum.expressions import evaluate, variables
-from symenum.search import State, Task
+from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, Keeper
 
 __all__ = ["Beginning", "Left", "beginning"]
@@ -36,6 +36,12 @@ class Beginning:
     keeper: Keeper | None = None
     signature: str | None = None
     done: int = 0
+
+    def keep(self, outcome: Outcome) -> None:
+        """The last checkpoint, whatever was written before."""
+        if self.keeper is not None and self.signature is not None:
+            self.keeper.write(outcome.whole, outcome.front)
+            forget_others(self.keeper.path, self.signature)
 
     def most(self, max_iterations: int | None) -> int | None:
         """The limit of iterations on the state's own count."""

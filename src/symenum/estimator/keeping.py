@@ -6,14 +6,14 @@ never belongs to the data of another fit. Both files are plain data, and nothing
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
 import math
-import os
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,14 @@ from symenum.files import write_whole
 from symenum.operators import OPERATORS, Operator, get_operators
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
 
-__all__ = ["Fitted", "keeper_of", "opened", "signature_of"]
+__all__ = ["Fitted", "Opened", "forget_others", "keeper_of", "opened", "signature_of"]
 
 Array = npt.NDArray[np.float64]
 
 # These say how long and how a search is run or shown, and may be others when it goes on.
 _FREE = frozenset(
-    "max_time max_iterations stop_loss model_selection device verbose callbacks checkpoint warm_start max_memory".split()
+    {"max_time", "max_iterations", "stop_loss", "model_selection", "device", "verbose", "callbacks", "checkpoint"}
+    | {"warm_start", "max_memory"}
 )
 _NOT_KEPT = frozenset({"callbacks", "checkpoint", "warm_start", "random_state"})
 
@@ -57,7 +58,7 @@ def signature_of(data: Fitted, parameters: Mapping[str, Any]) -> str:
     kept = {name: value for name, value in _plain(parameters).items() if name not in _FREE}
     digest.update(json.dumps([kept, data.columns, data.X.shape], sort_keys=True, default=repr).encode())
     for array in (data.X, data.y, data.weight):
-        digest.update(b"none" if array is None else np.ascontiguousarray(array))
+        digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
@@ -65,7 +66,7 @@ def keeper_of(path: Path, data: Fitted, parameters: Mapping[str, Any], signature
     """Ready to write, the data written; refuses a place where no checkpoint can be written, or something else lies."""
     if path.exists():
         _refuse_foreign(path)
-    file = path.with_name(f"{path.name}.{signature[:16]}.npz")
+    file = _data_file(path, signature)
     about = {
         "parameters": _plain(parameters),
         "columns": None if data.columns is None else list(data.columns),
@@ -73,6 +74,7 @@ def keeper_of(path: Path, data: Fitted, parameters: Mapping[str, Any], signature
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _forget_unfinished(path)
         if not file.exists():
             write_whole(file, _npz(data))
     except OSError as error:
@@ -85,7 +87,7 @@ def keeper_of(path: Path, data: Fitted, parameters: Mapping[str, Any], signature
             )
         else:
             raise ValueError(
-                f"checkpoint: the folder '{path.parent}' cannot be written ({error.strerror or error}): name another one"
+                f"checkpoint: the folder '{path.parent}' cannot be written ({error.strerror or error}): name another"
             ) from error
     return Keeper(path, str(parameters["token_generator"]), signature, about)
 
@@ -100,6 +102,24 @@ def _refuse_foreign(path: Path) -> None:
         raise ValueError(f"checkpoint: '{path}' is no checkpoint of symenum and is not overwritten: name another file")
 
 
+def _forget_unfinished(path: Path) -> None:
+    """Files that a process was writing when it was killed."""
+    for found in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if found.suffix[1:].isdigit():
+            found.unlink(missing_ok=True)
+
+
+def forget_others(path: Path, signature: str) -> None:
+    """The data of earlier fits to the same checkpoint, which nothing points at any more."""
+    for found in path.parent.glob(f"{glob.escape(path.name)}.*.npz"):
+        if found.name != _data_file(path, signature).name:
+            found.unlink(missing_ok=True)
+
+
+def _data_file(path: Path, signature: str) -> Path:
+    return path.with_name(f"{path.name}.{signature[:16]}.npz")
+
+
 @dataclass(frozen=True)
 class Opened:
     """A checkpoint with what is needed to go on: the estimator's parameters, and the data where they were kept."""
@@ -109,12 +129,12 @@ class Opened:
     data: Fitted | None
 
 
-def opened(path: Path, changes: Mapping[str, Any], *, with_data: bool) -> Opened:
-    """The checkpoint at `path`, for an estimator with these changes of its parameters."""
+def opened(path: Path, changes: Mapping[str, Any], names: Collection[str], *, with_data: bool) -> Opened:
+    """The checkpoint at `path`, for an estimator with parameters of these names, some of them changed."""
     document = read_document(path)
     about = document.get("about")
     kept = about.get("parameters") if isinstance(about, dict) else None
-    if not isinstance(kept, dict) or not isinstance(kept.get("operators"), list):
+    if not isinstance(kept, dict) or not isinstance(kept.get("operators"), list) or not set(kept) <= set(names):
         raise ValueError(f"the checkpoint '{path}' is damaged: it does not say how it was made")
     known = {name: _tuples(value) for name, value in kept.items() if name not in _NOT_KEPT}
     parameters = {"checkpoint": str(path), **known, **changes}
@@ -167,20 +187,22 @@ def _tuples(value: Any) -> Any:
 
 def _npz(data: Fitted) -> bytes:
     file = io.BytesIO()
-    arrays = {"X": data.X, "y": data.y, **({} if data.weight is None else {"weight": data.weight})}
-    np.savez(file, **arrays)
+    if data.weight is None:
+        np.savez(file, X=data.X, y=data.y)
+    else:
+        np.savez(file, X=data.X, y=data.y, weight=data.weight)
     return file.getvalue()
 
 
 def _read_data(path: Path, checkpoint: Checkpoint) -> Fitted:
     name, columns = checkpoint.about.get("data"), checkpoint.about.get("columns")
-    if not isinstance(name, str) or os.path.basename(name) != name or name in ("", ".", ".."):
+    if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"the checkpoint '{path}' is damaged: it names no file with its data")
     if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
         raise ValueError(f"the checkpoint '{path}' is damaged: its columns have no names")
     file = path.with_name(name)
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]
             weight = arrays["weight"] if "weight" in arrays.files else None
     except FileNotFoundError as error:

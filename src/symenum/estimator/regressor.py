@@ -23,6 +23,7 @@ from symenum.enumeration.target import check_target
 from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import check_parameters
 from symenum.estimator.keeping import Fitted, opened
+from symenum.estimator.naming import naming_arguments
 from symenum.estimator.progress import PrintProgress
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
@@ -162,10 +163,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         limit the result is that of one uninterrupted fit. What decides the search's way (operators, layers, …) cannot
         change; operators of your own must be given again, since a checkpoint holds no code.
         """
-        found = opened(Path(path), changes, with_data=X is None)
-        unknown = set(found.parameters) - set(cls._get_param_names())
+        unknown = set(changes) - set(cls._get_param_names())
         if unknown:
-            raise ValueError(f"PSERegressor has no parameter {', '.join(sorted(unknown))}")
+            raise ValueError(f"changes: PSERegressor has no parameter {', '.join(sorted(unknown))}")
+        found = opened(Path(path), changes, cls._get_param_names(), with_data=X is None)
         if found.data is not None:
             X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
         return cls(**found.parameters)._fit(X, y, sample_weight, found.checkpoint)
@@ -182,15 +183,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise outcome.error
         return self
 
-    def _search(
-        self, X: object, y: object, sample_weight: object, kept: Checkpoint | None, began: float
-    ) -> Outcome:
+    def _search(self, X: object, y: object, sample_weight: object, kept: Checkpoint | None, began: float) -> Outcome:
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        with naming_arguments(y):
+            values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
         target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
         if len(rows) < 2:
@@ -214,8 +214,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             wish=self._wish,
             began=began,
         )
-        if begin.keeper is not None:
-            begin.keeper.write(outcome.whole, outcome.front)
+        begin.keep(outcome)
         self._show(outcome, names)
         self.plan_ = str(task.plan)
         self._left = Left(outcome.whole, begin.signature)

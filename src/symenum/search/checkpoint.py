@@ -74,7 +74,7 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ValueError(f"'{path}' is no checkpoint of symenum")
     if document.get("version") != FORMAT_VERSION:
         raise ValueError(
-            f"the checkpoint '{path}' has version {document.get('version')!r:.20} of the format, and this symenum reads "
+            f"the checkpoint '{path}' has version {document.get('version')!r:.20} of the format, this symenum reads "
             f"version {FORMAT_VERSION}: go on with the symenum that wrote it, or start anew"
         )
     return document
@@ -85,7 +85,7 @@ def restored(path: Path, document: Mapping[str, Any], operators: Sequence[Operat
     try:
         name = document["token_generator"]
         kept = document["state"]
-        begun = None if kept["generator"] is None else unpacked(STATES[name], kept["generator"], operators, "generator")
+        begun = unpacked(STATES[name] | None, kept["generator"], operators, "generator")
         state = unpacked(_Kept, {key: kept[key] for key in kept if key != "generator"}, operators, "state")
         front = unpacked(Front, document["front"], operators, "front")
         about, signature = document["about"], document["signature"]
@@ -127,7 +127,7 @@ class Keeper:
         about: Mapping[str, Any],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._path = path
+        self.path = path
         self._checkpoint: Callable[[State, Front], Checkpoint] = lambda state, front: Checkpoint(
             state, front, generator, signature, about
         )
@@ -143,12 +143,12 @@ class Keeper:
 
     def write(self, state: State, front: Front) -> None:
         try:
-            write_checkpoint(self._path, self._checkpoint(state, front))
+            write_checkpoint(self.path, self._checkpoint(state, front))
         except OSError as error:
             if not self._warned:
                 why = error.strerror or error
                 warnings.warn(
-                    f"checkpoint: '{self._path}' could not be written ({why}); the search goes on, and each later step "
+                    f"checkpoint: '{self.path}' could not be written ({why}); the search goes on, and each later step "
                     "tries again",
                     RuntimeWarning,
                     stacklevel=2,

@@ -60,8 +60,8 @@ def run(
     A callback gets each StepReport; one that returns True ends the search. So does Ctrl-C, or whoever ends `wish`, at
     the next look at the clock inside the step, whose finds are kept; a second Ctrl-C ends it at once with the front of
     the steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the
-    search. `keep` gets the state and the front at the beginning and after each whole step. `began`: when the time of `max_time` started,
-    on the clock.
+    search. `keep` gets the state and the front at the beginning and after each whole step. `began`: when the time of
+    `max_time` started, on the clock.
     """
     begin = clock() if began is None else began
     one = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, wish or Budget(), begin, clock)
@@ -154,6 +154,8 @@ class _Run:
         if found is not None:
             return found
         if self.searching.over():
+            if self.wish.over():  # just now
+                return _INTERRUPTED
             return f"the time limit of {self.max_time:g} s is over"
         if self.max_iterations is not None and state.iteration >= self.max_iterations:
             return f"the limit of {self.max_iterations} iterations is reached"

@@ -8,8 +8,9 @@ import sys
 import fuzz
 import interrupt
 import kill
+import memory
 
-COMMANDS = {"fuzz": fuzz, "interrupt": interrupt, "kill": kill}
+COMMANDS = {"fuzz": fuzz, "interrupt": interrupt, "kill": kill, "memory": memory}
 
 
 def main() -> int:

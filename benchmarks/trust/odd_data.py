@@ -49,7 +49,7 @@ def odd_data(seed: int) -> OddData:
 def _values(rng: np.random.Generator, rows: int, columns: int, kinds: list[str]) -> Array:
     size = (rows, columns)
     choices = (rng.normal, lambda size: rng.uniform(0.5, 3, size), lambda size: rng.integers(-3, 4, size),
-               lambda size: rng.lognormal(size=size), lambda size: np.sort(rng.uniform(-1, 1, size), axis=0))  # fmt: skip
+               lambda size: rng.lognormal(size=size), lambda size: np.sort(rng.normal(size=size), axis=0))  # fmt: skip
     X = np.array(choices[rng.integers(5)](size=size), dtype=float)
     if rng.random() < 0.25:
         power = float(rng.choice([-300, -150, -30, -8, 8, 30, 150, 300]))

@@ -190,14 +190,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         with naming_arguments(y):
-            values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            values, given = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            left: Array = np.asarray(given, dtype=np.float64)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
-        target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
+        target, rows = check_target(left, weight, len(values))
         if len(rows) < 2:
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
         names = self._names()
         columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
-        data = Fitted(values, np.asarray(y, dtype=np.float64), weight, columns)
+        data = Fitted(values, left, weight, columns)
         task = make_task(names, torch.tensor(values)[rows], target, settings)
         begin = beginning(self, task, data, kept)
         observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []

@@ -69,8 +69,17 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _model(seed: int, checkpoint: Path | None = None) -> PSERegressor:
+    # Steps of a few tenths of a second: a process that is killed after one second on average shall get somewhere.
     return PSERegressor(
-        max_time=None, max_iterations=STEPS, layers=2, constants=False, random_state=seed, checkpoint=checkpoint
+        "arithmetic",
+        max_time=None,
+        max_iterations=STEPS,
+        layers=2,
+        inputs=4,
+        top_k=5,
+        constants=False,
+        random_state=seed,
+        checkpoint=checkpoint,
     )
 
 

@@ -112,7 +112,7 @@ def read_model(path: Path) -> Result:
 
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # RecursionError: lists in lists in lists
         raise InputError(f"'{path}' cannot be read as a model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"'{path}' is not a model of symenum.")

@@ -145,7 +145,9 @@ def _dressed(rng: np.random.Generator, X: Array, y: Array, usable: bool, kinds: 
         return scipy.sparse.csr_matrix(X), y, False
     if dress == "pandas":
         names = list(rng.choice(NAMES, X.shape[1], replace=X.shape[1] > len(NAMES)))
-        return pandas.DataFrame(X, columns=[str(name) for name in names]), pandas.Series(y, name="y"), usable
+        twice = len(set(names)) < len(names)
+        frame = pandas.DataFrame(X, columns=[str(name) for name in names])
+        return frame, pandas.Series(y, name="y"), usable and not twice
     if dress == "list":
         return X.tolist(), y.tolist(), usable
     if dress == "column y":

@@ -1,4 +1,4 @@
-"""Refusals of scikit-learn's checks that do not say which argument they are about, with its name put before."""
+"""Refusals that name the argument: scikit-learn's checks do not always say which one they are about."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from contextlib import contextmanager
 
 import numpy as np
 
-__all__ = ["naming_arguments"]
+__all__ = ["check_columns", "naming_arguments"]
 
 _NAMED = re.compile(r"\b(X|y|feature names|sample_weight)\b")
+
+
+def check_columns(X: object) -> None:
+    """Refuse a table of which two columns have one name: a law could not say which of them it means."""
+    names = [str(name) for name in getattr(X, "columns", ())]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        shown = ", ".join(f"{name!r:.40}" for name in twice[:3]) + (", …" if len(twice) > 3 else "")
+        raise ValueError(f"X has more than one column of the name {shown}: rename them")
 
 
 @contextmanager

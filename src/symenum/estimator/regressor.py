@@ -23,7 +23,7 @@ from symenum.enumeration.target import check_target
 from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import check_parameters
 from symenum.estimator.keeping import Fitted, opened
-from symenum.estimator.naming import naming_arguments
+from symenum.estimator.naming import check_columns, naming_arguments
 from symenum.estimator.progress import PrintProgress
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
@@ -189,6 +189,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        check_columns(X)
         with naming_arguments(y):
             values, given = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
             left: Array = np.asarray(given, dtype=np.float64)

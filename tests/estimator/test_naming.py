@@ -17,7 +17,7 @@ Y = X[:, 0] * X[:, 1]
     ("data", "target", "message"),
     [
         (X, ["a"] * 20, r"^y: could not convert"),
-        (X, np.array([*Y[:-1], None], dtype=object), r"^y: "),
+        (X, np.array([*Y[:-1], None], dtype=object), r"^y has NaN"),
         (X, np.where(np.arange(20) == 3, np.nan, Y), r"y contains NaN"),
         (np.where(np.arange(40).reshape(20, 2) == 3, np.inf, X), Y, r"X contains infinity"),
         (X[:1], Y[:1], r"^X: Found array with 1 sample"),

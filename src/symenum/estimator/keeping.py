@@ -15,6 +15,7 @@ import warnings
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 
+from symenum.expressions import parse
 from symenum.files import write_whole
 from symenum.operators import OPERATORS, Operator, get_operators
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
@@ -146,7 +148,7 @@ def opened(path: Path, changes: Mapping[str, Any], names: Collection[str], *, wi
     if missing:
         what = kept[missing[0]]["not kept"]
         raise ValueError(f"{missing[0]} was a {what}, which a checkpoint cannot hold: give it to resume again")
-    checkpoint = restored(path, document, own)
+    checkpoint = restored(path, document, partial(parse, operators=own))
     return Opened(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
 
 

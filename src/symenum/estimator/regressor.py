@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,19 @@ import numpy.typing as npt
 import pandas
 import sympy
 import torch
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
 from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import check_parameters
-from symenum.estimator.keeping import Fitted, opened
+from symenum.estimator.keeping import Fitted
 from symenum.estimator.naming import check_columns, naming_arguments
 from symenum.estimator.progress import PrintProgress
+from symenum.estimator.resumable import Attendance, Resumable, attended
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
     Expression,
@@ -43,8 +42,6 @@ from symenum.expressions.names import formula_names
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, Settings, StepReport, make_task, run
-from symenum.search.checkpoint import Checkpoint
-from symenum.search.interrupts import interrupts
 
 __all__ = ["PSERegressor"]
 
@@ -53,7 +50,7 @@ Array = npt.NDArray[np.float64]
 _EXPORTS = ("python", "numpy", "torch", "c")
 
 
-class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PSERegressor(RegressorMixin, Resumable):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
     Parameters
@@ -145,47 +142,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
         second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
         """
-        return self._fit(X, y, sample_weight, None)
-
-    def stop(self) -> None:
-        """Ask a `fit` that runs in another thread to end now, as Ctrl-C does in the main one."""
-        wish = getattr(self, "_wish", None)
-        if wish is not None:
-            wish.end()
-
-    @classmethod
-    def resume(
-        cls, path: str | Path, X: object = None, y: object = None, sample_weight: object = None, **changes: Any
-    ) -> PSERegressor:
-        """The estimator of a checkpoint, gone on from there to its limits, or to those given in `changes`.
-
-        X and y are those of the fit; without, they are read from the file beside the checkpoint. With an iteration
-        limit the result is that of one uninterrupted fit. What decides the search's way (operators, layers, …) cannot
-        change; operators of your own must be given again, since a checkpoint holds no code.
-        """
-        unknown = set(changes) - set(cls._get_param_names())
-        if unknown:
-            raise ValueError(f"changes: PSERegressor has no parameter {', '.join(sorted(unknown))}")
-        found = opened(Path(path), changes, cls._get_param_names(), with_data=X is None)
-        if found.data is not None:
-            X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
-        return cls(**found.parameters)._fit(X, y, sample_weight, found.checkpoint)
-
-    def _fit(self, X: object, y: object, sample_weight: object, kept: Checkpoint | None) -> PSERegressor:
-        began = time.monotonic()
-        self._wish = Budget()
-        try:
-            with interrupts(self._wish):
-                outcome = self._search(X, y, sample_weight, kept, began)
-        finally:
-            del self._wish
+        with attended(self) as attendance:
+            outcome = self._search(X, y, sample_weight, attendance)
         if outcome.error is not None:  # the front that was found before is there for whoever catches it
             raise outcome.error
         return self
 
-    def _search(self, X: object, y: object, sample_weight: object, kept: Checkpoint | None, began: float) -> Outcome:
-        parameters = self.get_params(deep=False)
-        check_parameters(parameters)
+    def _search(self, X: object, y: object, sample_weight: object, attendance: Attendance) -> Outcome:
+        check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -201,7 +165,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
         data = Fitted(values, left, weight, columns)
         task = make_task(names, torch.tensor(values)[rows], target, settings)
-        begin = beginning(self, task, data, kept)
+        begin = beginning(self, task, data, self._kept)
         observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
         observers += self.callbacks or ()
         outcome = run(
@@ -213,8 +177,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             state=begin.state,
             known=begin.known,
             keep=begin.keeper,
-            wish=self._wish,
-            began=began,
+            wish=attendance.wish,
+            began=attendance.began,
         )
         begin.keep(outcome)
         self._show(outcome, names)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from symenum.expressions import parse
 from symenum.files import write_whole
 from symenum.front import Front
-from symenum.operators import Operator
-from symenum.search.records import packed, unpacked
+from symenum.search.records import Read, packed, unpacked
 from symenum.search.state import State
 from symenum.tokens import STATES
 
@@ -57,9 +57,9 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     write_whole(path, json.dumps(document, allow_nan=False))
 
 
-def read_checkpoint(path: Path, operators: Sequence[Operator] = ()) -> Checkpoint:
+def read_checkpoint(path: Path, read: Read = parse) -> Checkpoint:
     """What `write_checkpoint` has written; a file that is not one is refused with what is wrong (ValueError)."""
-    return restored(path, read_document(path), operators)
+    return restored(path, read_document(path), read)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -80,14 +80,14 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def restored(path: Path, document: Mapping[str, Any], operators: Sequence[Operator] = ()) -> Checkpoint:
-    """The checkpoint of a document; `operators` are the user's own."""
+def restored(path: Path, document: Mapping[str, Any], read: Read = parse) -> Checkpoint:
+    """The checkpoint of a document; `read` makes expressions of text."""
     try:
         name = document["token_generator"]
         kept = document["state"]
-        begun = unpacked(STATES[name] | None, kept["generator"], operators, "generator")
-        state = unpacked(_Kept, {key: kept[key] for key in kept if key != "generator"}, operators, "state")
-        front = unpacked(Front, document["front"], operators, "front")
+        begun = unpacked(STATES[name] | None, kept["generator"], read, "generator")
+        state = unpacked(_Kept, {key: kept[key] for key in kept if key != "generator"}, read, "state")
+        front = unpacked(Front, document["front"], read, "front")
         about, signature = document["about"], document["signature"]
         if not isinstance(about, dict) or not isinstance(signature, str):
             raise ValueError("about or signature is not what it should be")

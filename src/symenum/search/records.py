@@ -9,15 +9,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import types
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from symenum.expressions import Apply, Constant, Expression, Variable, parse
-from symenum.operators import Operator
 
-__all__ = ["packed", "unpacked"]
+__all__ = ["Read", "packed", "unpacked"]
 
 _NODES = (Variable, Constant, Apply)
+Read = Callable[[str], Expression]
 
 
 def packed(value: object) -> Any:
@@ -35,36 +35,36 @@ def packed(value: object) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be written as data")
 
 
-def unpacked(kind: Any, data: Any, operators: Sequence[Operator] = (), where: str = "") -> Any:
-    """The value of type `kind` that was packed; `operators` are the user's own. ValueError says what is wrong where."""
+def unpacked(kind: Any, data: Any, read: Read = parse, where: str = "") -> Any:
+    """The value of type `kind` that was packed; `read` makes expressions of text. ValueError: what is wrong."""
     if kind == Expression:
-        return parse(_checked(str, data, where), operators)
+        return read(_checked(str, data, where))
     if get_origin(kind) in (Union, types.UnionType):
         (other,) = [one for one in get_args(kind) if one is not type(None)]
-        return None if data is None else unpacked(other, data, operators, where)
+        return None if data is None else unpacked(other, data, read, where)
     if get_origin(kind) is tuple:
-        return _tuple(get_args(kind), _checked(list, data, where), operators, where)
+        return _tuple(get_args(kind), _checked(list, data, where), read, where)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _record(kind, _checked(dict, data, where), operators, where)
+        return _record(kind, _checked(dict, data, where), read, where)
     if kind is float:
         return _number(data, where)
     return _checked(kind, data, where)
 
 
-def _record(kind: type, data: dict[str, Any], operators: Sequence[Operator], where: str) -> Any:
+def _record(kind: type, data: dict[str, Any], read: Read, where: str) -> Any:
     hints = get_type_hints(kind)
     names = [field.name for field in dataclasses.fields(kind)]
     if set(data) != set(names):
         raise ValueError(f"{where or kind.__name__} has the fields {sorted(data)}, not {sorted(names)}")
-    return kind(**{name: unpacked(hints[name], data[name], operators, f"{where}.{name}") for name in names})
+    return kind(**{name: unpacked(hints[name], data[name], read, f"{where}.{name}") for name in names})
 
 
-def _tuple(kinds: tuple[Any, ...], data: list[Any], operators: Sequence[Operator], where: str) -> tuple[Any, ...]:
+def _tuple(kinds: tuple[Any, ...], data: list[Any], read: Read, where: str) -> tuple[Any, ...]:
     if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(unpacked(kinds[0], one, operators, where) for one in data)
+        return tuple(unpacked(kinds[0], one, read, where) for one in data)
     if len(data) != len(kinds):
         raise ValueError(f"{where} has {len(data)} values, not {len(kinds)}")
-    return tuple(unpacked(kind, one, operators, where) for kind, one in zip(kinds, data, strict=True))
+    return tuple(unpacked(kind, one, read, where) for kind, one in zip(kinds, data, strict=True))
 
 
 def _number(data: Any, where: str) -> float:

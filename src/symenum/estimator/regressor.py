@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,19 @@ import numpy.typing as npt
 import pandas
 import sympy
 import torch
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symenum.enumeration.devices import choose_devices
+from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
+from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import check_parameters
+from symenum.estimator.keeping import Fitted
+from symenum.estimator.naming import check_columns, naming_arguments
 from symenum.estimator.progress import PrintProgress
+from symenum.estimator.resumable import Attendance, Resumable, attended
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
     Expression,
@@ -35,7 +41,7 @@ from symenum.expressions import (
 from symenum.expressions.names import formula_names
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
-from symenum.search import Settings, StepReport, make_task, run
+from symenum.search import Outcome, Settings, StepReport, make_task, run
 
 __all__ = ["PSERegressor"]
 
@@ -44,7 +50,7 @@ Array = npt.NDArray[np.float64]
 _EXPORTS = ("python", "numpy", "torch", "c")
 
 
-class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PSERegressor(RegressorMixin, Resumable):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
     Parameters
@@ -65,6 +71,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state : a seed, a RandomState, or None
     verbose : print each improvement
     callbacks : callables that get a StepReport after each step; one that returns True ends the search
+    checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
+    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it ended
+    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where None
 
     Attributes
     ----------
@@ -102,6 +111,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         callbacks: Sequence[Callable[[StepReport], object]] | None = None,
+        checkpoint: str | Path | None = None,
+        warm_start: bool = False,
+        max_memory: int | str | None = None,
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -120,26 +132,62 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.max_memory = max_memory
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> PSERegressor:
         """Search the law y = f(X) for X (rows, features), an array or a DataFrame, and y (rows,).
 
-        Ctrl-C ends the search and keeps what was found; `interrupted_` says so.
+        Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
+        second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
         """
+        with attended(self) as attendance:
+            outcome = self._search(X, y, sample_weight, attendance)
+        if outcome.error is not None:  # the front that was found before is there for whoever catches it
+            raise outcome.error
+        return self
+
+    def _search(self, X: object, y: object, sample_weight: object, attendance: Attendance) -> Outcome:
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        check_columns(X)
+        with naming_arguments(y):
+            values, given = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            left: Array = np.asarray(given, dtype=np.float64)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
-        target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
+        target, rows = check_target(left, weight, len(values))
         if len(rows) < 2:
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
         names = self._names()
+        columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
+        data = Fitted(values, left, weight, columns)
         task = make_task(names, torch.tensor(values)[rows], target, settings)
+        begin = beginning(self, task, data, self._kept)
         observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
         observers += self.callbacks or ()
-        outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
+        outcome = run(
+            task,
+            seed,
+            max_time=self.max_time,
+            max_iterations=begin.most(self.max_iterations),
+            callbacks=observers,
+            state=begin.state,
+            known=begin.known,
+            keep=begin.keeper,
+            wish=attendance.wish,
+            began=attendance.began,
+        )
+        begin.keep(outcome)
+        self._show(outcome, names)
+        self.plan_ = str(task.plan)
+        self._left = Left(outcome.whole, begin.signature)
+        return outcome
+
+    def _show(self, outcome: Outcome, names: tuple[str, ...]) -> None:
+        """The fitted attributes."""
         self.variable_names_ = names
         self.front_: Front = outcome.front
         self.selected_index_ = self.front_.select(self.model_selection)
@@ -150,10 +198,6 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
-        self.plan_ = str(task.plan)
-        if outcome.error is not None:  # the front that was found before is there for whoever catches it
-            raise outcome.error
-        return self
 
     def predict(self, X: object, index: int | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
@@ -229,6 +273,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             max_complexity=self.max_complexity,
             stop_loss=self.stop_loss,
             device=self.device,
+            max_memory=memory_limit(self.max_memory),
         )
 
     def _names(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Task:
     @cached_property
     def heads(self) -> AllHeads:
         """All heads on the raw variables."""
-        return AllHeads(self.data, self.settings.operators, min(10, self.settings.top_k))
+        return AllHeads(self.data, self.settings.operators, min(10, self.settings.top_k), self.settings.max_memory)
 
     @cached_property
     def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:

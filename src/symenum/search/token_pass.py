@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, CutShortError, check_time, governing
 from symenum.enumeration.shortlist import Candidate, Shortlist
 from symenum.expressions import Constant, Expression, Variable
 from symenum.heads.all_heads import AllHeads
@@ -35,9 +35,12 @@ class Passed:
 
 def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> Passed:
     """Fill the slots, scan the network and the quick heads on them, and fit the coefficients of what comes out."""
-    if budget.over():
+    try:
+        with governing(budget):
+            check_time()
+            slots, generator = _fill(task, generator, rng)
+    except CutShortError:
         return Passed([], 0, generator)
-    slots, generator = _fill(task, generator, rng)
     values = torch.stack([task.data.evaluate(slot) for slot in slots])
     shortlist = _network(task, slots, values, rng, budget)
     found = [candidate.expression for candidate in shortlist]
@@ -88,7 +91,7 @@ def _network(
 def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budget) -> list[Candidate]:
     varying = [i for i, slot in enumerate(slots) if not isinstance(slot, Constant)]
     data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS)
-    heads = AllHeads(data, task.settings.operators, min(10, task.settings.top_k))
+    heads = AllHeads(data, task.settings.operators, min(10, task.settings.top_k), task.settings.max_memory)
     found: list[Candidate] = []
     for stage in heads.quick():
         found += stage.run(budget)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 # and fitting itself knows nothing of features or scans.
 ORDER = (
     "data",
+    "files",
     "probing",
     "operators",
     "expressions",

@@ -149,3 +149,13 @@ def test_clone_and_parameters() -> None:
 def test_what_makes_no_sense_is_refused(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         quick(**parameters).fit(X, Y)
+
+
+def test_a_search_with_named_constants_and_guesses_can_go_on(tmp_path) -> None:
+    told = {"constants": {"g": 9.81}, "guesses": ["a*sin(b*x1)"], "loss": "mae"}
+    y = 4.905 * X[:, 0] ** 2 + 0.1 * np.sin(7 * X[:, 1])
+    kept = tmp_path / "kept.json"
+    quick(**told, checkpoint=kept, max_iterations=2).fit(X, y)
+    gone_on = PSERegressor.resume(kept, max_iterations=4)
+    at_once = quick(**told).fit(X, y)
+    assert gone_on.equations_["equation"].tolist() == at_once.equations_["equation"].tolist()

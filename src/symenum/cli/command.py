@@ -18,7 +18,8 @@ from symenum.cli.errors import InputError
 from symenum.cli.examples import EXAMPLES
 from symenum.cli.fit import make_regressor, run_fit, say
 from symenum.cli.held_out import hold_out
-from symenum.cli.options import assignments, non_negative, seconds, split_list
+from symenum.cli.labels import CHECKPOINT, Labels, write_labels
+from symenum.cli.options import assignments, memory, non_negative, seconds, split_list
 from symenum.cli.outputs import prepare
 from symenum.cli.tables import Choice, choose, read_frame
 
@@ -74,10 +75,16 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
 )
 @click.option("--layers", type=click.IntRange(min=1), help="Layers of the network. [default: chosen]")
 @click.option("--inputs", type=click.IntRange(min=1), help="Inputs of the network. [default: chosen]")
+@click.option("--max-memory", metavar="SIZE", callback=memory, help="Such as 2GB. [default: from the machine]")
 @click.option("--device", default="auto", show_default=True, help="'auto' or 'cpu'; see symenum devices.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For results that repeat; also set --max-iterations.")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Folder for front.csv, model.json, law.txt, law.tex."
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to keep the search in, for symenum resume. [default: in --out]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 @click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="Search a table that comes with symenum.")
@@ -95,6 +102,7 @@ def fit_command(
     delimiter: str | None,
     seed: int | None,
     out: Path | None,
+    checkpoint: Path | None,
     quiet: bool,
     example: str | None,
     operators: str,
@@ -135,12 +143,16 @@ def fit_command(
         prepare(out)
     if shown is not None:
         note(shown.story)
+    source = str(data) if data is not None else f"example {example}"
+    kept = checkpoint or (None if out is None else out / CHECKPOINT)
+    if kept is not None:
+        write_labels(kept, Labels(table.target, table.columns, source))
     run_fit(
         table,
-        {"operators": operators_of(operators), "random_state": seed, **settings},
+        {"operators": operators_of(operators), "random_state": seed, "checkpoint": kept, **settings},
         out=out,
         quiet=quiet,
-        source=str(data) if data is not None else f"example {example}",
+        source=source,
         make_model=context.obj or make_regressor,
         example=shown,
         held=held,

@@ -77,7 +77,7 @@ def run_fit(
         columns=table.columns,
         laws=laws_of(front),
         selected=front.select(rule) if failure is not None or model is None else model.selected_index_,
-        settings={**settings, "operators": _spelled(settings["operators"])},
+        settings={**_told(settings), "operators": _spelled(settings["operators"])},
         stop_reason=reason or "",
         interrupted=bool(interrupted),
         rows=len(table.y),
@@ -190,7 +190,7 @@ def _beginning_failed(error: BaseException) -> BaseException:
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM, which `timeout` and job queues send, ends the search as Ctrl-C does: with its results."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
@@ -217,6 +217,11 @@ def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> P
     from rich.console import Console
 
     return LiveProgress(Console(stderr=True, highlight=False), table.target, rule, max_time)
+
+
+def _told(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as model.json holds them."""
+    return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 
 
 def _spelled(operators: str | list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from symenum import __version__
 from symenum.cli.errors import InputError
 from symenum.cli.results import Law, Result
+from symenum.files import write_whole
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "PARTIAL", "front_csv", "prepare", "read_model", "write_results", "write_whole"]
 
@@ -43,20 +44,6 @@ def prepare(folder: Path) -> None:
         raise InputError(
             f"--out: the folder '{folder}' cannot be written ({error.strerror or error}): name another one."
         ) from error
-
-
-def write_whole(path: Path, text: str) -> None:
-    """The file with this text, or, if that fails, the file as it was before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:
@@ -125,7 +112,7 @@ def read_model(path: Path) -> Result:
 
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # RecursionError: lists in lists in lists
         raise InputError(f"'{path}' cannot be read as a model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"'{path}' is not a model of symenum.")

@@ -22,11 +22,13 @@ from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_fron
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
+from symenum.enumeration.budget import Budget
 from symenum.estimator.constraints import check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
+from symenum.search.interrupts import interrupts
 
 __all__ = ["ODERegressor"]
 
@@ -130,7 +132,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative)
-        found = self._search(system, settings, seed)
+        wish = Budget()
+        with interrupts(wish):
+            found = self._search(system, settings, seed, wish)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(
             judge_front(equation, one.front, self.model_selection)
@@ -247,7 +251,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     def _variables(self) -> tuple[str, ...]:
         return self._names.variables
 
-    def _search(self, system: System, settings: Settings, seed: int) -> list[Discovery]:
+    def _search(self, system: System, settings: Settings, seed: int, wish: Budget) -> list[Discovery]:
         observers: list[Callable[[SystemReport], object]] = [PrintSystemProgress()] if self.verbose else []
         observers += self.callbacks or ()
         begin = time.monotonic()
@@ -257,8 +261,6 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             terms = shared or make_terms(equation, settings)
             left = None if self.max_time is None else self.max_time - (time.monotonic() - begin)
             share = None if left is None else max(left, 1e-3) / (len(system.equations) - i)
-            if any(one.interrupted for one in found):
-                share = 1e-3
             found.append(
                 discover(
                     equation,
@@ -270,13 +272,14 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                     max_time=share,
                     max_iterations=self.max_iterations,
                     callbacks=observers,
+                    wish=wish,
                 )
             )
         self.elapsed_ = time.monotonic() - begin
         return found
 
     def _check(self) -> None:
-        parameters = {**self.get_params(deep=False), "model_selection": "best", "stop_loss": None, "max_depth": None}
+        parameters = {**self.get_params(deep=False), "model_selection": "best", "max_depth": None}
         check_parameters(parameters)
         if not isinstance(self.constants, bool):
             raise ValueError(f"constants must be True or False for laws of motion, not {self.constants!r}")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 
 from symenum.estimator.validation import HELD_OUT
 from symenum.front import MODEL_SELECTIONS
@@ -85,13 +86,15 @@ _TABLE: Mapping[str, Constraint] = {
     "model_selection": _one_of(*MODEL_SELECTIONS, *HELD_OUT),
     "verbose": Constraint(lambda value: isinstance(value, (bool, Integral)), "True, False or a whole number"),
     "callbacks": Constraint(_is_callbacks, "a sequence of callables or None"),
+    "checkpoint": Constraint(lambda value: value is None or isinstance(value, (str, Path)), "a file's path or None"),
+    "warm_start": Constraint(lambda value: isinstance(value, bool), "True or False"),
 }
 
 
 def check_parameters(parameters: Mapping[str, object]) -> None:
     """Refuse the first parameter that is not what the table allows."""
     for name, constraint in _TABLE.items():
-        if not constraint.allows(parameters[name]):
+        if name in parameters and not constraint.allows(parameters[name]):
             raise ValueError(f"{name} must be {constraint.words}, not {parameters[name]!r}")
     if parameters["max_time"] is None and parameters["max_iterations"] is None and parameters["callbacks"] is None:
         raise ValueError("max_time and max_iterations are both None: the search would not end; give one of them")

@@ -69,7 +69,7 @@ def prior_knowledge(told: Told, training: Training, *, weighted: bool) -> Knowle
     return Knowledge(loss, prior, forbidden, guesses, declared)
 
 
-def check_found(front: Front, error: Exception | None) -> None:
+def check_found(front: Front, error: BaseException | None) -> None:
     """Refuse a front without entries, which no law can be chosen from; what ended the search goes before."""
     if not front and error is not None:
         raise error

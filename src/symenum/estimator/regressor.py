@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,22 @@ import numpy.typing as npt
 import pandas
 import sympy
 import torch
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symenum.enumeration.devices import choose_devices
+from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
+from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import check_parameters
 from symenum.estimator.given import Training
+from symenum.estimator.keeping import Fitted
 from symenum.estimator.knowledge import check_found, prior_knowledge
+from symenum.estimator.naming import check_columns, naming_arguments
 from symenum.estimator.progress import PrintProgress
 from symenum.estimator.questions import Questions
+from symenum.estimator.resumable import Attendance, Resumable, attended
 from symenum.estimator.table import equations_table, print_table
 from symenum.estimator.validation import check_validation, choose_law
 from symenum.expressions import (
@@ -37,9 +43,10 @@ from symenum.expressions import (
     to_torch,
 )
 from symenum.expressions.names import formula_names
+from symenum.fitting.losses import Loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
-from symenum.search import Settings, StepReport, make_task, run
+from symenum.search import Outcome, Settings, StepReport, make_task, run
 
 __all__ = ["PSERegressor"]
 
@@ -48,7 +55,7 @@ Array = npt.NDArray[np.float64]
 _EXPORTS = ("python", "numpy", "torch", "c")
 
 
-class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
     Parameters
@@ -79,6 +86,9 @@ class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[mi
     random_state : a seed, a RandomState, or None
     verbose : print each improvement
     callbacks : callables that get a StepReport after each step; one that returns True ends the search
+    checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
+    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it ended
+    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where None
 
     Attributes
     ----------
@@ -124,6 +134,9 @@ class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[mi
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         callbacks: Sequence[Callable[[StepReport], object]] | None = None,
+        checkpoint: str | Path | None = None,
+        warm_start: bool = False,
+        max_memory: int | str | None = None,
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -149,20 +162,36 @@ class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.max_memory = max_memory
 
     def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
         """Search the law y = f(X) for X (rows, features), an array or a DataFrame, and y (rows,).
 
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
 
-        Ctrl-C ends the search and keeps what was found; `interrupted_` says so.
+        Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
+        second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
         """
+        with attended(self) as attendance:
+            outcome = self._search(X, y, sample_weight, validation, attendance)
+        if outcome.error is not None:  # the front that was found before is there for whoever catches it
+            raise outcome.error
+        return self
+
+    def _search(
+        self, X: object, y: object, sample_weight: object, validation: object, attendance: Attendance
+    ) -> Outcome:
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        check_columns(X)
+        with naming_arguments(y):
+            values, given = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            left: Array = np.asarray(given, dtype=np.float64)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
-        target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
+        target, rows = check_target(left, weight, len(values))
         if len(rows) < 2:
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
         names = self._names()
@@ -170,15 +199,37 @@ class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[mi
         training = Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
         settings = self._settings(training, weighted=weight is not None)
         held = check_validation(self, validation, self.loss)
+        columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
+        data = Fitted(values, left, weight, columns)
         task = make_task(names, table, target, settings)
+        begin = beginning(self, task, data, self._kept)
         observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
         observers += self.callbacks or ()
-        outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
-        self.variable_names_ = names
+        outcome = run(
+            task,
+            seed,
+            max_time=self.max_time,
+            max_iterations=begin.most(self.max_iterations),
+            callbacks=observers,
+            state=begin.state,
+            known=begin.known,
+            keep=begin.keeper,
+            wish=attendance.wish,
+            began=attendance.began,
+        )
+        begin.keep(outcome)
         self.training_ = training
+        self._show(outcome, names, held, settings.loss)
+        self.plan_ = str(task.plan)
+        self._left = Left(outcome.whole, begin.signature)
+        return outcome
+
+    def _show(self, outcome: Outcome, names: tuple[str, ...], held: Training | None, loss: Loss) -> None:
+        """The fitted attributes."""
+        self.variable_names_ = names
         self.front_: Front = outcome.front
         check_found(self.front_, outcome.error)
-        self.selected_index_, judged = choose_law(self.front_, self.model_selection, training, held, settings.loss)
+        self.selected_index_, judged = choose_law(self.front_, self.model_selection, self.training_, held, loss)
         self.best_expression_ = self.front_[self.selected_index_].expression
         self.equations_: pandas.DataFrame = equations_table(
             self.front_, names, None if judged is None else judged.losses
@@ -188,10 +239,6 @@ class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
-        self.plan_ = str(task.plan)
-        if outcome.error is not None:  # the front that was found before is there for whoever catches it
-            raise outcome.error
-        return self
 
     def predict(self, X: object, index: int | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
@@ -273,6 +320,7 @@ class PSERegressor(Questions, RegressorMixin, BaseEstimator):  # type: ignore[mi
             max_complexity=self.max_complexity,
             stop_loss=self.stop_loss,
             device=self.device,
+            max_memory=memory_limit(self.max_memory),
         )
 
     def _names(self) -> tuple[str, ...]:

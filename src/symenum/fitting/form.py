@@ -17,7 +17,7 @@ from torch import Tensor
 from symenum.enumeration.budget import Budget
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.program import Array, Flags
-from symenum.fitting.refine import standard_errors
+from symenum.fitting.uncertainty import errors_of
 
 __all__ = ["FormFit", "derivatives", "fit_form", "judge_form", "linear_in"]
 
@@ -209,10 +209,10 @@ class _Problem:
         residual, slopes = self.residual_and_slopes(values)
         with np.errstate(over="ignore", invalid="ignore"):
             loss = float((residual**2).sum())
-        free = np.array([max(0, len(residual) - len(values))])
-        errors = values
-        if len(values) and factors is None:
-            errors = standard_errors((slopes.T @ slopes)[None], np.array([loss]), free)[0]
+        free = len(residual) - len(values)
+        errors = np.full(len(values), np.inf)
+        if len(values) and free > 0 and factors is None:
+            errors = errors_of(slopes.T @ slopes, loss / free)
         elif len(values) and factors is not None:
             errors = _robust_errors(slopes, residual, factors.numpy())
         named = dict(zip(self.names, values.tolist(), strict=True))

@@ -14,7 +14,8 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, CutShortError, governing
+from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant
@@ -40,6 +41,8 @@ __all__ = ["AllHeads", "Stage"]
 _MANY_SLOTS = 12
 _DEEP_COLUMNS = 30_000
 _SPARE_ROWS = 6
+_COPIES = 40  # of the features of two layers, extensions by unary operators included
+_SHARE_OF_A_LAYER = 16  # a layer may take this part of the memory before duplicates are removed
 
 Scan = Callable[[Budget], list[Candidate]]
 
@@ -60,11 +63,15 @@ class Stage:
         for scan in self.scans:
             if budget.over():
                 break
-            new = [
-                candidate
-                for candidate in scan(budget)
-                if self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
-            ]
+            try:
+                with governing(budget):
+                    new = [
+                        candidate
+                        for candidate in scan(budget)
+                        if self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
+                    ]
+            except CutShortError:
+                break
             found += new
             if any(self.data.is_law(candidate) for candidate in new):
                 break
@@ -75,12 +82,14 @@ class Stage:
 class AllHeads:
     """The heads on `data`; each hands back its best `k`. Features are made when they are first needed.
 
+    `max_memory` bounds what the features take: with less of it there are fewer, the dearest are left out first.
     `origin`: the same heads with other weights of the rows, whose features will do here too.
     """
 
     data: Data
     operators: tuple[Operator, ...]
     k: int
+    max_memory: int = DEFAULT_MEMORY
     prior: Prior = NO_PRIOR
     origin: AllHeads | None = None
 
@@ -110,7 +119,14 @@ class AllHeads:
         """Two layers on the slots and 1."""
         if self.origin is not None:
             return self.origin.features
-        features = build_features(self.data.stand_ins, self._slots, self.operators, 2, max_columns=_DEEP_COLUMNS)
+        features = build_features(
+            self.data.stand_ins,
+            self._slots,
+            self.operators,
+            2,
+            max_columns=self._columns,
+            max_bytes=self.max_memory // _SHARE_OF_A_LAYER,
+        )
         if not self.prior.forbids_parts or self.data.slots != self.data.stand_ins:
             return features
         fine = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
@@ -121,7 +137,12 @@ class AllHeads:
         """The same with u(v) of all of them."""
         if self.origin is not None:
             return self.origin.extended
-        return extended_by_unary(self.features, 5 * _DEEP_COLUMNS)
+        return extended_by_unary(self.features, 5 * self._columns, self.max_memory // _SHARE_OF_A_LAYER)
+
+    @property
+    def _columns(self) -> int:
+        """How many features of two layers: heads hold a few copies of five times as many."""
+        return min(_DEEP_COLUMNS, self.max_memory // (_COPIES * 8 * len(self.data.scan_rows)))
 
     @property
     def _slots(self) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, apply, evaluate, simplify
-from symenum.fitting import free_constants, refine
+from symenum.fitting import free_constants, refine, standard_errors
 from symenum.fitting.parameters import with_leaves
 from symenum.front import Front, fitted_constants
 
@@ -86,10 +86,11 @@ def _named(
     candidate: Candidate, declared: Mapping[str, float], columns: Mapping[str, Tensor], target: Target, floor: float
 ) -> Candidate | None:
     """The candidate with all names that can be given one after another, the others of its numbers fitted anew."""
-    (judged,) = refine([candidate.expression], columns, target.y, target.weight, steps=0, integers=False)
+    constants = free_constants(candidate.expression, integers=False)
+    errors = standard_errors(candidate.expression, columns, target.y, target.weight, integers=False)
     exact = candidate.loss <= floor
     leaves: list[Expression] = []
-    for value, error in zip(judged.constants, judged.errors, strict=True):
+    for value, error in zip(constants, errors, strict=True):
         window = max(_EXACT_ERRORS * error, _EXACT_WINDOW * abs(value)) if exact else _NOISE_ERRORS * error
         number = declared_number(value, window, declared)
         leaves.append(Constant(value) if number is None else number)

@@ -83,7 +83,9 @@ class Task:
         """All heads on the raw variables."""
         if self.origin is not None:
             return self.origin.heads.with_target(self.data.target)
-        return AllHeads(self.data, self.settings.operators, self.fetched(min(10, self.settings.top_k)), self.prior)
+        settings = self.settings
+        k = self.fetched(min(10, settings.top_k))
+        return AllHeads(self.data, settings.operators, k, settings.max_memory, settings.prior)
 
     @property
     def prior(self) -> Prior:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, CutShortError, check_time, governing
 from symenum.enumeration.shortlist import Candidate, Shortlist
 from symenum.expressions import Constant, Expression, Variable
 from symenum.heads.all_heads import AllHeads
@@ -35,9 +35,12 @@ class Passed:
 
 def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> Passed:
     """Fill the slots, scan the network and the quick heads on them, and fit the coefficients of what comes out."""
-    if budget.over():
+    try:
+        with governing(budget):
+            check_time()
+            slots, generator = _fill(task, generator, rng)
+    except CutShortError:
         return Passed([], 0, generator)
-    slots, generator = _fill(task, generator, rng)
     values = torch.stack([task.data.evaluate(slot) for slot in slots])
     shortlist = _network(task, slots, values, rng, budget)
     found = [candidate.expression for candidate in shortlist if task.prior.allows(candidate.expression)]
@@ -92,7 +95,9 @@ def _network(
 def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budget) -> list[Candidate]:
     varying = [i for i, slot in enumerate(slots) if not isinstance(slot, Constant)]
     data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS)
-    heads = AllHeads(data, task.settings.operators, task.fetched(min(10, task.settings.top_k)), task.prior)
+    settings = task.settings
+    k = task.fetched(min(10, settings.top_k))
+    heads = AllHeads(data, settings.operators, k, settings.max_memory, settings.prior)
     found: list[Candidate] = []
     for stage in heads.quick():
         found += stage.run(budget)

@@ -34,7 +34,7 @@ def naming_arguments(y: object) -> Iterator[None]:
 
 
 def _is_numbers(y: object) -> bool:
-    if np.iscomplexobj(y):
+    if np.iscomplexobj(np.asarray(y)):
         return False
     try:
         return bool(np.isfinite(np.asarray(y, dtype=np.float64)).all())

@@ -26,11 +26,11 @@ from symenum.heads.projection import orthonormal, project_off
 from symenum.heads.two_terms import best_pairs
 from symenum.operators import Operator
 
-_SHARE_OF_NORMS = 8  # this part of the memory may hold the norms of products from scan to scan
 __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
 
 ONE = Constant(1)
 _EXACT = 1e-11
+_SHARE_OF_NORMS = 8  # this part of the memory may hold the norms of products from scan to scan
 _SHORTLIST = 48  # of each tier, judged exactly for each state
 _EXPAND = 3  # of these, the best so many become new states
 _INSIDE = 1e-7

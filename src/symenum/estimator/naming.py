@@ -34,6 +34,8 @@ def naming_arguments(y: object) -> Iterator[None]:
 
 
 def _is_numbers(y: object) -> bool:
+    if np.iscomplexobj(y):
+        return False
     try:
         return bool(np.isfinite(np.asarray(y, dtype=np.float64)).all())
     except (ValueError, TypeError):

@@ -1,7 +1,8 @@
 """One step of a search: a stage of the heads on the raw variables, or a pass with tokens; then the front.
 
 First the heads look for y itself, so that simple laws come out in the first second. After that passes with tokens
-take turns with the heads on transforms of y, as long as there are transforms.
+take turns with the heads on transforms of y, as long as there are transforms. What is new on the front is then tried
+with further coefficients; before the first pass with tokens, the whole front is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, same_function
 from symenum.front import Front, reward
 from symenum.heads.all_heads import Stage
-from symenum.search.coefficients import rounded
+from symenum.search.coefficients import loosened, rounded
 from symenum.search.state import State
 from symenum.search.task import Task
 from symenum.search.token_pass import token_pass
@@ -23,7 +24,7 @@ from symenum.tokens import Praised
 __all__ = ["start", "step", "stop_reason"]
 
 _LINEAR = 30  # variables; beyond, the linear regression is left to the sums of terms
-TOKENS = "tokens"
+TOKENS, COEFFICIENTS = "tokens", "coefficients"
 
 
 def start(task: Task, seed: int) -> State:
@@ -44,6 +45,8 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
     with torch_threads(1):  # thousands of small operations; the scans have threads of their own
         if isinstance(work, Stage):
             found, name = work.run(budget), work.name
+        elif work == COEFFICIENTS:
+            found, name = loosened(task, [entry.expression for entry in reversed(state.front)], budget), work
         else:
             rng = np.random.default_rng([state.seed, state.iteration])
             if generator is None:
@@ -53,6 +56,9 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
         if task.settings.constants:
             found = [*found, *rounded(task, found)]
         front = _updated(task, state.front, found)
+        if task.settings.constants and state.iteration > len(task.stages[0]) and not front.has_law(task.target):
+            new = [entry.expression for entry in front if entry not in state.front.entries]
+            front = _updated(task, front, loosened(task, new, budget))
         if budget.over():  # the step was cut short: its reward says nothing
             generator = state.generator
         elif work == TOKENS:
@@ -77,6 +83,10 @@ def _work(task: Task, iteration: int) -> Stage | str:
     first, later = task.stages
     if iteration < len(first):
         return first[iteration]
+    if task.settings.constants:
+        if iteration == len(first):
+            return COEFFICIENTS
+        iteration -= 1
     turn, tokens = divmod(iteration - len(first) + 1, 2)
     return later[turn - 1] if not tokens and turn <= len(later) else TOKENS
 

@@ -20,12 +20,13 @@ from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
 from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
-from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, short_text
+from symenum.cli.results import Law, Model, Report, Result, error_lines, front_lines, laws_of, r_squared, short_text
 from symenum.cli.tables import Table
 
 __all__ = ["make_regressor", "run_fit", "say"]
 
 MakeModel = Callable[..., Model]
+_WITHOUT_ROWS = ("best", "accuracy", "reward", "mdl")  # rules that a front can follow while the search runs
 
 
 def make_regressor(**settings: Any) -> Model:
@@ -44,9 +45,14 @@ def run_fit(
     quiet: bool = False,
     source: str = "",
     example: Example | None = None,
+    held: Table | None = None,
+    errors: bool = False,
 ) -> Result:
-    """Search, print, write. `make_model` takes the settings of PSERegressor and gives an estimator."""
-    rule = settings["model_selection"]
+    """Search, print, write. `make_model` takes the settings of PSERegressor and gives an estimator.
+
+    `held`: rows that the search does not see, to choose the law on. `errors`: show those of the law's constants.
+    """
+    rule = settings["model_selection"] if settings["model_selection"] in _WITHOUT_ROWS else "best"
     recorder = _Recorder(None if out is None else out / PARTIAL)
     progress = _progress(table, rule, settings["max_time"], quiet)
     model: Model | None = None
@@ -54,7 +60,8 @@ def run_fit(
     try:
         model = make_model(callbacks=[recorder, progress], **settings)
         with _terminated_like_interrupted(), progress:
-            model.fit(table.X, table.y, sample_weight=table.weights)
+            validation = {} if held is None else {"validation": (held.X, held.y, held.weights)}
+            model.fit(table.X, table.y, sample_weight=table.weights, **validation)
     except (Exception, KeyboardInterrupt) as error:
         if recorder.front is None:
             raise _beginning_failed(error) from error
@@ -69,7 +76,7 @@ def run_fit(
         names=tuple(table.X.columns),
         columns=table.columns,
         laws=laws_of(front),
-        selected=front.select(rule),
+        selected=front.select(rule) if failure is not None or model is None else model.selected_index_,
         settings={**_told(settings), "operators": _spelled(settings["operators"])},
         stop_reason=reason or "",
         interrupted=bool(interrupted),
@@ -79,6 +86,8 @@ def run_fit(
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
     with _undisturbed():
         problems += _deliver(result, table, out, quiet, example)
+        if errors and model is not None and failure is None:
+            problems += _printed("\n".join(error_lines(model.uncertainties())))
     if problems:
         raise Failure(" ".join(problems))
     return result
@@ -133,8 +142,7 @@ def _explained(law: Law, table: Table) -> str:
     variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
     if not variance > 0:  # values too small for their squares
         return ""
-    rest = law.loss / variance
-    return f"R² = {1 - rest:.4g}. " if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}. "
+    return f"{r_squared(law.loss / variance)}. "
 
 
 def _difference(law: Law, table: Table, example: Example) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-__all__ = ["memory", "non_negative", "seconds", "split_list"]
+__all__ = ["assignments", "memory", "non_negative", "seconds", "split_list"]
 
 
 def seconds(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
@@ -28,6 +28,18 @@ def non_negative(context: click.Context, option: click.Parameter, value: str | N
     if not 0 <= number < math.inf:
         raise click.BadParameter(f"{value!r} must be a number of 0 or more, such as 1e-6.")
     return number
+
+
+def assignments(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+    """Numbers by name, of an option that may be repeated: g=9.81."""
+    found: dict[str, float] = {}
+    for value in values:
+        name, sign, text = value.partition("=")
+        number = _number(text)
+        if not sign or not name.strip() or not math.isfinite(number):
+            raise click.BadParameter(f"{value!r} must be a name and a number, such as g=9.81.")
+        found[name.strip()] = number
+    return found
 
 
 def memory(context: click.Context, option: click.Parameter, value: str | None) -> str | None:

@@ -121,9 +121,11 @@ def read_model(path: Path) -> Result:
             f"'{path}' has version {document.get('version')!r} of the format; this symenum reads {FORMAT_VERSION}."
         )
     try:
+        told = document["settings"].get("constants")
+        constants = told if isinstance(told, dict) else None  # declared by name; otherwise only whether there are any
         laws = tuple(
             Law(
-                parse(entry["equation"]),
+                parse(entry["equation"], constants=constants),
                 entry["complexity"],
                 _python_number(entry["loss"]),
                 _python_number(entry["score"]),
@@ -143,7 +145,7 @@ def read_model(path: Path) -> Result:
             document["rows"],
             document["source"],
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"'{path}' is damaged: {type(error).__name__}: {error}.") from error
 
 

@@ -78,14 +78,19 @@ class _Resumed:
     front_: Any
     interrupted_: bool
     stop_reason_: str
+    selected_index_: int
 
     def __init__(self, path: Path, changes: dict[str, Any]) -> None:
         self._path = path
         self._changes = changes
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> _Resumed:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> _Resumed:
         from symenum import PSERegressor
 
-        model = PSERegressor.resume(self._path, X, y, sample_weight, **self._changes)
+        self._model = model = PSERegressor.resume(self._path, X, y, sample_weight, **self._changes)
         self.front_, self.interrupted_, self.stop_reason_ = model.front_, model.interrupted_, model.stop_reason_
+        self.selected_index_ = model.selected_index_
         return self
+
+    def uncertainties(self, index: int | None = None) -> Any:
+        return self._model.uncertainties(index)

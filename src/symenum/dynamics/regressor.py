@@ -279,8 +279,10 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         return found
 
     def _check(self) -> None:
-        parameters = {**self.get_params(deep=False), "model_selection": "best"}
+        parameters = {**self.get_params(deep=False), "model_selection": "best", "max_depth": None}
         check_parameters(parameters)
+        if not isinstance(self.constants, bool):
+            raise ValueError(f"constants must be True or False for laws of motion, not {self.constants!r}")
         if self.order not in (1, 2):
             raise ValueError(f"order must be 1 or 2, not {self.order!r}")
         if self.coupled and self.order != 2:

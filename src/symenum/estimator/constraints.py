@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 
+from symenum.estimator.validation import HELD_OUT
 from symenum.front import MODEL_SELECTIONS
 from symenum.tokens import GENERATORS
 
@@ -65,7 +66,8 @@ def _is_callbacks(value: object) -> bool:
     return value is None or (isinstance(value, Iterable) and all(map(callable, value)))
 
 
-# `operators`, `random_state` and `device` are checked by those who know what they mean.
+# `operators`, `random_state`, `device`, `loss`, `guesses` and what laws may look like are checked by those who know
+# what they mean.
 _TABLE: Mapping[str, Constraint] = {
     "max_time": _number(0.0, open_below=True, or_none=True),
     "max_iterations": _whole(1, or_none=True),
@@ -73,12 +75,15 @@ _TABLE: Mapping[str, Constraint] = {
     "layers": _whole(1, or_none=True),
     "inputs": _whole(1, or_none=True),
     "token_generator": _one_of(*GENERATORS),
-    "constants": Constraint(lambda value: isinstance(value, bool), "True or False"),
+    "constants": Constraint(
+        lambda value: isinstance(value, (bool, Mapping)), "True or False, or a mapping such as {'g': 9.81}"
+    ),
     "constant_range": Constraint(_is_range, "a pair (low, high) of numbers with low < high"),
     "top_k": _whole(1),
     "discount": _number(0.0, 1.0, open_below=True),
     "max_complexity": _whole(1),
-    "model_selection": _one_of(*MODEL_SELECTIONS),
+    "max_depth": _whole(1, or_none=True),
+    "model_selection": _one_of(*MODEL_SELECTIONS, *HELD_OUT),
     "verbose": Constraint(lambda value: isinstance(value, (bool, Integral)), "True, False or a whole number"),
     "callbacks": Constraint(_is_callbacks, "a sequence of callables or None"),
     "checkpoint": Constraint(lambda value: value is None or isinstance(value, (str, Path)), "a file's path or None"),

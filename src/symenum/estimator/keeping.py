@@ -148,7 +148,9 @@ def opened(path: Path, changes: Mapping[str, Any], names: Collection[str], *, wi
     if missing:
         what = kept[missing[0]]["not kept"]
         raise ValueError(f"{missing[0]} was a {what}, which a checkpoint cannot hold: give it to resume again")
-    checkpoint = restored(path, document, partial(parse, operators=own))
+    told = parameters.get("constants")
+    named = told if isinstance(told, dict) else None
+    checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
     return Opened(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
 
 

@@ -19,6 +19,9 @@ class PrintProgress:
     def __call__(self, report: StepReport) -> None:
         if self._last is None:
             print(f"symenum: {report.message}")
+            self._last = ""
+        if not report.front:  # nothing yet that the user's constraints allow
+            return
         best = report.front[-1]
         text = to_text(best.expression, _DIGITS)
         if text != self._last:

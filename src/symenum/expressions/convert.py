@@ -30,7 +30,8 @@ _MAX_BITS = 4096
 
 
 def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
-    """The expression in SymPy. Whole numbers become Integer, other numbers Float, pi and E themselves.
+    """The expression in SymPy. Whole numbers become Integer, other numbers Float, pi and E themselves; constants that
+    the user has named become symbols.
 
     The symbols are plain, equal to `sympy.Symbol(name)`, so that `result.subs("x1", 2)` works. With `real` they are
     declared real, which lets SymPy simplify more (sqrt(x**2) to Abs(x)) but makes them other symbols than the plain
@@ -46,7 +47,8 @@ def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
             return (sympy.Symbol(node.name, real=True) if real else sympy.Symbol(node.name)), None
         if isinstance(node, Constant):
             if node.name is not None:
-                return _CONSTANTS[node.name], node.value
+                symbol = _CONSTANTS.get(node.name)
+                return (sympy.Symbol(node.name, real=real or None) if symbol is None else symbol), node.value
             whole = isinstance(node.value, int)
             return (sympy.Integer(node.value) if whole else sympy.Float(node.value)), float(node.value)
         numbers = [number for _, number in pieces]

@@ -78,9 +78,9 @@ def refine(
     """Each expression with the constants of least loss that were found from its own and from further starts.
 
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
-    the same). A y of (expressions, rows) is a target for each. The constants as they stand are the first start; only
-    what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt steps
-    from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
+    the same). A y or weight of (expressions, rows) is one for each. The constants as they stand are the first start;
+    only what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt
+    steps from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
     (never those in exponents). The budget is asked between steps; what is found by then is returned. None of the
     results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
     """
@@ -88,6 +88,7 @@ def refine(
     y = y.reshape(-1, y.shape[-1])
     rows = y.shape[1]
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
+    weight = weight.reshape(-1, rows)
     nodes = [postfix(expression, integers=integers) for expression in expressions]
     program = compile_program(nodes, columns)
     free = np.flatnonzero(program.count)
@@ -104,8 +105,8 @@ def refine(
             found[i] = Refined(changed, float(loss[j]), constants, bool(task.converged[i]))
     for i, expression in enumerate(expressions):
         if i not in found:
-            target = y[i if len(y) > 1 else 0]
-            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ weight)
+            target, share = (each[i if len(each) > 1 else 0] for each in (y, weight))
+            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ share)
             found[i] = Refined(expression, mse if mse < np.inf else np.inf, (), True)
     return [found[i] for i in range(len(expressions))]
 
@@ -120,7 +121,7 @@ class _Task:
     def __init__(self, program: Program, y: Array, weight: Array, which: Whole, steps: int, budget: Budget) -> None:
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
         most = int(program.count[which].max())
-        rows = np.arange(len(weight))
+        rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
             few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
             rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
@@ -128,7 +129,7 @@ class _Task:
         sparse = rows[np.arange(few) * len(rows) // few]
         self.full = _problem(program, program.data, y, weight)
         self.small, self.sparse = (
-            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[some]))
+            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[:, some]))
             for some in (rows, sparse)
         )
         size = len(program.count)
@@ -239,7 +240,7 @@ class _Task:
 
 
 def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
-    """For y (expressions, rows) or (1, rows), and weights that may be (rows,)."""
+    """For y and weights (expressions, rows), or (1, rows) for all."""
     root = np.sqrt(weight)
     target = y * root
     floor = np.maximum((target * target).sum(axis=1) * _EXACT, np.finfo(np.float64).tiny)
@@ -250,7 +251,7 @@ def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
 
 
 def _tempered(y: Array, weight: Array) -> Array:
-    """Weights (expressions, rows), at most those that came, and smaller where y (expressions, rows) is very large."""
+    """Weights, at most those that came, and smaller where y is very large; both (expressions, rows) or (1, rows)."""
     size = _LARGE * np.median(np.abs(y), axis=1, keepdims=True)
     size[size == 0] = np.inf
     return np.asarray(weight / (1 + (y / size) ** 2))

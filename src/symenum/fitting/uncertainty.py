@@ -12,7 +12,7 @@ from symenum.fitting.levenberg_marquardt import Batch, Problem
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import Array, compile_program
 
-__all__ = ["standard_errors"]
+__all__ = ["errors_of", "standard_errors"]
 
 _SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
 
@@ -36,11 +36,11 @@ def standard_errors(
     root = np.full(rows, rows**-0.5) if weight is None else weight.sqrt().numpy()
     problem = Problem(program, program.data, (y.numpy() * root)[None], root[None], np.zeros(1))
     products = Batch(problem, np.array([0])).products(program.starts.T)[:, :, 0]
-    return tuple(_errors(products[:size, :size], products[size, size] / (rows - size)).tolist())
+    return tuple(errors_of(products[:size, :size], products[size, size] / (rows - size)).tolist())
 
 
-def _errors(normal: Array, variance: float) -> Array:
-    """(k,) from JᵀJ (k, k), weighted."""
+def errors_of(normal: Array, variance: float) -> Array:
+    """Standard errors (k,) from JᵀJ (k, k), weighted, and the weighted sum of squares over the degrees of freedom."""
     undetermined = np.full(len(normal), np.inf)
     scale = np.sqrt(np.diag(normal))
     used = scale > 0

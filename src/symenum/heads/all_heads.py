@@ -8,7 +8,7 @@ until one of them has found the law.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 from symenum.enumeration.budget import Budget, CutShortError, governing
 from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.target import Target
 from symenum.expressions import Constant
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
@@ -27,6 +28,7 @@ from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
+from symenum.heads.prior import NO_PRIOR, Prior
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.sum_of_terms import SumOfTerms
@@ -53,16 +55,21 @@ class Stage:
     data: Data
     permitted: Permitted
     scans: tuple[Scan, ...]
+    prior: Prior = NO_PRIOR
 
     def run(self, budget: Budget) -> list[Candidate]:
-        """What the scans find and the operators permit, until the time is over or one of them has the law."""
+        """What the scans find and operators and prior permit, until the time is over or one of them has the law."""
         found: list[Candidate] = []
         for scan in self.scans:
             if budget.over():
                 break
             try:
                 with governing(budget):
-                    new = [candidate for candidate in scan(budget) if self.permitted.allows(candidate.expression)]
+                    new = [
+                        candidate
+                        for candidate in scan(budget)
+                        if self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
+                    ]
             except CutShortError:
                 break
             found += new
@@ -76,12 +83,19 @@ class AllHeads:
     """The heads on `data`; each hands back its best `k`. Features are made when they are first needed.
 
     `max_memory` bounds what the features take: with less of it there are fewer, the dearest are left out first.
+    `origin`: the same heads with other weights of the rows, whose features will do here too.
     """
 
     data: Data
     operators: tuple[Operator, ...]
     k: int
     max_memory: int = DEFAULT_MEMORY
+    prior: Prior = NO_PRIOR
+    origin: AllHeads | None = None
+
+    def with_target(self, target: Target) -> AllHeads:
+        """The same heads on rows of other weights."""
+        return replace(self, data=replace(self.data, target=target), origin=self.origin or self)
 
     @cached_property
     def permitted(self) -> Permitted:
@@ -103,7 +117,9 @@ class AllHeads:
     @cached_property
     def features(self) -> Features:
         """Two layers on the slots and 1."""
-        return build_features(
+        if self.origin is not None:
+            return self.origin.features
+        features = build_features(
             self.data.stand_ins,
             self._slots,
             self.operators,
@@ -111,10 +127,16 @@ class AllHeads:
             max_columns=self._columns,
             max_bytes=self.max_memory // _SHARE_OF_A_LAYER,
         )
+        if not self.prior.forbids_parts or self.data.slots != self.data.stand_ins:
+            return features
+        fine = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
+        return features.take(torch.tensor(fine))
 
     @cached_property
     def extended(self) -> Features:
         """The same with u(v) of all of them."""
+        if self.origin is not None:
+            return self.origin.extended
         return extended_by_unary(self.features, 5 * self._columns, self.max_memory // _SHARE_OF_A_LAYER)
 
     @property
@@ -214,7 +236,7 @@ class AllHeads:
                 yield self._on(TwoTerms(tuple(terms), cap=3000), self._extended)
 
     def _stage(self, name: str, *scans: Scan) -> Stage:
-        return Stage(name, self.data, self.permitted, scans)
+        return Stage(name, self.data, self.permitted, scans, self.prior)
 
     def _on(self, head: Head, features: Callable[[], Features] | None = None, goal: Goal | None = None) -> Scan:
         return partial(self._scan, head, features, goal)

@@ -8,6 +8,7 @@ from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Expression, simplify
 from symenum.fitting import free_constants, refine, tidy, with_coefficients, with_constants, with_one_more
+from symenum.fitting.under_loss import refit
 from symenum.front import Front
 from symenum.heads.goal import best_first
 from symenum.search.task import Task
@@ -77,6 +78,10 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
     for entry in reversed(front):  # the best first
         if budget.over():
             break
+        if not task.squared:
+            target = task.target
+            found += refit([entry.expression], task.columns, target.y, target.weight, task.settings.loss, budget=budget)
+            continue
         results = refine(
             [entry.expression],
             task.columns,

@@ -166,7 +166,7 @@ class AllHeads:
     def _on_target(self) -> Iterator[Stage]:
         quotients = self.permitted.quotients
         many = len(self.data.stand_ins) > _MANY_SLOTS
-        sums = self._on(SumOfTerms(self.operators))
+        sums = self._on(SumOfTerms(self.operators, max_memory=self.max_memory))
         yield self._stage("products of powers", self._on(ProductOfPowers(0)))
         yield self._stage("polynomials", self._on(Polynomial()))
         if many:

@@ -8,7 +8,7 @@ until one of them has found the law.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import torch
@@ -28,6 +28,7 @@ from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
+from symenum.heads.reductions import search_reduced
 from symenum.heads.sum_of_terms import SumOfTerms
 from symenum.heads.transforms import goals_of
 from symenum.heads.two_terms import TwoTerms
@@ -66,11 +67,15 @@ class Stage:
 
 @dataclass(frozen=True)
 class AllHeads:
-    """The heads on `data`; each hands back its best `k`. Features are made when they are first needed."""
+    """The heads on `data`; each hands back its best `k`. Features are made when they are first needed.
+
+    With `reduce` one stage looks for fewer variables that y depends on, and for a law in these.
+    """
 
     data: Data
     operators: tuple[Operator, ...]
     k: int
+    reduce: bool = True
 
     @cached_property
     def permitted(self) -> Permitted:
@@ -128,6 +133,7 @@ class AllHeads:
             yield self._stage("sums of terms", sums)
         yield self._stage("powers with a factor", self._on(ProductOfPowers(1, self._exponentials), self._features))
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
+        yield self._stage("reductions", *([self._reduced] if self.reduce and self.permitted.products else []))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
         yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
@@ -182,6 +188,19 @@ class AllHeads:
 
     def _one_feature(self, goals: Sequence[Goal], budget: Budget) -> list[Candidate]:
         return OneFeature().scan_goals(self.extended, goals, self.k, budget)
+
+    def _reduced(self, budget: Budget) -> list[Candidate]:
+        return search_reduced(self.data, self._solve, budget)
+
+    def _solve(self, data: Data, budget: Budget) -> list[Candidate]:
+        """What the cheaper stages find on a reduced problem, which is not reduced again."""
+        heads = replace(self, data=data, reduce=False)
+        found: list[Candidate] = []
+        for stage in heads.on_target():
+            found += stage.run(budget)
+            if budget.over() or any(data.is_law(candidate) for candidate in found):
+                break
+        return found
 
     def _on_polynomials(self, many: bool) -> Iterator[Scan]:
         """Two terms beside a full polynomial, where there are rows enough for it."""

@@ -24,6 +24,7 @@ from symenum.heads.goal import Data, Goal
 from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
+from symenum.heads.one_variable import OneVariable
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.product_of_powers import ProductOfPowers
@@ -138,6 +139,8 @@ class AllHeads:
         yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
         yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
+        if len(self.data.stand_ins) == 1:
+            yield self._stage("one variable", self._on(OneVariable(self.operators)))
         yield self._stage("affine", self._on(Affine(self._products), self._extended))
         yield self.combined()
         if not many and len(self.data.stand_ins) > 1:
@@ -169,6 +172,8 @@ class AllHeads:
         )
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
         yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
+        if len(self.data.stand_ins) == 1:
+            yield self._stage("one variable", self._on(OneVariable(self.operators)))
         yield self._stage("affine", self._on(Affine(self._products, cap=5000), self._extended))
         yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
 
@@ -196,7 +201,7 @@ class AllHeads:
         """What the cheaper stages find on a reduced problem, which is not reduced again."""
         heads = replace(self, data=data, reduce=False)
         found: list[Candidate] = []
-        for stage in heads.on_target():
+        for stage in heads.stages():
             found += stage.run(budget)
             if budget.over() or any(data.is_law(candidate) for candidate in found):
                 break

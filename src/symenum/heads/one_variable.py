@@ -35,7 +35,9 @@ _ROWS = 200
 _FEWEST_ROWS = 12
 _KINDS = ("exp", "sin", "cos")
 _BASES = tuple(Fraction(n, d) for n, d in ((1, 1), (-1, 1), (2, 1), (-2, 1), (1, 2), (-1, 2)))
-_FACTORS = tuple(Fraction(n, d) for n, d in ((0, 1), (1, 1), (-1, 1), (2, 1), (-2, 1), (3, 1), (-3, 1), (1, 2), (-1, 2)))
+_FACTORS = tuple(
+    Fraction(n, d) for n, d in ((0, 1), (1, 1), (-1, 1), (2, 1), (-2, 1), (3, 1), (-3, 1), (1, 2), (-1, 2))
+)
 _DEGREES = (0, 1, 2)  # of the denominator in f; a law of a lower one ends the search
 _TURNS = tuple(1.0 * i for i in range(1, 41))  # of c·v over the range of v
 _GROWTHS = tuple(0.1 * 1.5**i for i in range(14))

@@ -6,6 +6,7 @@ accounted for: what the data cannot tell from a symmetry may be taken for one, w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -111,8 +112,9 @@ class _Looker:
         assert self._missed is not None  # noted before any test
         best = self._loss(self._missed)
         difference = (missed.square() - self._missed.square()) * self._row_weight * len(missed)
-        error = float(difference.std()) / len(missed) ** 0.5
-        return float(difference.mean()) <= min(max(_STANDARD_ERRORS * error, _SLACK * best), _MOST_SLACK * best)
+        error = float(difference.std()) / math.sqrt(len(missed))
+        allowed = min(max(_STANDARD_ERRORS * error, _SLACK * best), _MOST_SLACK * best)
+        return float(difference.mean()) <= allowed
 
 
 def _variance(y: Tensor, weight: Tensor) -> float:

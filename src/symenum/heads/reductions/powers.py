@@ -18,7 +18,9 @@ def powers_of(expression: Expression) -> Powers:
     if isinstance(expression, Apply):
         name, operands = expression.operator.name, expression.operands
         if name in ("mul", "div"):
-            return merged((powers_of(operands[0]), Fraction(1)), (powers_of(operands[1]), Fraction(1 if name == "mul" else -1)))
+            return merged(
+                (powers_of(operands[0]), Fraction(1)), (powers_of(operands[1]), Fraction(1 if name == "mul" else -1))
+            )
         exponent = operands[-1]
         if name == "pow" and isinstance(exponent, Constant) and isinstance(exponent.value, int):
             return merged((powers_of(operands[0]), Fraction(exponent.value)))

@@ -1,4 +1,4 @@
-"""A reduced problem: fewer slots, made of the old ones, and a y with its factors and shifts taken out; and the way back.
+"""A reduced problem: fewer slots, made of the old ones, a y with its factors and shifts taken out, and the way back.
 
 Weights are those of y times (dy/dy')², so that a loss of the reduced problem is one of y.
 """
@@ -24,7 +24,10 @@ __all__ = ["Reduced", "reduce_by"]
 
 @dataclass(frozen=True)
 class Reduced:
-    """`slots` in the stand-ins of `root`, their `values` (slots, rows); y = outer(factor · y'), `scale` = dy/dy' (rows,)."""
+    """`slots` in the stand-ins of `root`, with `values` (slots, rows), and y' (rows,).
+
+    y = outer(factor · y'), and `scale` (rows,) is dy/dy'.
+    """
 
     root: Data
     slots: tuple[Expression, ...]

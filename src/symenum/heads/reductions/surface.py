@@ -35,7 +35,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Surface:
-    """`missed` and `values` (rows,): y less its prediction from the other rows, and the surface; by x: `slopes` (slots, rows)."""
+    """`missed` (rows,): y less its prediction from the other rows; `values` (rows,); `slopes` (slots, rows), by x."""
 
     chart: Chart
     missed: Tensor

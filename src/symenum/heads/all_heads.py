@@ -160,6 +160,23 @@ class AllHeads:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
             yield self._stage(f"for {goal.name}", *scans)
 
+    def on_reduced(self) -> Iterator[Stage]:
+        """The stages for a problem that was reduced to few slots: transforms of y come early, deep features late."""
+        early = (
+            "products of powers",
+            "polynomials",
+            "powers with a factor",
+            "one feature",
+            "one variable",
+            "two terms",
+        )
+        stages = {stage.name: stage for stage in self.on_target()}
+        yield from (stages[name] for name in early if name in stages)
+        goals = goals_of(self.data, self.operators, with_slots=False)
+        yield self._stage("outer functions", *(self._on(TwoTerms(cap=3000), self._extended, goal) for goal in goals))
+        late = ("ratios of polynomials", "powers with two factors", "affine", "inner constants")
+        yield from (stages[name] for name in late if name in stages)
+
     def combined(self) -> Stage:
         """The paper's last layer: expressions as they are, no coefficients."""
         return self._stage("combine", self._on(Combine(self.operators, cap=6000), self._features))
@@ -199,9 +216,8 @@ class AllHeads:
 
     def _solve(self, data: Data, budget: Budget) -> list[Candidate]:
         """What the cheaper stages find on a reduced problem, which is not reduced again."""
-        heads = replace(self, data=data, reduce=False)
         found: list[Candidate] = []
-        for stage in heads.stages():
+        for stage in replace(self, data=data, reduce=False).on_reduced():
             found += stage.run(budget)
             if budget.over() or any(data.is_law(candidate) for candidate in found):
                 break

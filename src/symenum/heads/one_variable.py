@@ -234,13 +234,24 @@ def _fits(goal: Goal, family: _Family, degree: int, c: float, residual: float) -
     for number in (nice_number(c, window, zero=False), plain_number(c)):
         if number is None:
             continue
-        f = apply(family.kind, scaled(number, v))
-        above = [before, f if before == ONE else apply("mul", before, f)]
-        below = [f, apply("pow", f, Constant(2))][:degree]
-        candidate = fit_ratio(goal, above, below) if below else goal.fit(above)
-        yield candidate
-        if candidate is not None and goal.data.is_law(candidate):
+        candidates = _written(goal, apply(family.kind, scaled(number, v)), before, degree)
+        if family.kind == "exp" and degree:
+            # exp(c·v)/exp(c·v) breaks down far away: growth stands in a denominator alone, or it is decay.
+            decay = apply("exp", apply("neg", scaled(number, v)))
+            candidates = [*_written(goal, apply("exp", scaled(number, v)), before, degree, plain=True)]
+            candidates += _written(goal, decay, before, degree)
+        yield from candidates
+        if any(candidate is not None and goal.data.is_law(candidate) for candidate in candidates):
             return
+
+
+def _written(
+    goal: Goal, f: Expression, before: Expression, degree: int, *, plain: bool = False
+) -> list[Candidate | None]:
+    """The fit with this f; `plain`: with none of it in the numerator."""
+    above = [before] if plain else [before, f if before == ONE else apply("mul", before, f)]
+    below = [f, apply("pow", f, Constant(2))][:degree]
+    return [fit_ratio(goal, above, below) if below else goal.fit(above)]
 
 
 def _power(slot: Expression, exponent: Fraction) -> Expression:

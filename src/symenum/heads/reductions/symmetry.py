@@ -1,7 +1,7 @@
 """Symmetries of y: directions in which a few slots can move together while y only scales, or shifts, with them.
 
-Scaling: x_i → λ^s_i·x_i makes y → λ^c·y, so that y = x_k^(c/s_k)·g(invariants). A slot alone is a power factor; two make
-a product or quotient; with more it is dimensional analysis without units. Translation: x_i → x_i + s_i·λ makes y →
+Scaling: x_i → λ^s_i·x_i makes y → λ^c·y, so that y = x_k^(c/s_k)·g(invariants). A slot alone is a power factor; two
+make a product or quotient; with more it is dimensional analysis without units. Translation: x_i → x_i + s_i·λ makes y →
 y + c·λ: differences and sums. Both show in the slopes of a surface; the better a direction, the less is left of
 Σ s_i·x_i·∂y/∂x_i - c·y (or Σ s_i·∂y/∂x_i - c).
 """

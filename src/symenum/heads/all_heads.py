@@ -134,7 +134,7 @@ class AllHeads:
             yield self._stage("sums of terms", sums)
         yield self._stage("powers with a factor", self._on(ProductOfPowers(1, self._exponentials), self._features))
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
-        yield self._stage("reductions", *([self._reduced] if self.reduce and self.permitted.products else []))
+        yield self._stage("reductions", *([self._reduced] if self._reducible else []))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
         yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
@@ -210,6 +210,10 @@ class AllHeads:
 
     def _one_feature(self, goals: Sequence[Goal], budget: Budget) -> list[Candidate]:
         return OneFeature().scan_goals(self.extended, goals, self.k, budget)
+
+    @property
+    def _reducible(self) -> bool:
+        return self.reduce and len(self.data.stand_ins) > 1 and self.permitted.products
 
     def _reduced(self, budget: Budget) -> list[Candidate]:
         return search_reduced(self.data, self._solve, budget)

@@ -169,12 +169,13 @@ class AllHeads:
             "one feature",
             "one variable",
             "two terms",
+            "powers with two factors",
         )
         stages = {stage.name: stage for stage in self.on_target()}
         yield from (stages[name] for name in early if name in stages)
         goals = goals_of(self.data, self.operators, with_slots=False)
         yield self._stage("outer functions", *(self._on(TwoTerms(cap=3000), self._extended, goal) for goal in goals))
-        late = ("ratios of polynomials", "powers with two factors", "affine", "inner constants")
+        late = ("ratios of polynomials", "affine", "inner constants")
         yield from (stages[name] for name in late if name in stages)
 
     def combined(self) -> Stage:

@@ -27,16 +27,20 @@ from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
+from symenum.heads.powers_of_sums import PowersOfSums
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
+from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SumOfTerms
-from symenum.heads.transforms import goals_of
+from symenum.heads.transforms import goals_of, power_goals
 from symenum.heads.two_terms import TwoTerms
 from symenum.operators import Operator
 
 __all__ = ["AllHeads", "Stage"]
 
 _MANY_SLOTS = 12
+_FEW_SLOTS = 2  # with more, fitted exponents are cheaper than features
+_TERMS = (2, 3)  # of sums of powers
 _DEEP_COLUMNS = 30_000
 _SPARE_ROWS = 6
 _COPIES = 40  # of the features of two layers, extensions by unary operators included
@@ -143,14 +147,18 @@ class AllHeads:
 
     def _on_target(self) -> Iterator[Stage]:
         quotients = self.permitted.quotients
-        many = len(self.data.stand_ins) > _MANY_SLOTS
+        many, few = len(self.data.stand_ins) > _MANY_SLOTS, len(self.data.stand_ins) <= _FEW_SLOTS
         sums = self._on(SumOfTerms(self.operators))
         yield self._stage("products of powers", self._on(ProductOfPowers(0)))
         yield self._stage("polynomials", self._on(Polynomial()))
         if many:
             yield self._stage("sums of terms", sums)
+        elif not few:
+            yield from self._fitted_exponents(functions=False)
         yield self._stage("powers with a factor", self._on(ProductOfPowers(1, self._exponentials), self._features))
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
+        if not many and not few:
+            yield from self._fitted_exponents(functions=True)
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
         yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
@@ -159,9 +167,28 @@ class AllHeads:
         yield self.combined()
         if not many and len(self.data.stand_ins) > 1:
             yield self._stage("sums of terms", sums)
+        if few and len(self.data.stand_ins) > 1:
+            yield from self._fitted_exponents(functions=False)
+            yield from self._fitted_exponents(functions=True)
         yield self._stage("inner constants", self._on(InnerConstants(self.operators)))
         yield self._stage("rational", *([self._on(Rational(), self._features)] if quotients else []))
         yield self._stage("two terms on a polynomial", *self._on_polynomials(many))
+
+    def _fitted_exponents(self, *, functions: bool) -> Iterator[Stage]:
+        """Sums of powers for y and its powers, and powers of sums; with `functions`, one of the slots' in a term."""
+        suffix = " with a function" if functions else ""
+        goals = [self.goal, *power_goals(self.data, self.operators)]
+        yield self._stage(
+            f"powers of sums{suffix}", *(self._on(PowersOfSums(self.operators, sums, functions)) for sums in (1, 2))
+        )
+        yield self._stage(
+            f"sums of powers{suffix}",
+            *(
+                self._on(SumOfPowers(self.operators, terms, functions=functions), goal=goal)
+                for terms in _TERMS
+                for goal in goals
+            ),
+        )
 
     def on_transforms(self) -> Iterator[Stage]:
         """The stages that look for a transform of y."""

@@ -40,6 +40,7 @@ __all__ = ["AllHeads", "Stage"]
 
 _MANY_SLOTS = 12
 _FEW_SLOTS = 2  # with more, fitted exponents are cheaper than features
+_DEAR_ROWS = 128  # scans of features cost as much as they have rows; with more, fitted exponents go first
 _TERMS = (2, 3)  # of sums of powers
 _DEEP_COLUMNS = 30_000
 _SPARE_ROWS = 6
@@ -157,21 +158,24 @@ class AllHeads:
             yield from self._fitted_exponents(functions=False)
         yield self._stage("powers with a factor", self._on(ProductOfPowers(1, self._exponentials), self._features))
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
-        if not many and not few:
+        dear = len(self.data.scan_rows) > _DEAR_ROWS
+        if dear and not many and not few:
             yield from self._fitted_exponents(functions=True)
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
         yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
+        if not dear and not many and not few:
+            yield from self._fitted_exponents(functions=True)
         yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
         yield self._stage("affine", self._on(Affine(self._products), self._extended))
         yield self.combined()
         if not many and len(self.data.stand_ins) > 1:
             yield self._stage("sums of terms", sums)
+        yield self._stage("inner constants", self._on(InnerConstants(self.operators)))
+        yield self._stage("rational", *([self._on(Rational(), self._features)] if quotients else []))
         if few and len(self.data.stand_ins) > 1:
             yield from self._fitted_exponents(functions=False)
             yield from self._fitted_exponents(functions=True)
-        yield self._stage("inner constants", self._on(InnerConstants(self.operators)))
-        yield self._stage("rational", *([self._on(Rational(), self._features)] if quotients else []))
         yield self._stage("two terms on a polynomial", *self._on_polynomials(many))
 
     def _fitted_exponents(self, *, functions: bool) -> Iterator[Stage]:

@@ -17,6 +17,7 @@ from symenum.expressions import Constant, Variable, evaluate, parse
 from symenum.heads import Goal, Head, PowersOfSums, SumOfPowers
 from symenum.heads.companions import make_companions
 from symenum.heads.exponents import monomial, snapped_exponent
+from symenum.heads.product_of_angles import ProductOfAngles
 from symenum.heads.projected_fit import Starts, race, solve
 from symenum.heads.transforms import power_goals
 from symenum.operators import get_operators
@@ -65,6 +66,14 @@ def test_one_term_may_have_a_function_of_slots() -> None:
     assert scan(SumOfPowers(KOZA, 2, functions=True), goal_of("x1*x2 - 3*x3**2*cos(x4)/x1", 4))[0] < 1e-26
     assert scan(SumOfPowers(KOZA, 2, functions=True), goal_of("x1**2 + x2*x1*sin(x3 - x4)", 4))[0] < 1e-26
     assert scan(PowersOfSums(KOZA, 1, functions=True), goal_of("x2/(x1 + x3*exp(-x2))", 3))[0] < 1e-26
+
+
+@pytest.mark.parametrize(
+    ("law", "slots"),
+    [("x3*sin(x1/2)**2/x2", 3), ("x2**2*cos(x1 - x3)/sin(x2*x1/2)**2", 3), ("sin(x1)*sin(x2*x3)**2/cos(x3/2)", 3)],
+)
+def test_products_of_powers_of_sines_are_found(law: str, slots: int) -> None:
+    assert scan(ProductOfAngles(KOZA), goal_of(law, slots, low=0.2, high=1.4))[0] < 1e-26
 
 
 def test_a_slot_that_changes_sign_is_a_factor_of_its_own() -> None:

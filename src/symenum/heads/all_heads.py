@@ -28,6 +28,7 @@ from symenum.heads.one_feature import OneFeature
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
+from symenum.heads.product_of_angles import ProductOfAngles
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.sum_of_powers import SumOfPowers
@@ -182,6 +183,8 @@ class AllHeads:
         """Sums of powers for y and its powers, and powers of sums; with `functions`, one of the slots' in a term."""
         suffix = " with a function" if functions else ""
         goals = [self.goal, *power_goals(self.data, self.operators)]
+        if functions:
+            yield self._stage("products of angles", self._on(ProductOfAngles(self.operators)))
         yield self._stage(
             f"powers of sums{suffix}", *(self._on(PowersOfSums(self.operators, sums, functions)) for sums in (1, 2))
         )

@@ -9,8 +9,10 @@ from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.polynomial import Polynomial
+from symenum.heads.powers_of_sums import PowersOfSums
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
+from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SumOfTerms
 from symenum.heads.transforms import goals_of
 from symenum.heads.two_terms import TwoTerms
@@ -25,9 +27,11 @@ __all__ = [
     "InnerConstants",
     "OneFeature",
     "Polynomial",
+    "PowersOfSums",
     "ProductOfPowers",
     "Rational",
     "RatioOfPolynomials",
+    "SumOfPowers",
     "SumOfTerms",
     "TwoTerms",
     "build_features",

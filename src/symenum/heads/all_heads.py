@@ -1,8 +1,7 @@
 """All heads on one set of slots, in stages from cheap to dear.
 
-The order is that of the cost: with many slots sums of products are cheaper than deep features, with few it is the other
-way round. A stage is the unit in which a search stops, reports and takes turns; inside it heads run one after another,
-until one of them has found the law.
+`order` says which stage comes when. A stage is the unit in which a search stops, reports and takes turns; inside it
+heads run one after another, until one of them has found the law.
 """
 
 from __future__ import annotations
@@ -27,20 +26,24 @@ from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.one_variable import OneVariable
+from symenum.heads.order import MANY_SLOTS, ON_REDUCED, stage_order
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
+from symenum.heads.powers_of_sums import PowersOfSums
 from symenum.heads.prior import NO_PRIOR, Prior
+from symenum.heads.product_of_angles import ProductOfAngles
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.reductions import search_reduced
+from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SumOfTerms
-from symenum.heads.transforms import goals_of
+from symenum.heads.transforms import goals_of, power_goals
 from symenum.heads.two_terms import TwoTerms
 from symenum.operators import Operator
 
 __all__ = ["AllHeads", "Stage"]
 
-_MANY_SLOTS = 12
+_TERMS = (2, 3)  # of sums of powers
 _DEEP_COLUMNS = 30_000
 _SPARE_ROWS = 6
 _COPIES = 40  # of the features of two layers, extensions by unary operators included
@@ -165,32 +168,56 @@ class AllHeads:
 
     def on_target(self) -> Iterator[Stage]:
         """The stages that look for y itself; those whose results the operators cannot write are left out."""
-        return (stage for stage in self._on_target() if stage.scans)
+        return self._in_order(stage_order(len(self.data.stand_ins), len(self.data.scan_rows)))
 
-    def _on_target(self) -> Iterator[Stage]:
+    def on_reduced(self) -> Iterator[Stage]:
+        """The stages for a problem that was reduced to few slots."""
+        return self._in_order(ON_REDUCED)
+
+    def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
+        made = self._scans()
+        return (self._stage(name, *made[name]) for name in names if made[name])
+
+    def _scans(self) -> dict[str, list[Scan]]:
+        """The scans of each stage; none where they would find nothing that may be written."""
+        on, alone = self._on, len(self.data.stand_ins) == 1
         quotients = self.permitted.quotients
-        many = len(self.data.stand_ins) > _MANY_SLOTS
-        sums = self._on(SumOfTerms(self.operators, max_memory=self.max_memory))
-        yield self._stage("products of powers", self._on(ProductOfPowers(0)))
-        yield self._stage("polynomials", self._on(Polynomial()))
-        if many:
-            yield self._stage("sums of terms", sums)
-        yield self._stage("powers with a factor", self._on(ProductOfPowers(1, self._exponentials), self._features))
-        yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
-        yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
-        yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
-        yield self._stage("reductions", *([self._reduced] if self._reducible else []))
-        yield self._stage("two terms", self._on(TwoTerms(), self._extended))
-        yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
-        if len(self.data.stand_ins) == 1:
-            yield self._stage("one variable", self._on(OneVariable(self.operators)))
-        yield self._stage("affine", self._on(Affine(self._products), self._extended))
-        yield self.combined()
-        if not many and len(self.data.stand_ins) > 1:
-            yield self._stage("sums of terms", sums)
-        yield self._stage("inner constants", self._on(InnerConstants(self.operators)))
-        yield self._stage("rational", *([self._on(Rational(), self._features)] if quotients else []))
-        yield self._stage("two terms on a polynomial", *self._on_polynomials(many))
+        goals = goals_of(self.data, self.operators, with_slots=False)
+        return {
+            "products of powers": [on(ProductOfPowers(0))],
+            "polynomials": [on(Polynomial())],
+            "powers with a factor": [on(ProductOfPowers(1, self._exponentials), self._features)],
+            "polynomials of transforms": [on(Polynomial(6), goal=goal) for goal in self.goals],
+            "one feature": [partial(self._one_feature, [self.goal, *self.goals])],
+            "ratios of polynomials": [on(RatioOfPolynomials())] if quotients else [],
+            "reductions": [self._reduced] if self._reducible else [],
+            "two terms": [on(TwoTerms(), self._extended)],
+            "powers with two factors": [on(ProductOfPowers(2), self._features)],
+            "one variable": [on(OneVariable(self.operators))] if alone else [],
+            "affine": [on(Affine(self._products), self._extended)],
+            "combine": list(self.combined().scans),
+            "sums of terms": [on(SumOfTerms(self.operators, max_memory=self.max_memory))],
+            "inner constants": [on(InnerConstants(self.operators))],
+            "rational": [on(Rational(), self._features)] if quotients else [],
+            "two terms on a polynomial": list(self._on_polynomials()),
+            "outer functions": [on(TwoTerms(cap=3000), self._extended, goal) for goal in goals],
+            "products of angles": [on(ProductOfAngles(self.operators))],
+            **self._fitted_exponents(functions=False),
+            **self._fitted_exponents(functions=True),
+        }
+
+    def _fitted_exponents(self, *, functions: bool) -> dict[str, list[Scan]]:
+        """Sums of powers for y and its powers, and powers of sums; with `functions`, one of the slots' in a term."""
+        suffix = " with a function" if functions else ""
+        goals = [self.goal, *power_goals(self.data, self.operators)]
+        return {
+            f"powers of sums{suffix}": [self._on(PowersOfSums(self.operators, sums, functions)) for sums in (1, 2)],
+            f"sums of powers{suffix}": [
+                self._on(SumOfPowers(self.operators, terms, functions=functions), goal=goal)
+                for terms in _TERMS
+                for goal in goals
+            ],
+        }
 
     def on_transforms(self) -> Iterator[Stage]:
         """The stages that look for a transform of y."""
@@ -202,24 +229,6 @@ class AllHeads:
             if len(self.data.stand_ins) == 1:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
             yield self._stage(f"for {goal.name}", *scans)
-
-    def on_reduced(self) -> Iterator[Stage]:
-        """The stages for a problem that was reduced to few slots: transforms of y come early, deep features late."""
-        early = (
-            "products of powers",
-            "polynomials",
-            "powers with a factor",
-            "one feature",
-            "one variable",
-            "two terms",
-            "powers with two factors",
-        )
-        stages = {stage.name: stage for stage in self.on_target()}
-        yield from (stages[name] for name in early if name in stages)
-        goals = goals_of(self.data, self.operators, with_slots=False)
-        yield self._stage("outer functions", *(self._on(TwoTerms(cap=3000), self._extended, goal) for goal in goals))
-        late = ("ratios of polynomials", "affine", "inner constants")
-        yield from (stages[name] for name in late if name in stages)
 
     def combined(self) -> Stage:
         """The paper's last layer: expressions as they are, no coefficients."""
@@ -271,11 +280,13 @@ class AllHeads:
                 break
         return found
 
-    def _on_polynomials(self, many: bool) -> Iterator[Scan]:
-        """Two terms beside a full polynomial, where there are rows enough for it."""
+    def _on_polynomials(self) -> Iterator[Scan]:
+        """Two terms beside a full polynomial, where there are rows enough for it, and not too many slots."""
+        if len(self.data.stand_ins) > MANY_SLOTS:
+            return
         for degree in (1, 2, 3):
-            terms = [] if many else monomials(self.data.stand_ins, degree)
-            if 0 < len(terms) <= self.data.target.rows - _SPARE_ROWS:
+            terms = monomials(self.data.stand_ins, degree)
+            if len(terms) <= self.data.target.rows - _SPARE_ROWS:
                 yield self._on(TwoTerms(tuple(terms), cap=3000), self._extended)
 
     def _stage(self, name: str, *scans: Scan) -> Stage:

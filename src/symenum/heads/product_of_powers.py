@@ -7,7 +7,7 @@ whole ones are written as whole powers, so that negative bases keep their sign; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -16,17 +16,18 @@ from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
-from symenum.expressions import Apply, Constant, Expression, apply
+from symenum.expressions import Constant, Expression, apply
 from symenum.fitting import Number, nice_number, plain_number, scaled
 from symenum.fitting.least_squares import Array, least_squares
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose
+from symenum.heads.power_factors import raised
 from symenum.heads.projection import orthonormal
 from symenum.heads.two_terms import best_pairs, best_single
 from symenum.operators import OPERATORS
 
-__all__ = ["ProductOfPowers"]
+__all__ = ["ProductOfPowers", "damped", "fit_products"]
 
 _STEEPEST = 300.0  # of an exponent: beyond it exp leaves the range of numbers soon
 _EXACT = 1e-8  # of log|y|: below this, exponents must be small rationals and the constant must be constant
@@ -61,25 +62,13 @@ class ProductOfPowers:
 
     def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`. Nothing comes back if y has a zero: no logarithm, and no such law but trivially."""
-        data = goal.data
         if bool((goal.t == 0).any()):
             return []
-        usable = [slot for slot in data.stand_ins if bool((data.evaluate(slot) != 0).all())]
+        usable = _usable(goal)
         if len(goal.t) < len(usable) + self.features + 2:
             return []
         sets = [()] if self.features == 0 else self._best(features, goal, usable, k, budget)
-        drafts = [draft for chosen in sets if (draft := _draft(goal, usable, chosen)) is not None]
-        # Fractional exponents change the domain, so they weigh most.
-        drafts.sort(key=lambda draft: (draft.fractional, len(draft.factors), draft.product.complexity))
-        out: list[Candidate] = []
-        laws = 0
-        for draft in drafts:
-            found = draft.candidates(goal)
-            out += found
-            laws += any(data.is_law(candidate) for candidate in found)
-            if laws >= k:
-                break
-        return out
+        return fit_products(goal, sets, k)
 
     def _best(
         self, features: Features, goal: Goal, usable: Sequence[Expression], k: int, budget: Budget
@@ -89,7 +78,7 @@ class ProductOfPowers:
         if bool((goal.weight <= 0).any()):
             return []
         # d(log y) = dy/y: to first order the loss on y is that of log|y| with weights times y².
-        weight = root.square() * _damped(t)
+        weight = root.square() * damped(t)
         root = (weight / weight.sum()).sqrt()
         logs = [torch.ones_like(t), *(data.evaluate(slot)[data.scan_rows].abs().log() for slot in usable)]
         background = orthonormal(torch.stack(logs) * root)
@@ -129,6 +118,28 @@ class ProductOfPowers:
         return sets
 
 
+def fit_products(goal: Goal, sets: Sequence[tuple[Expression, ...]], k: int) -> list[Candidate]:
+    """Products of powers of the slots and of each set of further factors, until k of them are laws; t has no zero."""
+    usable = _usable(goal)
+    drafts = [draft for chosen in sets if (draft := _draft(goal, usable, chosen)) is not None]
+    # Fractional exponents change the domain, so they weigh most.
+    drafts.sort(key=lambda draft: (draft.fractional, len(draft.factors), draft.product.complexity))
+    out: list[Candidate] = []
+    laws = 0
+    for draft in drafts:
+        found = draft.candidates(goal)
+        out += found
+        laws += any(goal.data.is_law(candidate) for candidate in found)
+        if laws >= k:
+            break
+    return out
+
+
+def _usable(goal: Goal) -> list[Expression]:
+    """The slots that have a logarithm."""
+    return [slot for slot in goal.data.stand_ins if bool((goal.data.evaluate(slot) != 0).all())]
+
+
 @dataclass(frozen=True)
 class _Draft:
     """A product of powers, its values (rows,), and how many exponents are no whole numbers."""
@@ -155,7 +166,7 @@ def _draft(goal: Goal, usable: Sequence[Expression], chosen: tuple[Expression, .
     A = torch.stack([torch.ones_like(goal.t), *(value.abs().log() for value in values)], dim=1)
     if not bool(torch.isfinite(A).all()):
         return None
-    root = (goal.weight * _damped(goal.t)).sqrt()
+    root = (goal.weight * damped(goal.t)).sqrt()
     log_t = goal.t.abs().log()
     fit = least_squares((A * root[:, None]).numpy(), (log_t * root).numpy())
     left = (log_t - A @ torch.from_numpy(fit.coefficients)).numpy()
@@ -189,27 +200,13 @@ def _assemble(factors: Sequence[_Power]) -> _Draft | None:
         if not whole and bool((column < 0).any()):
             base, column = apply("abs", base), column.abs()
         values = values * column**exponent.value
-        (above if exponent.value > 0 else below).append(_raised(base, exponent))
+        (above if exponent.value > 0 else below).append(raised(base, exponent))
     if not bool(torch.isfinite(values).all()) or bool((values == 0).any()):
         return None
     product = _product(above) if above else Constant(1)
     if below:
         product = apply("div", product, _product(below))
     return _Draft(tuple(factors), product, values, fractional)
-
-
-def _raised(base: Expression, exponent: Number) -> Expression:
-    """base to the absolute value of the exponent."""
-    size = abs(exponent.value)
-    if size == 1:
-        return base
-    if isinstance(base, Apply) and base.operator.name == "exp":
-        return apply("exp", scaled(replace(exponent, value=size), base.operands[0]))
-    if size == 0.5:
-        return apply("sqrt", base)
-    # x**1.5 rather than x**(3/2): a division would count as an operator.
-    short = size == round(size, 3)
-    return apply("pow", base, Constant(size) if short and size != int(size) else exponent.magnitude)
 
 
 def _product(factors: Sequence[Expression]) -> Expression:
@@ -244,7 +241,7 @@ def _fitted_constant(goal: Goal, values: Tensor) -> list[Number]:
     return [plain_number(best)]
 
 
-def _damped(t: Tensor) -> Tensor:
+def damped(t: Tensor) -> Tensor:
     """y² as a weight, within three decades of its median: rows near zero still count."""
     square = t.square()
     middle = float(square.median())

@@ -6,7 +6,7 @@ that to first order a head's residual on t ranks like the loss on y; the loss it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +16,7 @@ from symenum.expressions import Constant, Expression, apply
 from symenum.heads.goal import Data, Goal
 from symenum.operators import Operator
 
-__all__ = ["Transform", "goals_of", "transforms"]
+__all__ = ["Transform", "goals_of", "power_goals", "transforms"]
 
 Wrap = Callable[[Expression], Expression]
 
@@ -43,9 +43,27 @@ def goals_of(data: Data, operators: Sequence[Operator], *, with_slots: bool = Tr
     Without `with_slots` those that join y with a slot are left out.
     """
     names = {operator.name for operator in operators}
+    return _goals(data, transforms(data, names, with_slots=with_slots))
+
+
+def power_goals(data: Data, operators: Sequence[Operator]) -> list[Goal]:
+    """y², 1/y and 1/y² as goals: what sums of products of powers are often a root or a denominator of."""
+    y = data.target.y
+    names = {operator.name for operator in operators}
+    powers = [transform for transform in _functions(y, names) if transform.name == "y**2"]
+    if names & {"div", "inv", "semidiv"}:
+        powers.append(_reciprocal(y))
+        if bool((y > 0).all()):
+            slope = 0.5 * y.abs().pow(3)
+            powers.append(Transform("1/y**2", y.pow(-2), slope, lambda f: apply("inv", apply("sqrt", f))))
+    return _goals(data, powers)
+
+
+def _goals(data: Data, offered: Iterable[Transform]) -> list[Goal]:
+    """Those that the data allow."""
     return [
         Goal(data, transform.name, transform.t, _weights(data.target.weight, transform.slope), transform.wrap)
-        for transform in transforms(data, names, with_slots=with_slots)
+        for transform in offered
         if _allowed(transform)
     ]
 
@@ -55,10 +73,14 @@ def transforms(data: Data, operators: set[str], *, with_slots: bool = True) -> I
     y = data.target.y
     yield from _functions(y, operators)
     if "div" in operators:
-        yield Transform("1/y", 1 / y, y.square(), lambda f: apply("inv", f))
+        yield _reciprocal(y)
     slots = data.stand_ins if with_slots and len(data.stand_ins) <= _MOST_SLOTS else ()
     for slot in slots:
         yield from _with_slot(y, slot, data.evaluate(slot), operators)
+
+
+def _reciprocal(y: Tensor) -> Transform:
+    return Transform("1/y", 1 / y, y.square(), lambda f: apply("inv", f))
 
 
 def _functions(y: Tensor, operators: set[str]) -> Iterator[Transform]:

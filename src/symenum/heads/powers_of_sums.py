@@ -1,0 +1,169 @@
+"""Products of powers of sums, t = c·∏ x_i^p_i · ∏ (1 + a_j·g_j·∏ x_i^q_ji)^r_j, with everything but the shape fitted.
+
+On logarithms c, p and r are linear and are eliminated; a and q are found from many random starts. Factors such as
+sqrt(1 - v²/c²), (m₁r₁ + m₂r₂)/(m₁ + m₂) or 1/(1 + uv/c²) come out whatever number of slots and whatever exponents they
+have. One factor may hold a function of the slots (`companions`). What is found goes to the products of powers, which
+fit and recognise the outer exponents and the constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant, Expression
+from symenum.fitting import Number, linear_combination, nice_number, plain_number
+from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+from symenum.heads.product_of_powers import damped, fit_products
+from symenum.heads.projected_fit import Solved, Starts, race, solve
+from symenum.heads.projection import orthonormal
+from symenum.operators import Operator
+
+__all__ = ["PowersOfSums"]
+
+ONE = Constant(1)
+_ROWS, _ROWS_PER_UNKNOWN = 80, 5
+_STARTS = 128
+_STARTS_EACH = 32  # for each companion
+_STEPS = 50
+_SURVIVORS = 24
+_LARGEST = 60.0  # of an exponent of e
+_FIRST_SIZE = 0.7  # of a·g·∏x^q at the start, at its largest: 1 - 0.7 is above zero on all rows
+_EXACT_WINDOW = 1e-6  # of the constant a, relative, in an exact fit
+_RARITY, _EXACT_RARITY = 0.06, 0.02
+
+
+@dataclass(frozen=True)
+class _Logarithm:
+    """The model of log|t|: θ (B, sums·(1 + slots)) holds log|a| and q; members say companion and signs of a.
+
+    `background` (b, n) is orthonormal: 1 and the logarithms of the slots, weighted; all columns are taken off it.
+    """
+
+    bases: Bases
+    root: Tensor
+    background: Tensor
+    sums: int
+
+    def columns(self, theta: Tensor, members: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """See `Model`."""
+        logs = torch.cat([torch.ones(len(self.root), 1, dtype=torch.float64), self.bases.logs], dim=1)
+        inside = theta.reshape(len(theta), self.sums, logs.shape[1])
+        M = (inside @ logs.T).clamp_(-_LARGEST, _LARGEST).exp_() * _signs(members, self.sums)[..., None]
+        M[:, -1] *= self.bases.companions.values[members >> self.sums]
+        slope = M / (1 + M) * self.root
+        columns = self._off((torch.log((1 + M).abs()) * self.root).transpose(1, 2))
+
+        def derivative(coefficients: Tensor) -> Tensor:
+            weighted = slope * coefficients[..., None]
+            return self._off((weighted.transpose(1, 2)[..., None] * logs[:, None, :]).flatten(2))
+
+        return columns, derivative
+
+    def _off(self, columns: Tensor) -> Tensor:
+        """Columns (B, n, k) off the background."""
+        return columns - self.background.T @ (self.background @ columns)
+
+
+def _signs(members: Tensor, sums: int) -> Tensor:
+    """±1 (B, sums): the lowest bits of a member's number."""
+    bits = torch.stack([(members >> place) & 1 for place in range(sums)], dim=1)
+    return (1 - 2 * bits).to(torch.float64)
+
+
+@dataclass(frozen=True)
+class PowersOfSums:
+    """Products of powers and of `sums` (1 or 2) powers of sums of two; with `functions`, a companion in one of them."""
+
+    operators: tuple[Operator, ...]
+    sums: int
+    functions: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"powers of {self.sums} sums"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`; the features play no part."""
+        if bool((goal.t == 0).any()):
+            return []
+        bases = make_bases(goal, self.operators, functions=self.functions)
+        unknowns = (self.sums + 1) * (len(bases.slots) + 1) + self.sums
+        if not bases.suffice(unknowns, functions=self.functions):
+            return []
+        bases = fewer_rows(bases, max(_ROWS, _ROWS_PER_UNKNOWN * unknowns))
+        model, target = self._model(goal, bases)
+        rough = race(model, self._starts(bases), target, _SURVIVORS, budget)
+        solved = solve(model, rough.best(_SURVIVORS), target, steps=_STEPS, budget=budget)
+        order = torch.argsort(solved.loss, stable=True).tolist()
+        found = (self._features(bases, solved, at) for at in order)
+        sets = dict.fromkeys(tuple(chosen) for chosen in found if chosen is not None)
+        return fit_products(goal, list(sets)[:k], 1)
+
+    def _starts(self, bases: Bases) -> Starts:
+        """Random exponents, and constants that keep the sums above zero; the same ones in every run."""
+        count = len(bases.companions)
+        companions = torch.arange(1, count).repeat(_STARTS_EACH) if self.functions else torch.zeros(_STARTS).long()
+        generator = torch.Generator().manual_seed(0)
+        signs = torch.randint(1 << self.sums, companions.shape, generator=generator)
+        q = torch.randn(len(companions), self.sums, len(bases.slots), generator=generator, dtype=torch.float64)
+        q *= (1 - bases.inside[companions])[:, None]  # an angle is seldom a base of a power too
+        largest = (q @ bases.logs.T).amax(dim=2)
+        largest[:, -1] += bases.companions.values[companions].abs().amax(dim=1).log()
+        theta = torch.cat([(math.log(_FIRST_SIZE) - largest)[..., None], q], dim=2)
+        return Starts(theta.flatten(1), (companions << self.sums) | signs)
+
+    def _model(self, goal: Goal, bases: Bases) -> tuple[_Logarithm, Tensor]:
+        """The model, and log|t| off its background, as a part of log|t|."""
+        t = goal.t[bases.rows]
+        root = (goal.weight[bases.rows] * damped(t)).sqrt()
+        rows = torch.cat([torch.ones(1, len(t), dtype=torch.float64), bases.logs.T]) * root
+        background = orthonormal(rows)
+        log_t = t.abs().log() * root
+        left = log_t - (log_t @ background.T) @ background
+        return _Logarithm(bases, root, background, self.sums), left / log_t.norm()
+
+    def _features(self, bases: Bases, solved: Solved, at: int) -> list[Expression] | None:
+        """The sums of one solution as trees, without quotients; None where an exponent is not to be recognised."""
+        exact = float(solved.loss[at]) < EXACT
+        member = solved.starts.members[at : at + 1]
+        signs = _signs(member, self.sums)[0].tolist()
+        width = 1 + len(bases.slots)
+        out: list[Expression] = []
+        for j in range(self.sums):
+            part = slice(j * width, (j + 1) * width)
+            theta = solved.starts.theta[at, part].tolist()
+            exponents = [snapped_exponent(value, exact=exact) for value in theta[1:]]
+            q = [exponent for exponent in exponents if exponent is not None]
+            if len(q) < len(exponents):
+                return None
+            a = signs[j] * math.exp(theta[0] - float(torch.tensor(q, dtype=torch.float64) @ bases.means))
+            last = j == self.sums - 1
+            companion = bases.companions.expressions[int(member) >> self.sums] if last else ONE
+            if not any(q) and companion == ONE:
+                return None  # 1 + a is a constant
+            above = monomial(bases.slots, [max(e, 0.0) for e in q], companion)
+            below = monomial(bases.slots, [max(-e, 0.0) for e in q], ONE)
+            out.append(
+                linear_combination([_one(), _constant(a, float(solved.errors[at, part][0]), exact)], [below, above])
+            )
+        return out
+
+
+def _constant(value: float, error: float, exact: bool) -> Number:
+    window = abs(value) * (_EXACT_WINDOW if exact else error)
+    return nice_number(value, window, zero=False, rarity=_EXACT_RARITY if exact else _RARITY) or plain_number(value)
+
+
+def _one() -> Number:
+    one = nice_number(1.0, 0.0)
+    assert one is not None  # 1 is nice
+    return one

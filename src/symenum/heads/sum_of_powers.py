@@ -1,0 +1,144 @@
+"""Sums of a few products of powers, t = Σ c_k·g_k·∏ x_i^p_ki, with exponents that are fitted and then recognised.
+
+The exponents are continuous, so that eight slots and exponents of 4 or 1/2 cost no more than two slots and squares; the
+coefficients are eliminated. Many random starts around the best single product of powers, most of which fail, end in the
+law or in the best sums of that shape. One term may have a function of the slots as a factor g (`companions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.expressions import Constant, Expression
+from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
+from symenum.heads.features import Features
+from symenum.heads.goal import Goal
+from symenum.heads.projected_fit import Solved, Starts, race, solve
+from symenum.operators import Operator
+
+__all__ = ["SumOfPowers"]
+
+ONE = Constant(1)
+_ROWS, _ROWS_PER_UNKNOWN = 64, 4  # for the starts, at least; survivors see all scanned rows
+_STARTS = 96
+_STARTS_EACH = 24  # for each companion
+_STEPS = 50
+_SURVIVORS = 16
+_NEAR, _FAR = 0.7, 1.0  # spread of the exponents at the start: about those of the best single product, and about 0
+_LARGEST = 60.0  # of an exponent of e
+_SMALL = 1e-3  # of the median: values of t nearer to zero count as this much in the logarithm
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The model: θ (B, terms·slots), members say which companion the last term has."""
+
+    bases: Bases
+    root: Tensor
+    terms: int
+    constant: bool
+
+    def columns(self, theta: Tensor, members: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """See `Model`."""
+        logs = self.bases.logs
+        P = theta.reshape(len(theta), self.terms, logs.shape[1])
+        F = (P @ logs.T).clamp_(-_LARGEST, _LARGEST).exp_() * self.root  # (B, terms, n)
+        F[:, -1] *= self.bases.companions.values[members]
+        columns = F.transpose(1, 2)
+        if self.constant:
+            columns = torch.cat([columns, self.root[None, :, None].expand(len(theta), -1, 1)], dim=2)
+
+        def derivative(coefficients: Tensor) -> Tensor:
+            weighted = F * coefficients[:, : self.terms, None]
+            return (weighted.transpose(1, 2)[..., None] * logs[:, None, :]).flatten(2)
+
+        return columns, derivative
+
+
+@dataclass(frozen=True)
+class SumOfPowers:
+    """Sums of `terms` products of powers, with a constant if `constant`; with `functions`, a companion in one term."""
+
+    operators: tuple[Operator, ...]
+    terms: int
+    constant: bool = False
+    functions: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"sum of {self.terms} powers"
+
+    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`; the features play no part."""
+        bases = make_bases(goal, self.operators, functions=self.functions)
+        unknowns = self.terms * (len(bases.slots) + 1) + self.constant
+        if not bases.suffice(unknowns, functions=self.functions):
+            return []
+        few = fewer_rows(bases, max(_ROWS, _ROWS_PER_UNKNOWN * unknowns))
+        model, target = self._model(goal, few)
+        rough = race(model, self._starts(goal, few), target, _SURVIVORS, budget)
+        if float(rough.loss.min()) > EXACT:  # noise: more rows make better exponents
+            model, target = self._model(goal, bases)
+        solved = solve(model, rough.best(_SURVIVORS), target, steps=_STEPS, budget=budget)
+        return self._candidates(goal, bases, solved, k, budget)
+
+    def _starts(self, goal: Goal, bases: Bases) -> Starts:
+        """Random exponents about those of the best single product of powers, and about 0; the same in every run."""
+        t = goal.t[bases.rows].abs()
+        size = t.clamp_min(_SMALL * float(t.median()))
+        A = torch.cat([torch.ones(len(t), 1, dtype=torch.float64), bases.logs], dim=1)
+        single = torch.linalg.lstsq(A, size.log()[:, None]).solution[1:, 0]
+        companions = torch.arange(len(bases.companions))
+        members = companions[1:].repeat_interleave(_STARTS_EACH) if self.functions else companions.repeat(_STARTS)
+        generator = torch.Generator().manual_seed(0)
+        theta = torch.randn(len(members), self.terms, len(single), generator=generator, dtype=torch.float64)
+        theta[::2] = single + _NEAR * theta[::2]
+        theta[1::2] *= _FAR
+        return Starts(theta.flatten(1), members)
+
+    def _model(self, goal: Goal, bases: Bases) -> tuple[_Sum, Tensor]:
+        """The model, and what it is to fit."""
+        root = goal.weight[bases.rows].sqrt()
+        target = goal.t[bases.rows] * root
+        return _Sum(bases, root, self.terms, self.constant), target / target.norm()
+
+    def _candidates(self, goal: Goal, bases: Bases, solved: Solved, k: int, budget: Budget) -> list[Candidate]:
+        """The sums with recognised exponents, those that fit best first; a sum that is exact ends it."""
+        out: list[Candidate] = []
+        seen: set[frozenset[Expression]] = set()
+        for at in torch.argsort(solved.loss, stable=True).tolist():
+            if len(seen) >= k or (seen and budget.over()):
+                break
+            terms = self._terms(bases, solved, at)
+            if terms is None or frozenset(terms) in seen:
+                continue
+            seen.add(frozenset(terms))
+            candidate = goal.fit([ONE, *terms] if self.constant else terms)
+            if candidate is not None:
+                out.append(candidate)
+                if goal.data.is_law(candidate):
+                    break
+        return out
+
+    def _terms(self, bases: Bases, solved: Solved, at: int) -> list[Expression] | None:
+        """The terms of one sum, each once; None where an exponent is not to be recognised."""
+        exact = float(solved.loss[at]) < EXACT
+        exponents: list[float] = []
+        for value in solved.starts.theta[at].tolist():
+            snapped = snapped_exponent(value, exact=exact)
+            if snapped is None:
+                return None
+            exponents.append(snapped)
+        terms: list[Expression] = []
+        for term in range(self.terms):
+            mine = exponents[term * len(bases.slots) : (term + 1) * len(bases.slots)]
+            companion = bases.companions.expressions[int(solved.starts.members[at])] if term == self.terms - 1 else ONE
+            terms.append(monomial(bases.slots, mine, companion))
+        distinct = list(dict.fromkeys(terms))
+        return [term for term in distinct if not (self.constant and term == ONE)] or None

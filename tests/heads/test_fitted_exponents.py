@@ -1,0 +1,171 @@
+"""Heads with fitted exponents: sums of powers and powers of sums, with and without a function of the slots.
+
+The laws here are none of the benchmark's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from heads.tasks import features_of, make_goal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symenum.enumeration.budget import Budget
+from symenum.expressions import Constant, Variable, evaluate, parse
+from symenum.heads import Goal, Head, PowersOfSums, SumOfPowers
+from symenum.heads.companions import make_companions
+from symenum.heads.exponents import monomial, snapped_exponent
+from symenum.heads.product_of_angles import ProductOfAngles
+from symenum.heads.projected_fit import Starts, race, solve
+from symenum.heads.transforms import power_goals
+from symenum.operators import get_operators
+
+KOZA = get_operators("koza")
+
+
+def goal_of(law: str, slots: int, *, low: float = 1.0, high: float = 4.0, noise: float = 0.0) -> Goal:
+    random = np.random.default_rng(7)
+    X = random.uniform(low, high, (300, slots))
+    columns = {f"x{i + 1}": np.ascontiguousarray(X[:, i]) for i in range(slots)}
+    y = np.asarray(evaluate(parse(law), columns))
+    return make_goal(X, y + noise * y.std() * random.normal(size=len(y)))
+
+
+def scan(head: Head, goal: Goal, budget: Budget | None = None) -> list[float]:
+    """The losses of what comes back, relative to the variance of y, ascending."""
+    found = head.scan(features_of(goal, 0), goal, 5, budget or Budget())
+    return sorted(candidate.loss / float(goal.data.target.y.var()) for candidate in found)
+
+
+@pytest.mark.parametrize(
+    ("law", "slots", "terms"),
+    [
+        ("3*x1*x4**3/x2 - 2*sqrt(x3)/x1**2", 4, 2),
+        ("x1*x2*x3/(x4*x5*x6) + 0.7*x6**2*x7*x8/x1", 8, 2),
+        ("x1**2/x2 - 4*x2*x3**1.5 + x4/(x1*x3)", 4, 3),
+    ],
+)
+def test_a_sum_of_powers_is_found_whatever_its_exponents(law: str, slots: int, terms: int) -> None:
+    assert scan(SumOfPowers(KOZA, terms), goal_of(law, slots))[0] < 1e-26
+
+
+@pytest.mark.parametrize(
+    ("law", "slots", "sums"),
+    [
+        ("5*x1/(x2**2 + 3*x1*x3)**1.5", 3, 1),
+        ("(x1*x4 + 2*x2)/sqrt(x3**2 + x4**2)", 4, 2),
+    ],
+)
+def test_powers_of_sums_are_found(law: str, slots: int, sums: int) -> None:
+    assert scan(PowersOfSums(KOZA, sums), goal_of(law, slots))[0] < 1e-26
+
+
+def test_one_term_may_have_a_function_of_slots() -> None:
+    assert scan(SumOfPowers(KOZA, 2, functions=True), goal_of("x1*x2 - 3*x3**2*cos(x4)/x1", 4))[0] < 1e-26
+    assert scan(SumOfPowers(KOZA, 2, functions=True), goal_of("x1**2 + x2*x1*sin(x3 - x4)", 4))[0] < 1e-26
+    assert scan(PowersOfSums(KOZA, 1, functions=True), goal_of("x2/(x1 + x3*exp(-x2))", 3))[0] < 1e-26
+
+
+@pytest.mark.parametrize(
+    ("law", "slots"),
+    [("x3*sin(x1/2)**2/x2", 3), ("x2**2*cos(x1 - x3)/sin(x2*x1/2)**2", 3), ("sin(x1)*sin(x2*x3)**2/cos(x3/2)", 3)],
+)
+def test_products_of_powers_of_sines_are_found(law: str, slots: int) -> None:
+    assert scan(ProductOfAngles(KOZA), goal_of(law, slots, low=0.2, high=1.4))[0] < 1e-26
+
+
+def test_a_slot_that_changes_sign_is_a_factor_of_its_own() -> None:
+    random = np.random.default_rng(3)
+    X = np.column_stack([random.uniform(1, 3, (200, 2)), random.uniform(-2, 2, 200)])
+    goal = make_goal(X, X[:, 0] ** 2 + 3 * X[:, 1] * X[:, 2])
+    assert scan(SumOfPowers(KOZA, 2, functions=True), goal)[0] < 1e-26
+
+
+def test_roots_and_denominators_are_goals_of_sums_of_powers() -> None:
+    goal = goal_of("1/sqrt(x1**2 + 3*x2/x3)", 3)
+    goals = {other.name: other for other in power_goals(goal.data, KOZA)}
+    assert set(goals) == {"y**2", "1/y", "1/y**2"}
+    assert scan(SumOfPowers(KOZA, 2), goals["1/y**2"])[0] < 1e-26
+
+
+def test_noise_leaves_the_exponents_of_the_law() -> None:
+    law = "2*x1**2*x2/x3 + x4"
+    goal, exact = goal_of(law, 4, noise=0.05), goal_of(law, 4)
+    found = SumOfPowers(KOZA, 2).scan(features_of(goal, 0), goal, 5, Budget())
+    best = min(found, key=lambda candidate: candidate.loss)
+    assert best.loss <= 1.01 * float((goal.t - exact.t).square().mean())
+    assert best.complexity <= parse("2.01*x1**2*x2/x3 + 1.01*x4").complexity
+
+
+def test_data_that_allow_nothing_give_nothing() -> None:
+    few = make_goal(np.random.default_rng(0).uniform(1, 2, (12, 4)), np.arange(12.0) + 1)
+    assert scan(SumOfPowers(KOZA, 3), few) == []
+    assert scan(PowersOfSums(KOZA, 2), few) == []
+    zero = make_goal(np.random.default_rng(0).uniform(1, 2, (90, 2)), np.arange(90.0))
+    assert scan(PowersOfSums(KOZA, 1), zero) == []  # no logarithm of 0
+
+
+def test_a_budget_that_is_over_ends_the_steps() -> None:
+    over = Budget(stop=lambda: True)
+    assert len(scan(SumOfPowers(KOZA, 3), goal_of("x1*x2 + x3 + x4", 4), over)) <= 1
+
+
+def test_the_same_data_give_the_same_candidates() -> None:
+    goal = goal_of("x1*log(x2) + x3", 3)
+    head = SumOfPowers(KOZA, 2)
+    texts = [[str(c.expression) for c in head.scan(features_of(goal, 0), goal, 5, Budget())] for _ in range(2)]
+    assert texts[0] == texts[1]
+
+
+def test_companions_are_defined_on_every_row_and_use_permitted_operators() -> None:
+    values = torch.tensor([[0.5, 1.0, 2.0, 3.0], [-1.0, 0.0, 1.0, 2.0]], dtype=torch.float64)
+    slots = [Variable("x1"), Variable("x2")]
+    names = {str(e) for e in make_companions(slots, values, KOZA).expressions}
+    assert {"1", "x2", "cos(x1)", "sin(x1 - x2)"} <= names
+    assert not names & {"log(x2)", "x1"}
+    arithmetic = make_companions(slots, values, get_operators("arithmetic"))
+    assert {str(e) for e in arithmetic.expressions} == {"1", "x2"}
+
+
+@given(st.fractions(-8, 8, max_denominator=6), st.floats(-1e-8, 1e-8))
+def test_an_exponent_of_an_exact_fit_is_its_fraction(exponent: float, off: float) -> None:
+    assert snapped_exponent(float(exponent) + off, exact=True) == pytest.approx(float(exponent), abs=1e-15)
+
+
+def test_other_exponents_are_halves_and_large_ones_none() -> None:
+    assert snapped_exponent(1.4, exact=False) == 1.5
+    assert snapped_exponent(1.4142135, exact=True) is None
+    assert snapped_exponent(20.0, exact=False) is None
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]), min_size=3, max_size=3))
+def test_a_monomial_has_the_value_of_its_powers(exponents: list[float]) -> None:
+    slots = [Variable(name) for name in "abc"]
+    columns = {name: torch.tensor([0.5, 1.7, 3.0], dtype=torch.float64) + i for i, name in enumerate("abc")}
+    expected = torch.stack([columns[name] ** exponent for name, exponent in zip("abc", exponents, strict=True)])
+    value = torch.as_tensor(evaluate(monomial(slots, exponents, Constant(1)), columns))
+    torch.testing.assert_close(value.expand(3).double(), expected.prod(dim=0))
+
+
+class _Exponential:
+    """c·exp(θ·x): one column, one inner parameter."""
+
+    def __init__(self, x: torch.Tensor) -> None:
+        self.x = x
+
+    def columns(self, theta: torch.Tensor, members: torch.Tensor):  # type: ignore[no-untyped-def]
+        F = torch.exp(theta * self.x)[..., None]
+        return F, lambda c: F * c[:, None] * self.x[:, None]
+
+
+def test_a_projected_fit_finds_rate_and_coefficient_from_every_start() -> None:
+    x = torch.linspace(0, 2, 40, dtype=torch.float64)
+    y = 3 * torch.exp(-0.7 * x)
+    starts = Starts(torch.tensor([[-2.0], [0.0], [1.0]], dtype=torch.float64), torch.zeros(3, dtype=torch.int64))
+    solved = solve(_Exponential(x), starts, y / y.norm(), steps=40, budget=Budget())
+    best = solved.best(1).theta
+    assert float(best[0, 0]) == pytest.approx(-0.7, abs=1e-10)
+    assert float(race(_Exponential(x), starts, y / y.norm(), 1, Budget()).loss.min()) < 1e-20

@@ -27,6 +27,8 @@ ORDER = (
     "front",
     "tokens",
     "search",
+    "watch",
+    "report",
     "estimator",
     "dynamics",
     "problems",

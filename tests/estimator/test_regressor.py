@@ -195,8 +195,20 @@ def test_own_operators_work() -> None:
 def test_verbose_prints_improvements(capsys: pytest.CaptureFixture[str]) -> None:
     quick(verbose=True).fit(X, Y)
     out = capsys.readouterr().out
-    assert "layers on" in out
+    assert "step 1 (" in out
     assert "2*x1**2/x2" in out
+
+
+def test_one_callback_may_stand_alone_and_stop_the_search() -> None:
+    told: list[object] = []
+
+    def stop(report: object) -> bool:
+        told.append(report)
+        return True
+
+    model = quick(callbacks=stop, max_iterations=9).fit(X, np.sin(9 * X[:, 0]))
+    assert len(told) == model.n_iter_ == 1
+    assert model.stop_reason_ == "a callback asked to stop"
 
 
 @pytest.mark.parametrize(

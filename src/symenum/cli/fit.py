@@ -7,7 +7,6 @@ written, and it is printed even if the search itself fails.
 from __future__ import annotations
 
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +17,11 @@ import click
 
 from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
-from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
-from symenum.cli.results import Law, Model, Report, Result, front_lines, laws_of, short_text
+from symenum.cli.results import Law, Model, Result, front_lines, laws_of
 from symenum.cli.tables import Table
+from symenum.watch import Report, for_command
+from symenum.watch.observer import short_text
 
 __all__ = ["make_regressor", "run_fit", "say"]
 
@@ -48,7 +48,7 @@ def run_fit(
     """Search, print, write. `make_model` takes the settings of PSERegressor and gives an estimator."""
     rule = settings["model_selection"]
     recorder = _Recorder(None if out is None else out / PARTIAL)
-    progress = _progress(table, rule, settings["max_time"], quiet)
+    progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model: Model | None = None
     failure: str | None = None
     try:
@@ -197,18 +197,6 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> Progress:
-    if quiet:
-        return NoProgress()
-    if sys.stderr is None:  # closed by the shell
-        return NoProgress()
-    if sys.stdout is None or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        return LineProgress(sys.stderr, rule)
-    from rich.console import Console
-
-    return LiveProgress(Console(stderr=True, highlight=False), table.target, rule, max_time)
 
 
 def _spelled(operators: str | list[str]) -> list[str]:

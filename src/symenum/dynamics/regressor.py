@@ -17,16 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
-from symenum.dynamics.progress import PrintSystemProgress
+from symenum.dynamics.progress import rule_of, title_of
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
-from symenum.estimator.constraints import check_parameters
+from symenum.estimator.constraints import as_callbacks, check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
+from symenum.watch import for_estimator
 
 __all__ = ["ODERegressor"]
 
@@ -92,7 +93,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         model_selection: str = "mdl",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
-        callbacks: Sequence[Callable[[SystemReport], object]] | None = None,
+        callbacks: Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None = None,
     ) -> None:
         self.operators = operators
         self.order = order
@@ -248,8 +249,13 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         return self._names.variables
 
     def _search(self, system: System, settings: Settings, seed: int) -> list[Discovery]:
-        observers: list[Callable[[SystemReport], object]] = [PrintSystemProgress()] if self.verbose else []
-        observers += self.callbacks or ()
+        rule = rule_of(self.model_selection)
+        with for_estimator(title_of, rule, self.max_time, verbose=self.verbose, several=True) as progress:
+            return self._search_each(system, settings, seed, [progress, *as_callbacks(self.callbacks)])
+
+    def _search_each(
+        self, system: System, settings: Settings, seed: int, observers: Sequence[Callable[[SystemReport], object]]
+    ) -> list[Discovery]:
         begin = time.monotonic()
         shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []

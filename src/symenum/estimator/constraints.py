@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from symenum.front import MODEL_SELECTIONS
 from symenum.tokens import GENERATORS
 
-__all__ = ["check_parameters"]
+__all__ = ["as_callbacks", "check_parameters"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _is_range(value: object) -> bool:
 
 
 def _is_callbacks(value: object) -> bool:
-    return value is None or (isinstance(value, Iterable) and all(map(callable, value)))
+    return value is None or callable(value) or (isinstance(value, Iterable) and all(map(callable, value)))
 
 
 # `operators`, `random_state` and `device` are checked by those who know what they mean.
@@ -79,8 +79,13 @@ _TABLE: Mapping[str, Constraint] = {
     "max_complexity": _whole(1),
     "model_selection": _one_of(*MODEL_SELECTIONS),
     "verbose": Constraint(lambda value: isinstance(value, (bool, Integral)), "True, False or a whole number"),
-    "callbacks": Constraint(_is_callbacks, "a sequence of callables or None"),
+    "callbacks": Constraint(_is_callbacks, "a callable, a sequence of callables, or None"),
 }
+
+
+def as_callbacks(value: Callable[..., object] | Iterable[Callable[..., object]] | None) -> list[Callable[..., object]]:
+    """The callables of the parameter `callbacks`, which may be one, several or none."""
+    return [value] if callable(value) else list(value or ())
 
 
 def check_parameters(parameters: Mapping[str, object]) -> None:

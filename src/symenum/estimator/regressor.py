@@ -16,8 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import check_target
-from symenum.estimator.constraints import check_parameters
-from symenum.estimator.progress import PrintProgress
+from symenum.estimator.constraints import as_callbacks, check_parameters
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
     Expression,
@@ -36,6 +35,7 @@ from symenum.expressions.names import formula_names
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings, StepReport, make_task, run
+from symenum.watch import for_estimator
 
 __all__ = ["PSERegressor"]
 
@@ -63,8 +63,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     model_selection : "best" (PySR's rule), "accuracy", "reward" or "mdl"
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : a seed, a RandomState, or None
-    verbose : print each improvement
-    callbacks : callables that get a StepReport after each step; one that returns True ends the search
+    verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
+    callbacks : a callable, or several, that get a StepReport after each step; one that returns True ends the search
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
-        callbacks: Sequence[Callable[[StepReport], object]] | None = None,
+        callbacks: Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None = None,
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -137,9 +137,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
         names = self._names()
         task = make_task(names, torch.tensor(values)[rows], target, settings)
-        observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
-        observers += self.callbacks or ()
-        outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=observers)
+        with for_estimator(lambda _: "y", self.model_selection, self.max_time, verbose=self.verbose) as progress:
+            callbacks = [progress, *as_callbacks(self.callbacks)]
+            outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=callbacks)
         self.variable_names_ = names
         self.front_: Front = outcome.front
         self.selected_index_ = self.front_.select(self.model_selection)

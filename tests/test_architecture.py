@@ -31,6 +31,7 @@ ORDER = (
     "report",
     "estimator",
     "dynamics",
+    "plots",
     "problems",
     "bench",
     "__init__",

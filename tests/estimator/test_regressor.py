@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -264,3 +265,27 @@ def test_two_hundred_variables_are_searched() -> None:
     wide = np.random.default_rng(1).uniform(-1, 1, (300, 200))
     model = quick(max_iterations=3).fit(wide, wide[:, 3] * wide[:, 150] + wide[:, 7])
     assert str(model.best_expression_) in ("x8 + x4*x151", "x4*x151 + x8")
+
+
+def test_the_report_is_one_page_of_the_fit_or_of_other_data(tmp_path: Path) -> None:
+    frame = pandas.DataFrame(X, columns=["<i>mass", *[f"c{i}" for i in range(X.shape[1] - 1)]])
+    model = quick().fit(frame, Y)
+    model.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"{len(Y)} rows" in page
+    assert "&lt;i&gt;mass" in page
+    assert "<i>" not in page
+    model.report(str(tmp_path / "few.html"), frame[:5], Y[:5])
+    assert "5 rows" in (tmp_path / "few.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="X and y belong together"):
+        model.report(tmp_path / "x.html", frame)
+    with pytest.raises(TypeError, match="path must be"):
+        model.report(None)
+
+
+def test_rows_of_no_weight_are_no_evidence() -> None:
+    weight = np.ones(len(Y))
+    weight[:10] = 0
+    model = quick().fit(X, Y, sample_weight=weight)
+    assert model.evidence_.rows == len(Y) - 10
+    np.testing.assert_array_equal(model.evidence_.y, Y[10:])

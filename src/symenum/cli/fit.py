@@ -18,6 +18,7 @@ import click
 from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
+from symenum.cli.report import REPORT, fit_report
 from symenum.cli.results import Law, Model, Result, front_lines, laws_of
 from symenum.cli.tables import Table
 from symenum.watch import Report, for_command
@@ -56,12 +57,12 @@ def run_fit(
         with _terminated_like_interrupted(), progress:
             model.fit(table.X, table.y, sample_weight=table.weights)
     except (Exception, KeyboardInterrupt) as error:
-        if recorder.front is None:
+        if recorder.last is None:
             raise _beginning_failed(error) from error
         failure = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         if not isinstance(error, KeyboardInterrupt):
             click.echo("".join(traceback.format_exception(error)), err=True)
-    front = recorder.front if failure is not None or model is None else model.front_
+    front = recorder.last.front if failure is not None or model is None else model.front_
     interrupted = failure == "interrupted" or (model is not None and getattr(model, "interrupted_", False))
     reason = failure if failure is not None or model is None else model.stop_reason_
     result = Result(
@@ -78,20 +79,23 @@ def run_fit(
     )
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
     with _undisturbed():
-        problems += _deliver(result, table, out, quiet, example)
+        problems += _deliver(result, table, recorder.last, out, quiet, example)
     if problems:
         raise Failure(" ".join(problems))
     return result
 
 
-def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, example: Example | None) -> list[str]:
+def _deliver(
+    result: Result, table: Table, last: Report, out: Path | None, quiet: bool, example: Example | None
+) -> list[str]:
     """Print and write the result; what went wrong is given back, since one must not keep the other from happening."""
     lines = [f"{result.target} = {result.law.expression}"] if quiet else _summary(result, table, example)
     problems = _printed("\n".join(lines))
     if out is None:
         return problems
     try:
-        written = write_results(out, result)
+        written = [*write_results(out, result), out / REPORT]
+        write_whole(out / REPORT, fit_report(result, table, last))
         if not quiet:
             say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
     except (OSError, ValueError) as error:  # ValueError: text that the file system cannot encode
@@ -146,15 +150,15 @@ def _difference(law: Law, table: Table, example: Example) -> float:
 
 
 class _Recorder:
-    """Keeps the last front, in memory and, if there is a path, on the disk: a power cut must not lose it either."""
+    """Keeps the last report, and if there is a path its front on the disk: a power cut must not lose it either."""
 
     def __init__(self, path: Path | None) -> None:
-        self.front: Any = None
+        self.last: Any = None  # the last report
         self._path = path
         self._written = ""
 
     def __call__(self, report: Report) -> None:
-        self.front = report.front
+        self.last = report
         if self._path is None:
             return
         text = front_csv(laws_of(report.front))

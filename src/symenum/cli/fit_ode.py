@@ -132,9 +132,9 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
         if find_spec("matplotlib") is None:
             note("No picture of the trajectories: it needs matplotlib (pip install 'symenum[plot]').")
         else:
-            from symenum.cli.picture import draw_trajectories
+            from symenum.plots import plot_trajectories
 
-            draw_trajectories(out / PICTURE, model, found)
+            plot_trajectories(model, found.states, found.times, found.inputs).savefig(out / PICTURE, dpi=150)
             written.append(PICTURE)
     except OSError as error:
         raise Failure(f"The results could not be written to '{out}' ({error.strerror or error}).") from error

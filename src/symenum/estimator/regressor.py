@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import check_target
 from symenum.estimator.constraints import as_callbacks, check_parameters
+from symenum.estimator.looking import make_evidence, write_report
 from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import (
     Expression,
@@ -73,6 +75,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     best_expression_, selected_index_ : the law that `model_selection` picks, and its row
     front_ : the front itself
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
+    evidence_ : a summary of the data and at most 1,000 of their rows, for reports and plots
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
 
     >>> import numpy as np
@@ -151,6 +154,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
         self.plan_ = str(task.plan)
+        self.evidence_ = make_evidence(self, values[rows.numpy()], target.y.numpy(), target.weight.numpy())
         if outcome.error is not None:  # the front that was found before is there for whoever catches it
             raise outcome.error
         return self
@@ -206,6 +210,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if language == "torch":
             return to_torch(expression, names)
         raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
+
+    def report(self, path: str | Path, X: object = None, y: object = None) -> None:
+        """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
+
+        One HTML file that needs nothing else. It shows the data of the fit (`evidence_`), or X and y if given.
+        """
+        check_is_fitted(self, "front_")
+        write_report(path, self, X, y)
 
     def __str__(self) -> str:
         fitted = hasattr(self, "front_")

@@ -204,12 +204,12 @@ def _mathml_call(name: str, operands: list[str]) -> str:
     if name == "sqrt":
         return f"<msqrt>{inside}</msqrt>"
     if name == "abs":
-        return f"<mrow><mo>|</mo>{inside}<mo>|</mo></mrow>"
+        return f"<mrow><mo>|</mo><mrow>{inside}</mrow><mo>|</mo></mrow>"
     return f'<mi mathvariant="normal">{escape(name)}</mi><mo>&#8289;</mo>{_mathml_bracket(inside, True)}'
 
 
 def _mathml_bracket(text: str, needed: bool) -> str:
-    return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>" if needed else text
+    return f"<mrow><mo>(</mo><mrow>{text}</mrow><mo>)</mo></mrow>" if needed else text
 
 
 def _mathml_name(name: str) -> str:

@@ -15,6 +15,7 @@ th { background: #f4f4f4; position: sticky; top: 0 }
 code, pre { background: #f4f4f4; padding: .1em .3em; white-space: pre-wrap; overflow-wrap: anywhere }
 svg { max-width: 100%; height: auto }
 .plots { display: flex; flex-wrap: wrap; gap: 1em }
+.plots > * { flex: 1 1 32em; min-width: 20em; max-width: 40em }
 .wide { overflow-x: auto }
 .law { font-size: 1.5em; margin: .6em 0; padding: .4em 0 }
 .chosen { background: #eef6fb; font-weight: 600 }

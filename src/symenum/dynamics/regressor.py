@@ -62,6 +62,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     state_names_, velocity_names_, acceleration_names_, input_names_ : the names that laws use
     stop_reason_, elapsed_, n_iter_, scored_, interrupted_ : how the search went
 
+    Examples
+    --------
     >>> import numpy as np
     >>> t = np.linspace(0, 10, 200)
     >>> X = np.column_stack([np.cos(2 * t), np.sin(2 * t)])

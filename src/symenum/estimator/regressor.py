@@ -78,6 +78,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     evidence_ : a summary of the data and at most 1,000 of their rows, for reports and plots
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(1, 3, (30, 2))
     >>> model = PSERegressor(max_iterations=5, max_time=None, random_state=0).fit(X, X[:, 0] ** 2 / X[:, 1])

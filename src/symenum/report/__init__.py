@@ -5,8 +5,18 @@ plots (`Evidence`, `Fitted`) serve other pictures too.
 """
 
 from symenum.report.evidence import Evidence
-from symenum.report.facts import run_facts
+from symenum.report.facts import installed_version, run_facts
 from symenum.report.fit_page import Content, LawRow, report_page
 from symenum.report.fitted import Fitted, front_points, make_fitted
 
-__all__ = ["Content", "Evidence", "Fitted", "LawRow", "front_points", "make_fitted", "report_page", "run_facts"]
+__all__ = [
+    "Content",
+    "Evidence",
+    "Fitted",
+    "LawRow",
+    "front_points",
+    "installed_version",
+    "make_fitted",
+    "report_page",
+    "run_facts",
+]

@@ -50,16 +50,15 @@ def html_page(title: str, body: str) -> str:
 
 def html_table(table: Table) -> str:
     """A table as HTML, with its title and note."""
-    head = "".join(f"<th>{_cell(name)}</th>" for name in table.columns)
+    titles = "".join(f"<th>{_cell(name)}</th>" for name in table.columns)
+    head = f"<thead><tr>{titles}</tr></thead>" if any(table.columns) else ""
     body = "".join(
         f"<tr{' class=chosen' * (i == table.chosen)}>{''.join(f'<td>{_cell(cell)}</td>' for cell in line)}</tr>"
         for i, line in enumerate(table.cells)
     )
+    title = f"<h2>{escape(table.title)}</h2>" if table.title else ""
     note = f"<p>{escape(table.note)}</p>" if table.note else ""
-    return (
-        f'<h2>{escape(table.title)}</h2>{note}<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return f'{title}{note}<div class="wide"><table>{head}<tbody>{body}</tbody></table></div>'
 
 
 def markdown_table(table: Table) -> str:

@@ -16,6 +16,14 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, (40, 2))
 
 
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    from matplotlib import pyplot
+
+    yield
+    pyplot.close("all")
+
+
 @pytest.fixture(scope="module")
 def model() -> PSERegressor:
     return PSERegressor(max_iterations=2, max_time=None, random_state=0).fit(X, X[:, 0] ** 2 / X[:, 1])
@@ -69,11 +77,7 @@ def test_what_makes_no_sense_is_refused(model) -> None:
 
 
 def test_without_axes_a_figure_is_made(model) -> None:
-    from matplotlib import pyplot
-
-    figure = plot_front(model).figure
-    figure.canvas.draw()
-    pyplot.close(figure)
+    plot_front(model).figure.canvas.draw()
 
 
 @pytest.mark.parametrize("order", [1, 2])

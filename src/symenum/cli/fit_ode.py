@@ -132,8 +132,11 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
         if find_spec("matplotlib") is None:
             note("No picture of the trajectories: it needs matplotlib (pip install 'symenum[plot]').")
         else:
+            import matplotlib
+
             from symenum.plots import plot_trajectories
 
+            matplotlib.use("Agg")  # for a file, with no window
             plot_trajectories(model, found.states, found.times, found.inputs).savefig(out / PICTURE, dpi=150)
             written.append(PICTURE)
     except OSError as error:

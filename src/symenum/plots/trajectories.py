@@ -9,7 +9,7 @@ import numpy as np
 
 from symenum.dynamics.local_polynomial import local_fit
 from symenum.dynamics.trajectory import make_pieces
-from symenum.plots.canvas import ACCENT, DOTS, make_figure
+from symenum.plots.canvas import ACCENT, DOTS, new_panels
 
 if TYPE_CHECKING:
     from symenum.dynamics import ODERegressor
@@ -25,8 +25,7 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
     X, t and u are what `fit` takes. Gives the figure; save it with `figure.savefig("trajectories.png")`.
     """
     count = len(model.state_names_)
-    figure = make_figure(1.8 * count + 1.2)
-    panels = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+    panels = new_panels(count, 1.6 * count + 1.4)
     for piece in make_pieces(X, t, u):
         # The first sample has its noise; the start of a simulation should not.
         begin = local_fit(piece.t, piece.X, _WINDOW)
@@ -41,4 +40,4 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
         panel.set_ylabel(name)
     panels[0].legend(panels[0].lines[:2], ["measured", "simulated from the start of each piece"], loc="upper right")
     panels[-1].set_xlabel("time")
-    return figure
+    return panels[0].figure

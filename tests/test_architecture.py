@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 ORDER = (
     "data",
     "page",
+    "files",
     "probing",
     "operators",
     "expressions",

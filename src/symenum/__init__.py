@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from symenum.dynamics import ODERegressor
     from symenum.enumeration import PSRN, Candidate, Shortlist
-    from symenum.estimator import PSERegressor
+    from symenum.estimator import FittedForm, PSERegressor, fit_constants
     from symenum.heads import first_pass
     from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
     from symenum.plots import plot_fit, plot_front, plot_residuals, plot_trajectories
@@ -26,10 +26,12 @@ __all__ = [
     "PSERegressor",
     "PSRN",
     "Candidate",
+    "FittedForm",
     "Operator",
     "Shortlist",
     "__version__",
     "first_pass",
+    "fit_constants",
     "make_operator",
     "plot_fit",
     "plot_front",
@@ -40,7 +42,7 @@ __all__ = [
 _PARTS = {
     "symenum.dynamics": ("ODERegressor",),
     "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
-    "symenum.estimator": ("PSERegressor",),
+    "symenum.estimator": ("FittedForm", "PSERegressor", "fit_constants"),
     "symenum.heads": ("first_pass",),
     "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Operator", "make_operator"),
     "symenum.plots": ("plot_fit", "plot_front", "plot_residuals", "plot_trajectories"),

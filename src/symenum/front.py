@@ -15,7 +15,7 @@ from typing import overload
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, same_function, walk
-from symenum.heads.goal import bent, is_law, law_limit, unsnapped
+from symenum.heads.goal import bent, law_limit, unsnapped
 
 __all__ = ["MODEL_SELECTIONS", "Front", "fitted_constants", "reward"]
 
@@ -128,9 +128,9 @@ class Front(Sequence[Candidate]):
         limit = _NEARLY_BEST * self._clamped(self.entries[-1].loss)
         return max((i for i in indices if self._clamped(self.entries[i].loss) <= limit), key=lambda i: scores[i])
 
-    def has_law(self, target: Target) -> bool:
+    def has_law(self) -> bool:
         """Whether an entry equals y up to rounding, with constants that the data vouch for."""
-        return any(is_law(entry, target) for entry in self.entries)
+        return any(entry.loss <= self.floor and not self._doubt(entry) for entry in self.entries)
 
     def _clamped(self, loss: float) -> float:
         return max(loss, self.floor, 1e-300)

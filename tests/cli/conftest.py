@@ -25,10 +25,13 @@ class FakeModels:
     error_before_any_step: BaseException | None = None
     between_steps: Any = None
     interrupted: bool = False
+    selected_by: str = "best"
+    uncertainties: Any = None
     settings: dict[str, Any] = field(default_factory=dict)
     X: Any = None
     y: Any = None
     sample_weight: Any = None
+    validation: Any = None
 
     def __call__(self, **settings: Any) -> FakeModel:
         self.settings = settings
@@ -41,8 +44,9 @@ class FakeModel:
     def __init__(self, models: FakeModels) -> None:
         self.models = models
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FakeModel:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> FakeModel:
         models = self.models
+        models.validation = validation
         models.X, models.y, models.sample_weight = X, y, sample_weight
         if models.error_before_any_step is not None:
             raise models.error_before_any_step
@@ -63,9 +67,13 @@ class FakeModel:
         if models.error is not None:
             raise models.error
         self.front_ = front
+        self.selected_index_ = front.select(models.selected_by)
         self.interrupted_ = models.interrupted
         self.stop_reason_ = "interrupted" if models.interrupted else "the time limit of 60 s is over"
         return self
+
+    def uncertainties(self, index: int | None = None) -> Any:
+        return self.models.uncertainties
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from symenum import PSERegressor, make_operator
+from symenum.estimator.looking import evidence_for
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)
@@ -287,5 +288,7 @@ def test_rows_of_no_weight_are_no_evidence() -> None:
     weight = np.ones(len(Y))
     weight[:10] = 0
     model = quick().fit(X, Y, sample_weight=weight)
-    assert model.evidence_.rows == len(Y) - 10
-    np.testing.assert_array_equal(model.evidence_.y, Y[10:])
+    evidence = evidence_for(model, None, None)
+    assert evidence is not None
+    assert evidence.rows == len(Y) - 10
+    np.testing.assert_array_equal(evidence.y, Y[10:])

@@ -106,6 +106,14 @@ def test_towers_of_powers_do_not_hang():
     assert float(sympy.log(to_sympy(parse("9**9**9")))) == pytest.approx(9**9 * math.log(9))
 
 
+@pytest.mark.parametrize(
+    "text", ["9.5**9.5**9.5**9.5", "9**9**9**9", "sin(exp(exp(50.0)))", "exp(exp(exp(exp(10.0))))"]
+)
+def test_functions_of_numbers_beyond_the_doubles_are_those_of_infinity(text):
+    expr = to_sympy(parse(f"x + {text}"))
+    assert expr.has(sympy.oo, sympy.nan)
+
+
 def test_own_operators_pass_through():
     softplus = make_operator("softplus", torch.nn.functional.softplus)
     tree = apply("add", apply(softplus, Variable("x")), Variable("y"))

@@ -9,7 +9,7 @@ from expressions.strategies import tame_tree
 from hypothesis import given
 
 from symenum.expressions import evaluate, parse, same_function, sample_points, variables
-from symenum.fitting import free_constants, with_coefficients
+from symenum.fitting import free_constants, with_coefficients, with_one_more
 from symenum.fitting.machine import Machine
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import compile_program
@@ -72,3 +72,12 @@ def test_the_start_is_any_candidate_where_both_have_values(tree) -> None:
 def test_a_scale_for_each_term_an_offset_and_inner_coefficients() -> None:
     assert str(with_coefficients(parse("sin(x) + x*y"))) == "1.0*sin(1.0*x + 0.0) + 1.0*x*y + 0.0"
     assert len(free_constants(with_coefficients(parse("x**2")))) == 2
+
+
+def test_one_more_coefficient_wherever_there_may_be_one() -> None:
+    assert [str(family) for family in with_one_more(parse("2*tanh(x + x*x) + 3"))] == [
+        "2*tanh(x + x*x) + 3",
+        "2*tanh(1.1*x + x*x) + 3",
+        "2*tanh(x + 1.1*x*x) + 3",
+        "2*tanh(x + x*x + 0.1) + 3",
+    ]

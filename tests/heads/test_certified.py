@@ -88,6 +88,17 @@ def test_affine_finds_the_ten_best_pairs_of_least_squares(kind, name, seed):
     np.testing.assert_allclose(found.residual.numpy(), truth, rtol=1e-6, atol=1e-9)
 
 
+def test_a_row_with_a_zero_is_divided_and_never_divides():
+    V, y, weight = bank("plain", 5)
+    V[[3, 17, 30], 4] = 0.0
+    values, t, root = tensors(V, y, weight)
+    found = best_affine(values, t, root, get_operator("div"), width=10)
+    divisors = [j for j in range(len(V)) if V[j].all()]
+    truth = sorted((residual((V[i] / V[j],), y, weight), i, j) for i in range(len(V)) for j in divisors if i != j)[:10]
+    np.testing.assert_allclose(found.residual.numpy(), [entry[0] for entry in truth], rtol=1e-6, atol=1e-9)
+    assert list(zip(found.i.tolist(), found.j.tolist(), strict=True)) == [entry[1:] for entry in truth]
+
+
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**32 - 1),

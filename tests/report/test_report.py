@@ -127,7 +127,7 @@ def test_a_constant_target_and_a_single_value_are_drawn() -> None:
 
 def test_without_data_the_page_says_so() -> None:
     page = report_page(Content("y", [LawRow(parse("a"), 0, 0.5, 0.0)], 0, None))
-    assert "not kept" in page
+    assert "not with the model" in page
     assert page.count("<svg") == 1
 
 

@@ -51,15 +51,26 @@ def test_the_start_knows_the_mean_and_the_linear_regression(make) -> None:
     assert linear.loss == pytest.approx(np.mean(residual**2), rel=0.2)  # the constants are snapped
 
 
-def test_heads_come_first_and_tokens_take_turns_with_transforms(make) -> None:
+def test_heads_come_first_then_coefficients_and_tokens_take_turns_with_transforms(make) -> None:
     task = make(hard, rows=20)
     first, later = task.stages
     assert steps(task, 3)[1] == [stage.name for stage in first[:3]]
     state, names = at_tokens(task), []
-    for _ in range(4):
+    for _ in range(5):
         state, name = step(task, state, Budget())
         names.append(name)
-    assert names == ["tokens", later[0].name, "tokens", later[1].name]
+    assert names == ["coefficients", "tokens", later[0].name, "tokens", later[1].name]
+
+
+def test_inner_coefficients_are_found_for_what_stands_on_the_front(make) -> None:
+    task = make(lambda a, b: 2.1 * np.tanh(0.4 * a) + 0.5, noise=0.05, operators=get_operators("turbulence"))
+    plain = task.data.candidate(parse("2.1*tanh(x1) + 0.5"))
+    state = replace(start(task, 0), front=Front.of(task.target).update([plain]), iteration=len(task.stages[0]))
+    state, name = step(task, state, Budget())
+    assert name == "coefficients"
+    law = next(entry for entry in state.front if entry.complexity == plain.complexity + 1)
+    assert law.loss < 0.1 * plain.loss
+    assert law.loss == pytest.approx(0.05**2, rel=0.5)
 
 
 def test_losses_on_the_front_are_those_of_what_is_printed(make) -> None:

@@ -1,4 +1,4 @@
-"""The command line: `symenum fit`, `symenum fit-ode`, `symenum bench`, `symenum devices`.
+"""The command line: `symenum fit`, `score`, `resume`, `fit-ode`, `bench` and `devices`.
 
 Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
 side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
@@ -15,6 +15,8 @@ from symenum.cli.bench import bench_group
 from symenum.cli.command import fit_command
 from symenum.cli.devices import devices_command
 from symenum.cli.fit_ode import fit_ode_command
+from symenum.cli.resume import resume_command
+from symenum.cli.score import score_command
 
 __all__ = ["main"]
 
@@ -26,12 +28,16 @@ def main() -> None:
 
     \b
     symenum fit data.csv --target y       search for y as a formula of the other columns
+    symenum score data.csv "a*x**2 + b"   fit the constants of a formula that you have
     symenum fit --example planets         Kepler's third law from the eight planets
+    symenum resume DIR                    go on with a search that --out DIR has kept
     symenum fit-ode motion.csv --time t   search for the laws of motion x' = f(x) of a trajectory
     """
 
 
 main.add_command(fit_command)
+main.add_command(score_command)
+main.add_command(resume_command)
 main.add_command(fit_ode_command)
 main.add_command(bench_group)
 main.add_command(devices_command)

@@ -6,7 +6,7 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -17,7 +17,9 @@ import click
 from symenum.cli.errors import InputError
 from symenum.cli.examples import EXAMPLES
 from symenum.cli.fit import make_regressor, run_fit, say
-from symenum.cli.options import non_negative, seconds, split_list
+from symenum.cli.held_out import hold_out
+from symenum.cli.labels import CHECKPOINT, Labels, write_labels
+from symenum.cli.options import assignments, memory, non_negative, seconds, split_list
 from symenum.cli.outputs import prepare
 from symenum.cli.tables import Choice, choose, read_frame
 
@@ -48,9 +50,21 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
 @click.option("--operators", default="koza", show_default=True, help='A set\'s name, or a list such as "+,*,sin".')
 @click.option("--constants/--no-constants", default=True, show_default=True, help="Whether laws may hold constants.")
 @click.option("--max-complexity", type=click.IntRange(min=0), default=50, show_default=True, help="Of a law.")
+@click.option("--max-depth", type=click.IntRange(min=1), help="Of a law: operators inside one another.")
+@click.option("--loss", default="mse", show_default=True, help="mse, mae, huber, log_cosh or relative.")
+@click.option("--guess", multiple=True, metavar="FORMULA", help='A law to begin with, such as "a*x**2 + b".')
+@click.option(
+    "--constant", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="A constant to appear by its name."
+)
+@click.option("--require", multiple=True, metavar="A,B,…", help="Variables that every law must have.")
+@click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
+@click.option(
+    "--validation-fraction", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Hold so many rows out."
+)
+@click.option("--errors", is_flag=True, help="Show the standard errors of the law's constants.")
 @click.option(
     "--model-selection",
-    type=click.Choice(["best", "accuracy", "reward", "mdl"]),
+    type=click.Choice(["best", "accuracy", "reward", "mdl", "validation", "kfold"]),
     default="best",
     show_default=True,
     help="How the law is chosen from the front.",
@@ -61,6 +75,7 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
 )
 @click.option("--layers", type=click.IntRange(min=1), help="Layers of the network. [default: chosen]")
 @click.option("--inputs", type=click.IntRange(min=1), help="Inputs of the network. [default: chosen]")
+@click.option("--max-memory", metavar="SIZE", callback=memory, help="Such as 2GB. [default: from the machine]")
 @click.option("--device", default="auto", show_default=True, help="'auto' or 'cpu'; see symenum devices.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For results that repeat; also set --max-iterations.")
 @click.option(
@@ -68,6 +83,11 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
     "--out",
     type=click.Path(path_type=Path),
     help="Folder for report.html, front.csv, model.json, law.txt, law.tex.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to keep the search in, for symenum resume. [default: in --out]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 @click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="Search a table that comes with symenum.")
@@ -85,9 +105,16 @@ def fit_command(
     delimiter: str | None,
     seed: int | None,
     out: Path | None,
+    checkpoint: Path | None,
     quiet: bool,
     example: str | None,
     operators: str,
+    guess: tuple[str, ...],
+    constant: Mapping[str, float],
+    require: tuple[str, ...],
+    validation: Path | None,
+    validation_fraction: float | None,
+    errors: bool,
     **settings: Any,
 ) -> None:
     """Search for the law of a column of DATA: a table as CSV, TSV, text or Parquet, or - for standard input.
@@ -111,18 +138,28 @@ def fit_command(
         where = f"'{path.name}'"
         frame = read_frame(path, note, header=header, delimiter=delimiter)
         table = choose(frame, choice, note, where)
+    table, held = hold_out(table, choice, note, validation, validation_fraction, seed, header, delimiter)
+    if held is None and settings["model_selection"] == "validation":
+        raise click.UsageError("--model-selection validation needs --validation FILE or --validation-fraction.")
+    settings |= _knowledge(settings["constants"], guess, constant, require)
     if out is not None:
         prepare(out)
     if shown is not None:
         note(shown.story)
+    source = str(data) if data is not None else f"example {example}"
+    kept = checkpoint or (None if out is None else out / CHECKPOINT)
+    if kept is not None:
+        write_labels(kept, Labels(table.target, table.columns, source))
     run_fit(
         table,
-        {"operators": operators_of(operators), "random_state": seed, **settings},
+        {"operators": operators_of(operators), "random_state": seed, "checkpoint": kept, **settings},
         out=out,
         quiet=quiet,
-        source=str(data) if data is not None else f"example {example}",
+        source=source,
         make_model=context.obj or make_regressor,
         example=shown,
+        held=held,
+        errors=errors,
     )
 
 
@@ -140,6 +177,18 @@ def table_path(data: Path | None, example: str = "") -> Iterator[Path]:
             yield path
     else:
         yield data
+
+
+def _knowledge(
+    constants: bool, guess: tuple[str, ...], constant: Mapping[str, float], require: tuple[str, ...]
+) -> dict[str, Any]:
+    """Settings of the estimator for what the user knows; only those that were given."""
+    if constant and not constants:
+        raise click.UsageError("--constant and --no-constants contradict each other.")
+    told: dict[str, Any] = {"guesses": list(guess), "required_variables": list(split_list(require))}
+    if constant:
+        told["constants"] = dict(constant)
+    return {name: value for name, value in told.items() if value}
 
 
 def _is_default(context: click.Context, option: str) -> bool:

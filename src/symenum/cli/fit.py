@@ -19,7 +19,7 @@ from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
 from symenum.cli.report import REPORT, fit_report
-from symenum.cli.results import Law, Model, Result, front_lines, laws_of
+from symenum.cli.results import Law, Model, Result, error_lines, front_lines, laws_of, r_squared
 from symenum.cli.tables import Table
 from symenum.watch import Report, for_command
 from symenum.watch.observer import short_text
@@ -27,6 +27,7 @@ from symenum.watch.observer import short_text
 __all__ = ["make_regressor", "run_fit", "say"]
 
 MakeModel = Callable[..., Model]
+_WITHOUT_ROWS = ("best", "accuracy", "reward", "mdl")  # rules that a front can follow while the search runs
 
 
 def make_regressor(**settings: Any) -> Model:
@@ -45,9 +46,14 @@ def run_fit(
     quiet: bool = False,
     source: str = "",
     example: Example | None = None,
+    held: Table | None = None,
+    errors: bool = False,
 ) -> Result:
-    """Search, print, write. `make_model` takes the settings of PSERegressor and gives an estimator."""
-    rule = settings["model_selection"]
+    """Search, print, write. `make_model` takes the settings of PSERegressor and gives an estimator.
+
+    `held`: rows that the search does not see, to choose the law on. `errors`: show those of the law's constants.
+    """
+    rule = settings["model_selection"] if settings["model_selection"] in _WITHOUT_ROWS else "best"
     recorder = _Recorder(None if out is None else out / PARTIAL)
     progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model: Model | None = None
@@ -55,7 +61,8 @@ def run_fit(
     try:
         model = make_model(callbacks=[recorder, progress], **settings)
         with _terminated_like_interrupted(), progress:
-            model.fit(table.X, table.y, sample_weight=table.weights)
+            validation = {} if held is None else {"validation": (held.X, held.y, held.weights)}
+            model.fit(table.X, table.y, sample_weight=table.weights, **validation)
     except (Exception, KeyboardInterrupt) as error:
         if recorder.last is None:
             raise _beginning_failed(error) from error
@@ -70,8 +77,8 @@ def run_fit(
         names=tuple(table.X.columns),
         columns=table.columns,
         laws=laws_of(front),
-        selected=front.select(rule),
-        settings={**settings, "operators": _spelled(settings["operators"])},
+        selected=front.select(rule) if failure is not None or model is None else model.selected_index_,
+        settings={**_told(settings), "operators": _spelled(settings["operators"])},
         stop_reason=reason or "",
         interrupted=bool(interrupted),
         rows=len(table.y),
@@ -80,6 +87,8 @@ def run_fit(
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
     with _undisturbed():
         problems += _deliver(result, table, recorder.last, out, quiet, example)
+        if errors and model is not None and failure is None:
+            problems += _printed("\n".join(error_lines(model.uncertainties())))
     if problems:
         raise Failure(" ".join(problems))
     return result
@@ -137,8 +146,7 @@ def _explained(law: Law, table: Table) -> str:
     variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
     if not variance > 0:  # values too small for their squares
         return ""
-    rest = law.loss / variance
-    return f"R² = {1 - rest:.4g}. " if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}. "
+    return f"{r_squared(law.loss / variance)}. "
 
 
 def _difference(law: Law, table: Table, example: Example) -> float:
@@ -186,7 +194,7 @@ def _beginning_failed(error: BaseException) -> BaseException:
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM, which `timeout` and job queues send, ends the search as Ctrl-C does: with its results."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
@@ -201,6 +209,11 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _told(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as model.json holds them."""
+    return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 
 
 def _spelled(operators: str | list[str]) -> list[str]:

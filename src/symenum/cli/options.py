@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import click
 
-__all__ = ["non_negative", "seconds", "split_list"]
+__all__ = ["assignments", "memory", "non_negative", "seconds", "split_list"]
 
 
-def seconds(context: click.Context, option: click.Parameter, value: str) -> float | None:
+def seconds(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
     """A time limit: a number above zero, or None for "none"."""
-    if value.strip().lower() == "none":
+    if value is None or value.strip().lower() == "none":
         return None
     number = _number(value)
     if not 0 < number < math.inf:
@@ -28,6 +28,30 @@ def non_negative(context: click.Context, option: click.Parameter, value: str | N
     if not 0 <= number < math.inf:
         raise click.BadParameter(f"{value!r} must be a number of 0 or more, such as 1e-6.")
     return number
+
+
+def assignments(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+    """Numbers by name, of an option that may be repeated: g=9.81."""
+    found: dict[str, float] = {}
+    for value in values:
+        name, sign, text = value.partition("=")
+        number = _number(text)
+        if not sign or not name.strip() or not math.isfinite(number):
+            raise click.BadParameter(f"{value!r} must be a name and a number, such as g=9.81.")
+        found[name.strip()] = number
+    return found
+
+
+def memory(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """A size such as 2GB, where one is given."""
+    if value is not None:
+        from symenum.enumeration.memory import memory_limit
+
+        try:
+            memory_limit(value)
+        except ValueError as error:
+            raise click.BadParameter(f"{error}.") from error
+    return value
 
 
 def _number(text: str) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 from symenum import __version__
 from symenum.cli.errors import InputError
 from symenum.cli.results import Law, Result
+from symenum.files import write_whole
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "PARTIAL", "front_csv", "prepare", "read_model", "write_results", "write_whole"]
 
@@ -43,20 +44,6 @@ def prepare(folder: Path) -> None:
         raise InputError(
             f"--out: the folder '{folder}' cannot be written ({error.strerror or error}): name another one."
         ) from error
-
-
-def write_whole(path: Path, text: str) -> None:
-    """The file with this text, or, if that fails, the file as it was before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:
@@ -125,7 +112,7 @@ def read_model(path: Path) -> Result:
 
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # RecursionError: lists in lists in lists
         raise InputError(f"'{path}' cannot be read as a model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"'{path}' is not a model of symenum.")
@@ -134,9 +121,11 @@ def read_model(path: Path) -> Result:
             f"'{path}' has version {document.get('version')!r} of the format; this symenum reads {FORMAT_VERSION}."
         )
     try:
+        told = document["settings"].get("constants")
+        constants = told if isinstance(told, dict) else None  # declared by name; otherwise only whether there are any
         laws = tuple(
             Law(
-                parse(entry["equation"]),
+                parse(entry["equation"], constants=constants),
                 entry["complexity"],
                 _python_number(entry["loss"]),
                 _python_number(entry["score"]),
@@ -156,7 +145,7 @@ def read_model(path: Path) -> Result:
             document["rows"],
             document["source"],
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"'{path}' is damaged: {type(error).__name__}: {error}.") from error
 
 

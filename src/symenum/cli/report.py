@@ -32,5 +32,8 @@ def fit_report(result: Result, table: Table, last: Report) -> str:
     run = {"command": shlex.join(["symenum", *sys.argv[1:]]), "data": result.source}
     run |= run_facts(result.stop_reason, last.elapsed, last.iteration, last.scored, last.message)
     laws = [LawRow(law.expression, law.complexity, law.loss, law.score) for law in result.laws]
-    content = Content(result.target, laws, result.selected, evidence, last.front.floor, run, result.settings)
+    squared = result.settings.get("loss", "mse") == "mse"
+    content = Content(
+        result.target, laws, result.selected, evidence, last.front.floor, run, result.settings, squared=squared
+    )
     return report_page(content)

@@ -15,7 +15,7 @@ from symenum.watch.observer import FrontLike, short_text
 if TYPE_CHECKING:
     from symenum.expressions import Expression
 
-__all__ = ["Law", "Model", "Result", "front_lines", "laws_of"]
+__all__ = ["Law", "Model", "Result", "error_lines", "front_lines", "laws_of", "r_squared"]
 
 
 class Model(Protocol):
@@ -24,8 +24,10 @@ class Model(Protocol):
     front_: Any
     interrupted_: bool
     stop_reason_: str
+    selected_index_: int
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any: ...
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> Any: ...
+    def uncertainties(self, index: int | None = None) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ def laws_of(front: FrontLike) -> tuple[Law, ...]:
     )
 
 
+def r_squared(rest: float) -> str:
+    """R² for the part of the variance that is left: what is nearly 1 is told by what is missing."""
+    return f"R² = {1 - rest:.4g}" if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}"
+
+
 def front_lines(laws: Sequence[Law], selected: int) -> list[str]:
     """The front as text, >>>> at the chosen row; constants are rounded. Laws come last: no line has to be cut."""
     lines = [f"     {'complexity':>10}  {'loss':>11}  {'score':>9}  equation"]
@@ -77,3 +84,11 @@ def front_lines(laws: Sequence[Law], selected: int) -> list[str]:
             f"{mark:4} {law.complexity:>10}  {law.loss:>11.4g}  {law.score:>9.3g}  {short_text(law.expression)}"
         )
     return lines
+
+
+def error_lines(uncertainties: Any) -> list[str]:
+    """The constants of a law with their standard errors, from left to right."""
+    if not len(uncertainties):
+        return ["The law has no fitted constants."]
+    pairs = zip(uncertainties["constant"], uncertainties["standard_error"], strict=True)
+    return ["Its constants and their standard errors:", *(f"  {value:.8g} ± {error:.2g}" for value, error in pairs)]

@@ -124,13 +124,16 @@ def discover(
     max_time: float | None,
     max_iterations: int | None,
     callbacks: Sequence[Callable[[SystemReport], object]] = (),
+    wish: Budget | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Discovery:
     """The front of laws for one equation. `points` (points,): its left side at each point, for the search.
 
-    Ends when noise accounts for all that a law leaves, at a limit, or when a callback returns True.
+    Ends when noise accounts for all that a law leaves, at a limit, when a callback returns True, or when `wish`, which
+    Ctrl-C ends, is over.
     """
     begin = clock()
+    wish = wish or Budget()
     finding = _Finding(equation, settings, _empty_front(equation, settings))
     mean = float(np.mean(equation.left))
     finding.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
@@ -150,20 +153,29 @@ def discover(
     if settings.constants:
         part = None if max_time is None else max_time * _SUBSETS_TIME
         with torch_threads(1):
-            finding.add(_sums_of_terms(equation, terms, settings, Budget(part)))
+            finding.add(_sums_of_terms(equation, terms, settings, Budget(part, stop=wish.over)))
         seconds = clock() - begin
         report = StepReport(0, "sums of terms", seconds, seconds, max_time, 0, 0.0, finding.front, _message(terms))
         if tell(report):
-            return Discovery(finding.front, _reason(finding))
+            return Discovery(finding.front, _reason(finding), interrupted=wish.over())
+    if wish.over():
+        return Discovery(finding.front, "interrupted", interrupted=True)
     left = None if max_time is None else max_time - (clock() - begin)
     if left is not None and left <= 0:
         return Discovery(finding.front, f"the time limit of {max_time:g} s is over")
     outcome = run(
-        _task(equation, points, settings), seed, max_time=left, max_iterations=max_iterations, callbacks=[learn]
+        _task(equation, points, settings),
+        seed,
+        max_time=left,
+        max_iterations=max_iterations,
+        callbacks=[learn],
+        wish=wish,
     )
     finding.learn(outcome.state.front)
     reason = _reason(finding) if outcome.reason == "a callback asked to stop" else outcome.reason
     done = outcome.state
+    if isinstance(outcome.error, KeyboardInterrupt):  # the second Ctrl-C
+        raise outcome.error
     return Discovery(finding.front, reason, done.iteration, done.scored, outcome.interrupted)
 
 

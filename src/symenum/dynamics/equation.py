@@ -29,6 +29,7 @@ _EXPLAINED = 1e-10  # of the variance: what is left is rounding and quadrature
 _NUMERICS = 1e-8  # of the variance: what smoothing and sums in the place of integrals may leave without any noise
 _SIGMAS = 3.0
 _DIGITS = 4
+_FEW_DIGITS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -72,32 +73,35 @@ class Equation:
         return Candidate(expression, loss) if loss < np.inf else None
 
     def fit(self, terms: Sequence[Expression], averages: Array | None = None) -> list[Candidate]:
-        """The sum of the terms with its best coefficients, as they are and with nice numbers where rows allow them."""
+        """The sum of the terms with its best coefficients: as they are, nice numbers where rows allow them, rounded.
+
+        Noise in the states bends coefficients by more than their standard errors. Rounded ones are what people would
+        write, fit a little worse, and are simpler where a factor becomes 1.
+        """
         A = self.averages(terms) if averages is None else averages
         if not np.isfinite(A).all():
             return []
         fit = least_squares(A, self.left)
         plain = [plain_number(float(value)) for value in fit.coefficients]
         if fit.rms**2 <= _NUMERICS * self.variance:
-            rounded = self._sum(self._rounded(A, fit.coefficients), terms, A)
+            rounded = self._sum(self._without_noise(A, fit.coefficients), terms, A)
             if rounded.loss <= _NUMERICS * self.variance:
                 return [rounded]
-        return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left).numbers, plain)]
+        few = [[_in_digits(value, digits) for value in fit.coefficients] for digits in _FEW_DIGITS]
+        return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left).numbers, plain, *few)]
 
     def _sum(self, numbers: Sequence[Number], terms: Sequence[Expression], averages: Array) -> Candidate:
         """A sum of terms, judged by their averages: the average of a sum is the sum of averages."""
         left = self.left - averages @ np.array([number.value for number in numbers])
         return Candidate(linear_combination(numbers, terms), float(np.mean(left**2)))
 
-    def _rounded(self, A: Array, coefficients: Array) -> list[Number]:
+    def _without_noise(self, A: Array, coefficients: Array) -> list[Number]:
         """Coefficients of few digits, for data without noise: there the standard error says nothing of the numerics."""
         size = np.sqrt(self.variance)
         numbers = []
         for value, column in zip(coefficients, A.T, strict=True):
             share = abs(value) * float(np.sqrt(np.mean(column**2)))
-            kept = float(f"{value:.{_DIGITS}g}") if share > np.sqrt(_NUMERICS) * size else 0.0
-            number = nice_number(kept, 1e-9 * abs(kept))
-            numbers.append(number if number is not None else plain_number(kept))
+            numbers.append(_in_digits(value if share > np.sqrt(_NUMERICS) * size else 0.0, _DIGITS))
         return numbers
 
     def refit(self, expression: Expression) -> list[Candidate]:
@@ -155,6 +159,11 @@ class Equation:
             for name, slope in zip(inside, slopes, strict=True)
             if slope is not None
         }
+
+
+def _in_digits(value: float, digits: int) -> Number:
+    kept = float(f"{value:.{digits}g}")
+    return nice_number(kept, 1e-9 * abs(kept)) or plain_number(kept)
 
 
 def outer_terms(expression: Expression) -> list[Expression]:

@@ -17,17 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
-from symenum.dynamics.progress import rule_of, title_of
+from symenum.dynamics.progress import watching
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
+from symenum.enumeration.budget import Budget
 from symenum.estimator.constraints import as_callbacks, check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
-from symenum.watch import for_estimator
+from symenum.search.interrupts import interrupts
+from symenum.watch import Observer
 
 __all__ = ["ODERegressor"]
 
@@ -133,7 +135,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative)
-        found = self._search(system, settings, seed)
+        wish = Budget()
+        with interrupts(wish), watching(self) as progress:
+            found = self._search(system, settings, seed, wish, progress)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(
             judge_front(equation, one.front, self.model_selection)
@@ -250,14 +254,10 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     def _variables(self) -> tuple[str, ...]:
         return self._names.variables
 
-    def _search(self, system: System, settings: Settings, seed: int) -> list[Discovery]:
-        rule = rule_of(self.model_selection)
-        with for_estimator(title_of, rule, self.max_time, verbose=self.verbose, several=True) as progress:
-            return self._search_each(system, settings, seed, [progress, *as_callbacks(self.callbacks)])
-
-    def _search_each(
-        self, system: System, settings: Settings, seed: int, observers: Sequence[Callable[[SystemReport], object]]
+    def _search(
+        self, system: System, settings: Settings, seed: int, wish: Budget, progress: Observer
     ) -> list[Discovery]:
+        observers = [progress, *as_callbacks(self.callbacks)]
         begin = time.monotonic()
         shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []
@@ -265,8 +265,6 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             terms = shared or make_terms(equation, settings)
             left = None if self.max_time is None else self.max_time - (time.monotonic() - begin)
             share = None if left is None else max(left, 1e-3) / (len(system.equations) - i)
-            if any(one.interrupted for one in found):
-                share = 1e-3
             found.append(
                 discover(
                     equation,
@@ -278,14 +276,17 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                     max_time=share,
                     max_iterations=self.max_iterations,
                     callbacks=observers,
+                    wish=wish,
                 )
             )
         self.elapsed_ = time.monotonic() - begin
         return found
 
     def _check(self) -> None:
-        parameters = {**self.get_params(deep=False), "model_selection": "best", "stop_loss": None}
+        parameters = {**self.get_params(deep=False), "model_selection": "best", "max_depth": None}
         check_parameters(parameters)
+        if not isinstance(self.constants, bool):
+            raise ValueError(f"constants must be True or False for laws of motion, not {self.constants!r}")
         if self.order not in (1, 2):
             raise ValueError(f"order must be 1 or 2, not {self.order!r}")
         if self.coupled and self.order != 2:

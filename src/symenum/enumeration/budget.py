@@ -1,12 +1,18 @@
-"""When a pass must end: a time limit, the caller's stop flag, or an error in another thread."""
+"""When a pass must end: a time limit, the caller's stop flag, or an error in another thread.
+
+Loops ask the budget that they are given, and end with what they have. A build that is of no use in part, deep below
+those who know of time, calls `check_time` instead: where the budget that governs it is over, it is given up.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Real
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "CutShortError", "check_time", "governing"]
 
 
 class Budget:
@@ -36,3 +42,27 @@ class Budget:
     def end(self) -> None:
         """End the pass from inside, for all threads."""
         self._over = True
+
+
+class CutShortError(Exception):
+    """Work was given up because the time is over; whoever governs it goes on without."""
+
+
+_governor: ContextVar[Budget | None] = ContextVar("governor", default=None)
+
+
+@contextmanager
+def governing(budget: Budget) -> Iterator[None]:
+    """Inside, and in this thread, `check_time` asks this budget."""
+    before = _governor.set(budget)
+    try:
+        yield
+    finally:
+        _governor.reset(before)
+
+
+def check_time() -> None:
+    """Raise CutShortError if the governing budget, where there is one, is over."""
+    budget = _governor.get()
+    if budget is not None and budget.over():
+        raise CutShortError

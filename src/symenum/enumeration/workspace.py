@@ -14,8 +14,13 @@ _own = threading.local()
 
 def tile_space(rows: int, columns: int, dtype: torch.dtype, slot: int = 0) -> Tensor:
     """An uninitialised (rows, columns) tensor; this thread's next call with the same slot and type overwrites it."""
+    last: dict[tuple[torch.dtype, int], Tensor] = _own.__dict__.setdefault("last", {})
+    tile = last.get((dtype, slot))
+    if tile is not None and tile.shape == (rows, columns):
+        return tile
     spaces: dict[tuple[torch.dtype, int], Tensor] = _own.__dict__.setdefault("spaces", {})
     space = spaces.get((dtype, slot))
     if space is None or space.numel() < rows * columns:
         space = spaces[dtype, slot] = torch.empty(rows * columns, dtype=dtype)
-    return space[: rows * columns].view(rows, columns)
+    tile = last[dtype, slot] = space[: rows * columns].view(rows, columns)
+    return tile

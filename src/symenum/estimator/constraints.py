@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 
+from symenum.estimator.validation import HELD_OUT
 from symenum.front import MODEL_SELECTIONS
 from symenum.tokens import GENERATORS
 
@@ -64,7 +66,8 @@ def _is_callbacks(value: object) -> bool:
     return value is None or callable(value) or (isinstance(value, Iterable) and all(map(callable, value)))
 
 
-# `operators`, `random_state` and `device` are checked by those who know what they mean.
+# `operators`, `random_state`, `device`, `loss`, `guesses` and what laws may look like are checked by those who know
+# what they mean.
 _TABLE: Mapping[str, Constraint] = {
     "max_time": _number(0.0, open_below=True, or_none=True),
     "max_iterations": _whole(1, or_none=True),
@@ -72,14 +75,19 @@ _TABLE: Mapping[str, Constraint] = {
     "layers": _whole(1, or_none=True),
     "inputs": _whole(1, or_none=True),
     "token_generator": _one_of(*GENERATORS),
-    "constants": Constraint(lambda value: isinstance(value, bool), "True or False"),
+    "constants": Constraint(
+        lambda value: isinstance(value, (bool, Mapping)), "True or False, or a mapping such as {'g': 9.81}"
+    ),
     "constant_range": Constraint(_is_range, "a pair (low, high) of numbers with low < high"),
     "top_k": _whole(1),
     "discount": _number(0.0, 1.0, open_below=True),
     "max_complexity": _whole(1),
-    "model_selection": _one_of(*MODEL_SELECTIONS),
+    "max_depth": _whole(1, or_none=True),
+    "model_selection": _one_of(*MODEL_SELECTIONS, *HELD_OUT),
     "verbose": Constraint(lambda value: isinstance(value, (bool, Integral)), "True, False or a whole number"),
     "callbacks": Constraint(_is_callbacks, "a callable, a sequence of callables, or None"),
+    "checkpoint": Constraint(lambda value: value is None or isinstance(value, (str, Path)), "a file's path or None"),
+    "warm_start": Constraint(lambda value: isinstance(value, bool), "True or False"),
 }
 
 
@@ -91,7 +99,7 @@ def as_callbacks(value: Callable[..., object] | Iterable[Callable[..., object]] 
 def check_parameters(parameters: Mapping[str, object]) -> None:
     """Refuse the first parameter that is not what the table allows."""
     for name, constraint in _TABLE.items():
-        if not constraint.allows(parameters[name]):
+        if name in parameters and not constraint.allows(parameters[name]):
             raise ValueError(f"{name} must be {constraint.words}, not {parameters[name]!r}")
     if parameters["max_time"] is None and parameters["max_iterations"] is None and parameters["callbacks"] is None:
         raise ValueError("max_time and max_iterations are both None: the search would not end; give one of them")

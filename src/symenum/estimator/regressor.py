@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,24 @@ import numpy.typing as npt
 import pandas
 import sympy
 import torch
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symenum.enumeration.devices import choose_devices
+from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
+from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import as_callbacks, check_parameters
-from symenum.estimator.looking import make_evidence, write_report
+from symenum.estimator.given import Training
+from symenum.estimator.keeping import Fitted
+from symenum.estimator.knowledge import check_found, prior_knowledge
+from symenum.estimator.looking import watching, write_report
+from symenum.estimator.naming import check_columns, naming_arguments
+from symenum.estimator.questions import Questions
+from symenum.estimator.resumable import Attendance, Resumable, attended
 from symenum.estimator.table import equations_table, print_table
+from symenum.estimator.validation import check_validation, choose_law
 from symenum.expressions import (
     Expression,
     ExpressionModule,
@@ -34,10 +43,10 @@ from symenum.expressions import (
     to_torch,
 )
 from symenum.expressions.names import formula_names
+from symenum.fitting.losses import Loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
-from symenum.search import Settings, StepReport, make_task, run
-from symenum.watch import for_estimator
+from symenum.search import Outcome, Settings, StepReport, make_task, run
 
 __all__ = ["PSERegressor"]
 
@@ -46,7 +55,7 @@ Array = npt.NDArray[np.float64]
 _EXPORTS = ("python", "numpy", "torch", "c")
 
 
-class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
     Parameters
@@ -54,28 +63,41 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     operators : a set's name ("koza", "arithmetic", …), or a list of signs, names and Operator records
     max_time : seconds after which the search ends, or None
     max_iterations : steps after which it ends, or None; with a seed and only this limit, results repeat exactly
-    stop_loss : the mean squared error at which it ends; without, it ends at a law that equals the data up to rounding
+    stop_loss : the loss at which it ends; without, it ends at a law that equals the data up to rounding
     layers, inputs : of the network; chosen from the data, the operators and the machine where None
     token_generator : "gp", "mcts" or "random"
-    constants : whether laws may hold fitted constants
+    constants : whether laws may hold fitted constants; or constants that have a name, as {"g": 9.81}, which then
+        appear by it (fitted ones are allowed too)
     constant_range : from which constants inside tokens are drawn
     top_k : candidates of each pass whose coefficients are fitted
     discount : η of the reward η^complexity / (1 + √MSE)
-    max_complexity : of a law on the front
-    model_selection : "best" (PySR's rule), "accuracy", "reward" or "mdl"
+    max_complexity, max_depth : of a law on the front; depth counts operators inside one another
+    nested_constraints : how often an operator may occur inside another, as {"sin": {"sin": 0, "cos": 0}}
+    variable_operators : the only operators that may act on what holds a variable, as {"angle": ["sin", "cos", "*"]};
+        numbers may scale and shift in any case
+    required_variables, forbidden_variables : names that every law has, or none
+    guesses : formulas to begin with, as "a*x1**2 + b"; names that are no variables are constants to be fitted
+    loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
+        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber and
+        LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is
+    model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
+        "validation" (simplest of those that do best on validation data) or "kfold" (the same by cross-validation)
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : a seed, a RandomState, or None
     verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
     callbacks : a callable, or several, that get a StepReport after each step; one that returns True ends the search
+    checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
+    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it ended
+    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where None
 
     Attributes
     ----------
     equations_ : DataFrame, one row for each law of the front: complexity, loss, score, reward, equation,
-        sympy_format, lambda_format
+        sympy_format, lambda_format; and validation_loss, where rows were held out
     best_expression_, selected_index_ : the law that `model_selection` picks, and its row
     front_ : the front itself
+    training_ : the rows that it was judged on
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
-    evidence_ : a summary of the data and at most 1,000 of their rows, for reports and plots
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
 
     Examples
@@ -97,16 +119,26 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         layers: int | None = None,
         inputs: int | None = None,
         token_generator: str = "gp",
-        constants: bool = True,
+        constants: bool | Mapping[str, float] = True,
         constant_range: tuple[float, float] = (-3.0, 3.0),
         top_k: int = 30,
         discount: float = 0.99,
         max_complexity: int = 50,
+        max_depth: int | None = None,
+        nested_constraints: Mapping[str, Mapping[str, int]] | None = None,
+        variable_operators: Mapping[str, Iterable[str | Operator]] | None = None,
+        required_variables: Sequence[str] | None = None,
+        forbidden_variables: Sequence[str] | None = None,
+        guesses: Sequence[str | Expression] | None = None,
+        loss: str | Callable[..., float] = "mse",
         model_selection: str = "best",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         callbacks: Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None = None,
+        checkpoint: str | Path | None = None,
+        warm_start: bool = False,
+        max_memory: int | str | None = None,
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -120,46 +152,94 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.top_k = top_k
         self.discount = discount
         self.max_complexity = max_complexity
+        self.max_depth = max_depth
+        self.nested_constraints = nested_constraints
+        self.variable_operators = variable_operators
+        self.required_variables = required_variables
+        self.forbidden_variables = forbidden_variables
+        self.guesses = guesses
+        self.loss = loss
         self.model_selection = model_selection
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.max_memory = max_memory
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> PSERegressor:
+    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
         """Search the law y = f(X) for X (rows, features), an array or a DataFrame, and y (rows,).
 
-        Ctrl-C ends the search and keeps what was found; `interrupted_` says so.
+        `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
+
+        Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
+        second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
         """
+        with attended(self) as attendance:
+            outcome = self._search(X, y, sample_weight, validation, attendance)
+        if outcome.error is not None:  # the front that was found before is there for whoever catches it
+            raise outcome.error
+        return self
+
+    def _search(
+        self, X: object, y: object, sample_weight: object, validation: object, attendance: Attendance
+    ) -> Outcome:
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
-        settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        values, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        check_columns(X)
+        with naming_arguments(y):
+            values, given = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            left: Array = np.asarray(given, dtype=np.float64)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
-        target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
+        target, rows = check_target(left, weight, len(values))
         if len(rows) < 2:
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
         names = self._names()
-        task = make_task(names, torch.tensor(values)[rows], target, settings)
-        with for_estimator(lambda _: "y", self.model_selection, self.max_time, verbose=self.verbose) as progress:
-            callbacks = [progress, *as_callbacks(self.callbacks)]
-            outcome = run(task, seed, max_time=self.max_time, max_iterations=self.max_iterations, callbacks=callbacks)
+        table = torch.tensor(values)[rows]
+        training = Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
+        settings = self._settings(training, weighted=weight is not None)
+        held = check_validation(self, validation, self.loss)
+        columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
+        data = Fitted(values, left, weight, columns)
+        task = make_task(names, table, target, settings)
+        begin = beginning(self, task, data, self._kept)
+        with watching(self) as progress:
+            outcome = run(
+                task,
+                seed,
+                max_time=self.max_time,
+                max_iterations=begin.most(self.max_iterations),
+                callbacks=[progress, *as_callbacks(self.callbacks)],
+                state=begin.state,
+                known=begin.known,
+                keep=begin.keeper,
+                wish=attendance.wish,
+                began=attendance.began,
+            )
+        begin.keep(outcome)
+        self.training_ = training
+        self._show(outcome, names, held, settings.loss)
+        self.plan_ = str(task.plan)
+        self._left = Left(outcome.whole, begin.signature)
+        return outcome
+
+    def _show(self, outcome: Outcome, names: tuple[str, ...], held: Training | None, loss: Loss) -> None:
+        """The fitted attributes."""
         self.variable_names_ = names
         self.front_: Front = outcome.front
-        self.selected_index_ = self.front_.select(self.model_selection)
+        check_found(self.front_, outcome.error)
+        self.selected_index_, judged = choose_law(self.front_, self.model_selection, self.training_, held, loss)
         self.best_expression_ = self.front_[self.selected_index_].expression
-        self.equations_: pandas.DataFrame = equations_table(self.front_, names)
+        self.equations_: pandas.DataFrame = equations_table(
+            self.front_, names, None if judged is None else judged.losses
+        )
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
-        self.plan_ = str(task.plan)
-        self.evidence_ = make_evidence(self, values[rows.numpy()], target.y.numpy(), target.weight.numpy())
-        if outcome.error is not None:  # the front that was found before is there for whoever catches it
-            raise outcome.error
-        return self
 
     def predict(self, X: object, index: int | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
@@ -216,7 +296,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def report(self, path: str | Path, X: object = None, y: object = None) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
 
-        One HTML file that needs nothing else. It shows the data of the fit (`evidence_`), or X and y if given.
+        One HTML file that needs nothing else. It shows the data of the fit, or X and y if given.
         """
         check_is_fitted(self, "front_")
         write_report(path, self, X, y)
@@ -230,19 +310,26 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # the checks' tiny budgets find no law in random data
         return tags
 
-    def _settings(self) -> Settings:
+    def _settings(self, training: Training, *, weighted: bool) -> Settings:
+        known = prior_knowledge(self, training, weighted=weighted)
         return Settings(
             operators=get_operators(self.operators),
+            loss=known.loss,
+            prior=known.prior,
+            forbidden=known.forbidden,
+            guesses=known.guesses,
+            declared=known.declared,
             layers=self.layers,
             inputs=self.inputs,
             token_generator=self.token_generator,
-            constants=self.constants,
+            constants=self.constants is not False,
             constant_range=(float(self.constant_range[0]), float(self.constant_range[1])),
             top_k=self.top_k,
             discount=self.discount,
             max_complexity=self.max_complexity,
             stop_loss=self.stop_loss,
             device=self.device,
+            max_memory=memory_limit(self.max_memory),
         )
 
     def _names(self) -> tuple[str, ...]:

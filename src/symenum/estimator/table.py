@@ -16,12 +16,17 @@ _NARROWEST = 60
 _DIGITS = 5  # of constants, in what is printed; equations_ has them all
 
 
-def equations_table(front: Front, names: Sequence[str]) -> pandas.DataFrame:
-    """One row for each law, in PySR's columns; `lambda_format` takes arrays (rows, features)."""
+def equations_table(front: Front, names: Sequence[str], validation: Sequence[float] | None = None) -> pandas.DataFrame:
+    """One row for each law, in PySR's columns; `lambda_format` takes arrays (rows, features).
+
+    `validation`: the laws' losses on rows that were held out, for a column of their own.
+    """
+    held_out = {} if validation is None else {"validation_loss": list(validation)}
     return pandas.DataFrame(
         {
             "complexity": [entry.complexity for entry in front],
             "loss": [entry.loss for entry in front],
+            **held_out,
             "score": front.scores(),
             "reward": front.rewards(),
             "equation": [str(entry.expression) for entry in front],

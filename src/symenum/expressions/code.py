@@ -174,7 +174,7 @@ def _write(expression: Expression, language: Language, safe: Mapping[str, str]) 
         if isinstance(node, Variable):
             return _Piece(safe[node.name], varies=True)
         if isinstance(node, Constant):
-            code = _CONSTANTS[language][node.name] if node.name else repr(float(node.value))
+            code = _CONSTANTS[language].get(node.name or "") or repr(float(node.value))
             return _Piece(code, PREFIX_PRECEDENCE if code.startswith("-") else _ATOM)
         if node.operator.sign is None:
             call = _function(node.operator, language)

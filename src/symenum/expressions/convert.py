@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 import sympy
+import torch
 
 from symenum.expressions.build import apply
 from symenum.expressions.tree import NAMED_CONSTANTS, Constant, Expression, Variable, fold
@@ -23,12 +24,14 @@ _CONSTANTS = {"pi": sympy.pi, "E": sympy.E}
 _FUNCTIONS: dict[object, Operator] = {
     operator.sympy: operator for operator in OPERATORS.values() if isinstance(operator.sympy, type)
 }
+_Piece = tuple[sympy.Expr, float | None]  # and its value, where it is a number
 # Exact powers beyond this many bits become floating point: SymPy would compute 9**9**9 to the last digit.
 _MAX_BITS = 4096
 
 
 def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
-    """The expression in SymPy. Whole numbers become Integer, other numbers Float, pi and E themselves.
+    """The expression in SymPy. Whole numbers become Integer, other numbers Float, pi and E themselves; constants that
+    the user has named become symbols.
 
     The symbols are plain, equal to `sympy.Symbol(name)`, so that `result.subs("x1", 2)` works. With `real` they are
     declared real, which lets SymPy simplify more (sqrt(x**2) to Abs(x)) but makes them other symbols than the plain
@@ -39,21 +42,37 @@ def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
     x**2 + 1/2
     """
 
-    def visit(node: Expression, operands: tuple[sympy.Expr, ...]) -> sympy.Expr:
+    def visit(node: Expression, pieces: tuple[_Piece, ...]) -> _Piece:
         if isinstance(node, Variable):
-            return sympy.Symbol(node.name, real=True) if real else sympy.Symbol(node.name)
+            return (sympy.Symbol(node.name, real=True) if real else sympy.Symbol(node.name)), None
         if isinstance(node, Constant):
             if node.name is not None:
-                return _CONSTANTS[node.name]
-            return sympy.Integer(node.value) if isinstance(node.value, int) else sympy.Float(node.value)
+                symbol = _CONSTANTS.get(node.name)
+                return (sympy.Symbol(node.name, real=real or None) if symbol is None else symbol), node.value
+            whole = isinstance(node.value, int)
+            return (sympy.Integer(node.value) if whole else sympy.Float(node.value)), float(node.value)
+        numbers = [number for _, number in pieces]
+        value = _value(node.operator, numbers)
+        if value is not None and not all(math.isfinite(number) for number in numbers if number is not None):
+            return sympy.Float(value), value
+        operands = tuple(expr for expr, _ in pieces)
         function = node.operator.sympy
         if function is None:
             function = sympy.Function(node.operator.name)
         if node.operator.name == "pow":
             operands = (_bounded(*operands), operands[1])
-        return function(*operands)
+        return function(*operands), value
 
-    return fold(expression, visit)
+    return fold(expression, visit)[0]
+
+
+def _value(operator: Operator, operands: Sequence[float | None]) -> float | None:
+    """The number that an operator makes of numbers, in double precision; None where a variable takes part.
+
+    SymPy knows 9**9**9, but must not be asked what a function of such a number is: it would be busy for ever.
+    """
+    numbers = [torch.tensor(number, dtype=torch.float64) for number in operands if number is not None]
+    return float(operator.function(*numbers)) if len(numbers) == len(operands) else None
 
 
 def _bounded(base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
@@ -66,12 +85,13 @@ def _bounded(base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
 def from_sympy(expr: sympy.Expr, operators: Iterable[Operator] = ()) -> Expression:
     """The tree of a SymPy expression of real numbers; `operators` are the user's own, found by name.
 
-    Sums with negative terms become differences, negative powers quotients, and square roots `sqrt`.
+        Sums with negative terms become differences, negative powers quotients, and square roots `sqrt`.
 
-    >>> import sympy
-    >>> x = sympy.Symbol("x")
-    >>> print(from_sympy(sympy.sqrt(x) - 2/x))
-    sqrt(x) - 2/x
+        >>> import sympy
+    import torch
+        >>> x = sympy.Symbol("x")
+        >>> print(from_sympy(sympy.sqrt(x) - 2/x))
+        sqrt(x) - 2/x
     """
     if not isinstance(expr, sympy.Basic):
         raise TypeError(f"from_sympy takes a SymPy expression, not {type(expr).__name__}; for text use parse")

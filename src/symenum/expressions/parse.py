@@ -52,8 +52,10 @@ class _Token:
     position: int
 
 
-def parse(text: str, operators: Iterable[Operator] = ()) -> Expression:
+def parse(text: str, operators: Iterable[Operator] = (), constants: Mapping[str, float] | None = None) -> Expression:
     """The tree of a text; `operators` are the user's own (of `make_operator`), read in addition to the built-in ones.
+
+    Names in `constants` are read as numbers of that name; all other names but pi and E are variables.
 
     >>> parse("2*sin(x1) - x2**2/3")
     <Apply 2*sin(x1) - x2**2/3>
@@ -67,15 +69,17 @@ def parse(text: str, operators: Iterable[Operator] = ()) -> Expression:
         own[operator.name] = operator
     if len(text) > MAX_LENGTH:
         raise ValueError(f"the text has {len(text):,} characters, more than the {MAX_LENGTH:,} that are read")
-    return _Parser(text, own).whole()
+    named = {name: Constant(value, name) for name, value in {**(constants or {}), **NAMED_CONSTANTS}.items()}
+    return _Parser(text, own, named).whole()
 
 
 class _Parser:
     """One text being read; `at` is the token to read next."""
 
-    def __init__(self, text: str, own: Mapping[str, Operator]) -> None:
+    def __init__(self, text: str, own: Mapping[str, Operator], named: Mapping[str, Constant]) -> None:
         self.text = text
         self.own = own
+        self.named = named
         self.tokens = self._tokenize()
         self.at = 0
         self.nesting = 0
@@ -140,8 +144,8 @@ class _Parser:
         if token.kind == "name":
             if self.tokens[self.at].text == "(":
                 return self._call(token)
-            if token.text in NAMED_CONSTANTS:
-                return Constant(NAMED_CONSTANTS[token.text], token.text)
+            if token.text in self.named:
+                return self.named[token.text]
             try:
                 return Variable(token.text)
             except ValueError as error:

@@ -148,7 +148,7 @@ def _stem_and_index(name: str) -> tuple[str, str]:
 
 def _latex_number(constant: Constant, precision: int | None) -> _Piece:
     if constant.name is not None:
-        return _LATEX_CONSTANTS[constant.name], _ATOM
+        return _LATEX_CONSTANTS.get(constant.name) or latex_name(constant.name), _ATOM
     text = _digits(constant, precision)
     if "e" in text:
         mantissa, exponent = text.split("e")

@@ -57,7 +57,7 @@ class Variable(_Node):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Constant(_Node):
-    """A number; with a name ("pi", "E") it prints as that name.
+    """A number; with a name ("pi", "E", or one that the user has declared, as g) it prints as that name.
 
     2 and 2.0 are different constants (they print differently), and so are 0.0 and -0.0 (1/x tells them apart).
     """
@@ -76,8 +76,10 @@ class Constant(_Node):
             raise ValueError("a constant must fit into a double: the whole number is beyond 1.8e308") from None
         if not finite:
             raise ValueError(f"a constant must be finite, not {self.value}")
-        if self.name is not None and NAMED_CONSTANTS.get(self.name) != self.value:
-            raise ValueError(f"no constant {self.name!r} of value {self.value!r}; known: {', '.join(NAMED_CONSTANTS)}")
+        if self.name is not None and NAMED_CONSTANTS.get(self.name, self.value) != self.value:
+            raise ValueError(f"the constant {self.name} is {NAMED_CONSTANTS[self.name]!r}, not {self.value!r}")
+        if self.name is not None and self.name not in NAMED_CONSTANTS:
+            Variable(self.name)  # the same names will do
 
     complexity = 0
     depth = 0

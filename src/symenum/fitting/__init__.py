@@ -1,6 +1,6 @@
 """Fitting: least squares in double precision, and constants written as the numbers that people write."""
 
-from symenum.fitting.coefficients import with_coefficients
+from symenum.fitting.coefficients import with_coefficients, with_one_more
 from symenum.fitting.combination import linear_combination, scaled
 from symenum.fitting.least_squares import Fit, least_squares
 from symenum.fitting.numbers import Number, nice_number, plain_number
@@ -8,6 +8,7 @@ from symenum.fitting.parameters import free_constants, with_constants
 from symenum.fitting.refine import Refined, refine
 from symenum.fitting.snap import Snapped, snap
 from symenum.fitting.tidy import tidy
+from symenum.fitting.uncertainty import standard_errors
 
 __all__ = [
     "Fit",
@@ -22,7 +23,9 @@ __all__ = [
     "refine",
     "scaled",
     "snap",
+    "standard_errors",
     "tidy",
     "with_coefficients",
     "with_constants",
+    "with_one_more",
 ]

@@ -11,13 +11,16 @@ from collections.abc import Callable
 
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, simplify, variables
 from symenum.expressions.simplify import as_product, as_sum
+from symenum.fitting.parameters import free_constants, with_constants
 
-__all__ = ["with_coefficients"]
+__all__ = ["with_coefficients", "with_one_more"]
 
 # A positive factor of the argument comes out of these, as this function of it; the rest of the argument may be shifted.
 _HOMOGENEOUS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "abs": abs, "sign": lambda factor: 1.0}
 
 
+_NEUTRAL = (0.0, 1.0)  # an offset and a factor that change nothing
+_OFF = 0.1  # from the neutral value, so that simplification keeps the coefficient
 _STEEPEST = 600.0  # the exponential of a larger number comes too near to the end of double precision
 
 
@@ -38,6 +41,23 @@ def with_coefficients(expression: Expression) -> Expression:
         return _affine(simple, scale=True, offset=True)[0]
     except (ValueError, ArithmeticError):  # a constant part such as log(0) or 10**400 has no value to start from
         return simple
+
+
+def with_one_more(expression: Expression) -> list[Expression]:
+    """The expression in all ways with one more coefficient than it has, off its neutral value, and as it is.
+
+    >>> from symenum.expressions import parse
+    >>> print(*with_one_more(parse("2*exp(x) + 3")), sep="; ")
+    2*exp(x) + 3; 2*exp(1.1*x) + 3
+    """
+    family = with_coefficients(expression)
+    values = free_constants(family)
+    variants = {simplify(with_constants(family, values)): None}
+    for at, value in enumerate(values):
+        if value in _NEUTRAL:
+            moved = [*values[:at], value + _OFF, *values[at + 1 :]]
+            variants[simplify(with_constants(family, moved))] = None
+    return list(variants)
 
 
 def _affine(expression: Expression, *, scale: bool, offset: bool) -> tuple[Expression, float, float]:

@@ -26,7 +26,7 @@ _ROUNDING = 1e-15
 _STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
 _LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
 _COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
-_CELLS = 600_000  # numbers in the memory of a machine, about: what the caches hold
+_CELLS = 1_500_000  # numbers in the memory of a machine, about: what the caches hold
 _PLACES = 5  # numbers for each node and row, about
 _LEAST_ROWS = 16
 
@@ -82,13 +82,13 @@ class State:
             np.copyto(getattr(self, field.name), getattr(new, field.name), where=which)
 
 
-def fit(problem: Problem, members: Whole, constants: Array, *, steps: int, tolerance: float, budget: Budget) -> Fitted:
-    """Up to so many steps from constants (k, B) of the members (B,).
+def fit(batch: Batch, constants: Array, *, steps: int, tolerance: float, budget: Budget) -> Fitted:
+    """Up to so many steps from constants (k, B) of the batch's members.
 
     A member is done when its loss is rounding, when a step promised less than `tolerance` of the loss and gained no
     more, or when no damping gives a better point. When one is at rounding, the other starts of its expression end.
     """
-    batch = Batch(problem, members)
+    problem, members = batch.problem, batch.members
     place = np.arange(len(members))
     products = batch.products(constants[: batch.width])
     state = batch.project(constants[: batch.width], products)
@@ -157,7 +157,7 @@ class Batch:
     def __init__(self, problem: Problem, members: Whole, copies: int = 1) -> None:
         self.members, self._copies = members, copies
         self.floor = problem.floor[members]
-        self._problem = problem
+        self.problem = problem
         rows, first = problem.data.shape[1], problem.program.first
         # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
         places = copies * _PLACES * (len(members) + int((first[members + 1] - first[members]).sum()))
@@ -174,9 +174,9 @@ class Batch:
 
     def _load(self, at: int, fresh: int) -> None:
         rows = slice(at, at + self._size)
-        self.machine.load(self._problem.data[:, rows])
-        self._root = self._problem.root[self.members, rows]
-        self._target = self._problem.target[self.members, rows]
+        self.machine.load(self.problem.data[:, rows])
+        self._root = self.problem.root[self.members, rows]
+        self._target = self.problem.target[self.members, rows]
         self._root[:, : fresh - at] = 0.0
         self._target[:, : fresh - at] = 0.0
         self.machine.seeds[:] = self._root[:, None]

@@ -5,35 +5,36 @@ Constants count as often as they occur, from left to right: in 2.5*x + sin(2.5) 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from symenum.expressions import Apply, Constant, Expression
 
 __all__ = ["free_constants", "postfix", "rebuilt", "with_constants", "with_leaves"]
 
 
-def postfix(expression: Expression, *, integers: bool = True) -> Iterator[tuple[Expression, bool]]:
+def postfix(expression: Expression, *, integers: bool = True) -> list[tuple[Expression, bool]]:
     """All nodes, operands before their operator, shared sub-trees as often as they occur; and whether each is free.
 
     Free is a number without a name, but not a whole number in an exponent: x**2 is a square, x**2.0 a power to be
     fitted. Without `integers` no whole number is free.
     """
-    stack: list[tuple[Expression, bool, bool]] = [(expression, False, False)]
+    # Each operator before its operands, the last of them first: the reverse of what is wanted.
+    reverse: list[tuple[Expression, bool]] = []
+    stack: list[tuple[Expression, bool]] = [(expression, False)]
     while stack:
-        node, opened, exponent = stack.pop()
+        node, exponent = stack.pop()
         if isinstance(node, Apply):
-            if opened:
-                yield node, False
-                continue
-            stack.append((node, True, False))
+            reverse.append((node, False))
             operands = node.operands
+            stack.append((operands[0], False))
             if len(operands) == 2:
-                stack.append((operands[1], False, node.operator.name == "pow"))
-            stack.append((operands[0], False, False))
+                stack.append((operands[1], node.operator.name == "pow"))
         else:
             number = isinstance(node, Constant) and node.name is None
             whole = isinstance(node, Constant) and isinstance(node.value, int)
-            yield node, number and not (whole and (exponent or not integers))
+            reverse.append((node, number and not (whole and (exponent or not integers))))
+    reverse.reverse()
+    return reverse
 
 
 def free_constants(expression: Expression, *, integers: bool = True) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.levenberg_marquardt import Batch, Problem, fit
 from symenum.fitting.parameters import postfix, rebuilt
-from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
+from symenum.fitting.program import Array, Program, Whole, compile_program
 
 __all__ = ["Refined", "refine"]
 
@@ -26,11 +26,10 @@ _SPREAD = 4.0  # further starts are off by a factor of up to this, or down to it
 _FLIP = 0.1  # the chance that a constant changes its sign
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
-_MANY_ROWS, _FEW_ROWS = 96, 48  # above the one, starts compete on the other (or on more, for many constants)
-_ROWS_PER_CONSTANT = 6
-_SPARSE_ROWS, _TOGETHER = 16, 512  # drawn points are looked at on so few rows, and so many at once
+_MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
+_ROWS_PER_CONSTANT = 4
+_SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows, and so many at once
 _LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
-_SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
 _BLOCK = 512  # expressions at once at most
 
 
@@ -44,8 +43,8 @@ class _Stage:
     steps: float  # their steps
 
 
-_FIRST = 0.3  # steps from the constants as they stand
-_STAGES = (_Stage(1 / 6, 0.08, 1 / 12, 0.25), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
+_FIRST = 0.2  # steps from the constants as they stand
+_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
 _LAST = 0.25  # steps on all rows
 
 
@@ -54,14 +53,13 @@ class Refined:
     """An expression with fitted constants.
 
     `loss` is the weighted mean square error of exactly this expression (inf where it is not finite on some row).
-    `constants` and their standard `errors` follow `free_constants(expression)`, from left to right; an error is inf
-    where the data do not determine the constant. `converged`: the loss is at rounding, or at a minimum.
+    `constants` are `free_constants(expression)`, from left to right (`standard_errors` gives their errors).
+    `converged`: the loss is at rounding, or at a minimum.
     """
 
     expression: Expression
     loss: float
     constants: tuple[float, ...]
-    errors: tuple[float, ...]
     converged: bool
 
 
@@ -80,9 +78,9 @@ def refine(
     """Each expression with the constants of least loss that were found from its own and from further starts.
 
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
-    the same). A y of (expressions, rows) is a target for each. The constants as they stand are the first start; only
-    what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt steps
-    from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
+    the same). A y or weight of (expressions, rows) is one for each. The constants as they stand are the first start;
+    only what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt
+    steps from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
     (never those in exponents). The budget is asked between steps; what is found by then is returned. None of the
     results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
     """
@@ -90,7 +88,8 @@ def refine(
     y = y.reshape(-1, y.shape[-1])
     rows = y.shape[1]
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
-    nodes = [list(postfix(expression, integers=integers)) for expression in expressions]
+    weight = weight.reshape(-1, rows)
+    nodes = [postfix(expression, integers=integers) for expression in expressions]
     program = compile_program(nodes, columns)
     free = np.flatnonzero(program.count)
     found: dict[int, Refined] = {}
@@ -98,18 +97,17 @@ def refine(
         task = _Task(program, y.numpy(), weight.numpy(), which, steps, budget)
         if steps > 0:
             task.run(starts, np.random.default_rng(seed))
-        loss, errors = task.judge()
+        loss = task.judge()
         for j, i in enumerate(which.tolist()):
             size = int(program.count[i])
             constants = tuple(task.best[:size, i].tolist())
             changed = rebuilt(nodes[i], [Constant(value) for value in constants])
-            error = tuple(errors[:size, j].tolist())
-            found[i] = Refined(changed, float(loss[j]), constants, error, bool(task.converged[i]))
+            found[i] = Refined(changed, float(loss[j]), constants, bool(task.converged[i]))
     for i, expression in enumerate(expressions):
         if i not in found:
-            target = y[i if len(y) > 1 else 0]
-            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ weight)
-            found[i] = Refined(expression, mse if mse < np.inf else np.inf, (), (), True)
+            target, share = (each[i if len(each) > 1 else 0] for each in (y, weight))
+            mse = float((evaluate(expression, columns).to(torch.float64) - target).square() @ share)
+            found[i] = Refined(expression, mse if mse < np.inf else np.inf, (), True)
     return [found[i] for i in range(len(expressions))]
 
 
@@ -123,14 +121,15 @@ class _Task:
     def __init__(self, program: Program, y: Array, weight: Array, which: Whole, steps: int, budget: Budget) -> None:
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
         most = int(program.count[which].max())
-        rows = np.arange(len(weight))
+        rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
             few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
             rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
-        sparse = rows[:: max(1, len(rows) // max(_SPARSE_ROWS, 2 * most))]
+        few = min(len(rows), max(_SPARSE_ROWS, 2 * most))
+        sparse = rows[np.arange(few) * len(rows) // few]
         self.full = _problem(program, program.data, y, weight)
         self.small, self.sparse = (
-            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[some]))
+            _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[:, some]))
             for some in (rows, sparse)
         )
         size = len(program.count)
@@ -162,11 +161,15 @@ class _Task:
         # What was found so far goes on too: it may not be at its minimum yet.
         going = members[np.isfinite(self.loss[members])]
         members = np.concatenate([owners[kept], going])
+        if not len(members):
+            return
         constants = np.concatenate([points[:, kept], self.best[:, going]], axis=1)
-        steps = self._steps(stage.early)
-        early = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
-        kept = _leaders(members, early.loss, max(1, round(starts * stage.kept)))
-        self._compete(members[kept], early.constants[:, kept], self._steps(stage.steps))
+        if stage.early:
+            steps = self._steps(stage.early)
+            early = fit(Batch(self.small, members), constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
+            kept = _leaders(members, early.loss, max(1, round(starts * stage.kept)))
+            members, constants = members[kept], early.constants[:, kept]
+        self._compete(members, constants, self._steps(stage.steps))
 
     def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> tuple[Array, Whole, Array]:
         """Points (k, N) with their linear constants at least squares, their members (N,) and losses (N,)."""
@@ -189,7 +192,7 @@ class _Task:
 
     def _compete(self, members: Whole, constants: Array, steps: int) -> Array:
         """Fit from these points; the best of each expression stays. The losses (B,) of the points."""
-        ended = fit(self.small, members, constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
+        ended = fit(Batch(self.small, members), constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
         order = np.lexsort((ended.loss, members))
         first = order[np.diff(members[order], prepend=-1) != 0]
         there, loss = members[first], ended.loss[first]
@@ -200,53 +203,44 @@ class _Task:
         np.add.at(self.agreed, members[ended.loss <= self.loss[members] * (1 + _SAME)], 1)
         return ended.before
 
-    def judge(self) -> tuple[Array, Array]:
+    def judge(self) -> Array:
         """The best brought to their minima on all rows; what is not better than the start is taken back.
 
-        Then the losses (which,), inf where values are not finite, and standard errors (k, which).
+        Then the losses (which,), inf where values are not finite.
         """
         which, batch = self.which, Batch(self.full, self.which)
-        k = batch.width
-        products = batch.products(self.best[:k, which])
-        after = np.where(np.isnan(products[k, k]), np.inf, products[k, k])
-        self.converged[which] = after <= _AS_EXACT * batch.floor
-        changed = np.zeros(len(which), dtype=bool)
+        loss = batch.losses(self.best[: batch.width, which])
+        self.converged[which] = loss <= _AS_EXACT * batch.floor
         if self.steps > 0:
-            changed = ~self.converged[which]
-            self._polish(which[changed], after, changed)
+            unsolved = np.flatnonzero(~self.converged[which])
+            if len(unsolved):
+                loss[unsolved] = self._polished(which[unsolved])
             # What the start loses on a part of the rows it loses on all; most need no more to be known of it.
-            unsure = np.flatnonzero(~(after < 0.5 * self.before[which]))
+            unsure = np.flatnonzero(~(loss < 0.5 * self.before[which]))
             if len(unsure):
-                worse = unsure[~self._better(which[unsure])]
-                self.best[:, which[worse]] = self.starts[:, which[worse]]
-                changed[worse] = True
-        if changed.any():
-            some = Batch(self.full, which[changed])
-            lines = np.append(np.arange(some.width), k)
-            new = some.products(self.best[: some.width, which[changed]])
-            products[:, :, changed] = 0.0
-            products[np.ix_(lines, lines, np.flatnonzero(changed))] = new
-        loss = np.where(np.isnan(products[k, k]), np.inf, products[k, k])
-        free = np.maximum(self.full.data.shape[1] - self.program.count[which], 0)
-        return loss, _standard_errors(products[:k, :k].transpose(2, 0, 1), loss, free).T
+                loss[unsure] = self._not_worse(which[unsure], loss[unsure])
+        return loss
 
-    def _polish(self, members: Whole, loss: Array, at: Flags) -> None:
-        """Steps on all rows; the losses go to their places."""
-        if len(members):
-            steps = self._steps(_LAST)
-            ended = fit(self.full, members, self.best[:, members], steps=steps, tolerance=_TIGHT, budget=self.budget)
-            self.best[:, members], self.converged[members] = ended.constants, ended.converged
-            loss[at] = ended.loss
-
-    def _better(self, members: Whole) -> Flags:
-        """Whether the best constants (members,) lose less than the start."""
+    def _polished(self, members: Whole) -> Array:
+        """Steps on all rows, and the losses (members,) after them."""
         batch = Batch(self.full, members)
-        first, last = (batch.losses(constants[: batch.width, members]) for constants in (self.starts, self.best))
-        return np.asarray(last < first)
+        steps = self._steps(_LAST)
+        ended = fit(batch, self.best[:, members], steps=steps, tolerance=_TIGHT, budget=self.budget)
+        self.best[:, members], self.converged[members] = ended.constants, ended.converged
+        # Those of the fit were foreseen when the linear constants moved, not computed.
+        return batch.losses(ended.constants[: batch.width])
+
+    def _not_worse(self, members: Whole, loss: Array) -> Array:
+        """The start where it does not lose more than the best constants; the losses (members,) after that."""
+        batch = Batch(self.full, members)
+        first = batch.losses(self.starts[: batch.width, members])
+        worse = members[~(loss < first)]
+        self.best[:, worse] = self.starts[:, worse]
+        return np.minimum(loss, first)
 
 
 def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
-    """For y (expressions, rows) or (1, rows), and weights that may be (rows,)."""
+    """For y and weights (expressions, rows), or (1, rows) for all."""
     root = np.sqrt(weight)
     target = y * root
     floor = np.maximum((target * target).sum(axis=1) * _EXACT, np.finfo(np.float64).tiny)
@@ -257,7 +251,7 @@ def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
 
 
 def _tempered(y: Array, weight: Array) -> Array:
-    """Weights (expressions, rows), at most those that came, and smaller where y (expressions, rows) is very large."""
+    """Weights, at most those that came, and smaller where y is very large; both (expressions, rows) or (1, rows)."""
     size = _LARGE * np.median(np.abs(y), axis=1, keepdims=True)
     size[size == 0] = np.inf
     return np.asarray(weight / (1 + (y / size) ** 2))
@@ -275,20 +269,3 @@ def _draw(constants: Array, random: np.random.Generator) -> Array:
     factor = _SPREAD ** random.uniform(-1, 1, constants.shape)
     factor[random.random(constants.shape) < _FLIP] *= -1
     return np.where(constants == 0, random.standard_normal(constants.shape), constants * factor)
-
-
-def _standard_errors(normal: Array, loss: Array, free: Whole) -> Array:
-    """From JᵀJ (B, k, k), weighted; inf where the data do not determine the constants, or have too few rows."""
-    with np.errstate(all="ignore"):
-        scale = np.sqrt(np.einsum("bii->bi", normal))
-        unused = scale == 0  # also the places beyond the number of constants
-        scale[unused] = 1.0
-        normal = normal / (scale[:, :, None] * scale[:, None, :])
-        np.einsum("bii->bi", normal)[unused] = 1.0
-        fine = np.isfinite(normal).all(axis=(1, 2)) & (free > 0)
-        values, vectors = np.linalg.eigh(np.where(fine[:, None, None], normal, np.eye(normal.shape[1])))
-        fine &= values[:, 0] > _SINGULAR * values[:, -1]
-        errors = np.sqrt((vectors**2 / values[:, None, :]).sum(axis=2) * (loss / free)[:, None]) / scale
-    errors[~fine] = np.inf
-    errors[unused] = np.inf
-    return np.asarray(errors)

@@ -7,7 +7,7 @@ are rare within that error, and the loss may grow by the variance of one constan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -19,6 +19,7 @@ from symenum.fitting.least_squares import EPSILON
 from symenum.fitting.numbers import Number, nice_number
 from symenum.fitting.parameters import postfix, with_leaves
 from symenum.fitting.refine import Refined, refine
+from symenum.fitting.uncertainty import standard_errors
 
 __all__ = ["tidy"]
 
@@ -61,15 +62,17 @@ def tidy(
     """The expression with its constants fixed at nice numbers one after another, the others refitted each time.
 
     Arguments as in `refine`. Whole numbers are nice already and stay. Terms whose coefficient becomes zero leave, and
-    constants are folded (`simplify`). `constants` and `errors` are those of the result, as if all of them were free.
+    constants are folded (`simplify`). `constants` are those of the result, as if all of them were free.
     """
     budget = Budget() if budget is None else budget
     rows = len(y)
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64) if weight is None else weight
 
+    def with_held(held: Mapping[str, Number]) -> dict[str, Tensor]:
+        return {**columns, **{name: torch.full_like(y, number.value) for name, number in held.items()}}
+
     def fit(candidate: Expression, held: Mapping[str, Number]) -> Refined:
-        fixed = {name: torch.full_like(y, number.value) for name, number in held.items()}
-        return refine([candidate], {**columns, **fixed}, y, weight, starts=0, integers=False, budget=budget)[0]
+        return refine([candidate], with_held(held), y, weight, starts=0, integers=False, budget=budget)[0]
 
     # A number that is held is a variable with one value: so whatever kind of number it is, nothing moves it.
     held: dict[str, Number] = {}
@@ -80,7 +83,8 @@ def tidy(
     taken = {*columns, *variables(current.expression)}
     while not budget.over():
         step = None
-        for place, number in _offers(current, rule):
+        errors = standard_errors(current.expression, with_held(held), y, weight, integers=False)
+        for place, number in _offers(current, errors, rule):
             name = next(name for i in range(len(taken) + 1) if (name := f"held{i}") not in taken)
             candidate = fit(_hold(current.expression, place, name), {**held, name: number})
             if candidate.loss <= rule.limit(len(held) + 1):
@@ -109,11 +113,11 @@ def _written(number: Number) -> Expression:
     return number.expression
 
 
-def _offers(current: Refined, rule: _Rule) -> list[tuple[int, Number]]:
+def _offers(current: Refined, errors: Sequence[float], rule: _Rule) -> list[tuple[int, Number]]:
     """Constants that have a nice number, by their place, the best determined first."""
     exponents = _exponents(current.expression)
     offers = []
-    for place, (value, error) in enumerate(zip(current.constants, current.errors, strict=True)):
+    for place, (value, error) in enumerate(zip(current.constants, errors, strict=True)):
         number = rule.number(value, error, exponents[place])
         if number is not None:
             offers.append((error / max(abs(value), 1e-3), number.cost, place, number))

@@ -64,10 +64,14 @@ def scan_affine(
     if V.is_cuda:
         return _scan_on_device(V, target, root, operator, exact, width=width, budget=budget)
     if name in ("div", "semidiv"):
-        divisors = torch.nonzero((V != 0).all(dim=1)).flatten()
-        test = AffineProductTest(V, V[divisors].reciprocal(), target, root)
-        i, j = certified_scan(test, lambda i, j: exact(i, divisors[j]), width=width, same=False, budget=budget)
-        return i, divisors[j]
+        divides = (V != 0).all(dim=1)
+        order = torch.argsort(divides.long(), descending=True, stable=True)  # so that v/v is the diagonal
+        above = V[order]
+        quotient = AffineProductTest(above, above[: int(divides.sum())].reciprocal(), target, root)
+        i, j = certified_scan(
+            quotient, lambda i, j: exact(order[i], order[j]), width=width, same=False, diagonal=False, budget=budget
+        )
+        return order[i], order[j]
     if name == "mul":
         product = AffineProductTest(V, V, target, root)
         return certified_scan(product, exact, width=width, same=True, diagonal=True, budget=budget)

@@ -8,14 +8,16 @@ until one of them has found the law.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, CutShortError, governing
+from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.target import Target
 from symenum.expressions import Constant
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
@@ -26,6 +28,7 @@ from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
+from symenum.heads.prior import NO_PRIOR, Prior
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.sum_of_terms import SumOfTerms
@@ -38,6 +41,8 @@ __all__ = ["AllHeads", "Stage"]
 _MANY_SLOTS = 12
 _DEEP_COLUMNS = 30_000
 _SPARE_ROWS = 6
+_COPIES = 40  # of the features of two layers, extensions by unary operators included
+_SHARE_OF_A_LAYER = 16  # a layer may take this part of the memory before duplicates are removed
 
 Scan = Callable[[Budget], list[Candidate]]
 
@@ -50,14 +55,23 @@ class Stage:
     data: Data
     permitted: Permitted
     scans: tuple[Scan, ...]
+    prior: Prior = NO_PRIOR
 
     def run(self, budget: Budget) -> list[Candidate]:
-        """What the scans find and the operators permit, until the time is over or one of them has the law."""
+        """What the scans find and operators and prior permit, until the time is over or one of them has the law."""
         found: list[Candidate] = []
         for scan in self.scans:
             if budget.over():
                 break
-            new = [candidate for candidate in scan(budget) if self.permitted.allows(candidate.expression)]
+            try:
+                with governing(budget):
+                    new = [
+                        candidate
+                        for candidate in scan(budget)
+                        if self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
+                    ]
+            except CutShortError:
+                break
             found += new
             if any(self.data.is_law(candidate) for candidate in new):
                 break
@@ -66,11 +80,22 @@ class Stage:
 
 @dataclass(frozen=True)
 class AllHeads:
-    """The heads on `data`; each hands back its best `k`. Features are made when they are first needed."""
+    """The heads on `data`; each hands back its best `k`. Features are made when they are first needed.
+
+    `max_memory` bounds what the features take: with less of it there are fewer, the dearest are left out first.
+    `origin`: the same heads with other weights of the rows, whose features will do here too.
+    """
 
     data: Data
     operators: tuple[Operator, ...]
     k: int
+    max_memory: int = DEFAULT_MEMORY
+    prior: Prior = NO_PRIOR
+    origin: AllHeads | None = None
+
+    def with_target(self, target: Target) -> AllHeads:
+        """The same heads on rows of other weights."""
+        return replace(self, data=replace(self.data, target=target), origin=self.origin or self)
 
     @cached_property
     def permitted(self) -> Permitted:
@@ -92,12 +117,32 @@ class AllHeads:
     @cached_property
     def features(self) -> Features:
         """Two layers on the slots and 1."""
-        return build_features(self.data.stand_ins, self._slots, self.operators, 2, max_columns=_DEEP_COLUMNS)
+        if self.origin is not None:
+            return self.origin.features
+        features = build_features(
+            self.data.stand_ins,
+            self._slots,
+            self.operators,
+            2,
+            max_columns=self._columns,
+            max_bytes=self.max_memory // _SHARE_OF_A_LAYER,
+        )
+        if not self.prior.forbids_parts or self.data.slots != self.data.stand_ins:
+            return features
+        fine = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
+        return features.take(torch.tensor(fine))
 
     @cached_property
     def extended(self) -> Features:
         """The same with u(v) of all of them."""
-        return extended_by_unary(self.features, 5 * _DEEP_COLUMNS)
+        if self.origin is not None:
+            return self.origin.extended
+        return extended_by_unary(self.features, 5 * self._columns, self.max_memory // _SHARE_OF_A_LAYER)
+
+    @property
+    def _columns(self) -> int:
+        """How many features of two layers: heads hold a few copies of five times as many."""
+        return min(_DEEP_COLUMNS, self.max_memory // (_COPIES * 8 * len(self.data.scan_rows)))
 
     @property
     def _slots(self) -> Tensor:
@@ -191,7 +236,7 @@ class AllHeads:
                 yield self._on(TwoTerms(tuple(terms), cap=3000), self._extended)
 
     def _stage(self, name: str, *scans: Scan) -> Stage:
-        return Stage(name, self.data, self.permitted, scans)
+        return Stage(name, self.data, self.permitted, scans, self.prior)
 
     def _on(self, head: Head, features: Callable[[], Features] | None = None, goal: Goal | None = None) -> Scan:
         return partial(self._scan, head, features, goal)

@@ -24,9 +24,9 @@ from symenum.heads.best_pairs import BestPairs
 
 __all__ = ["Exact", "PairTest", "Passes", "certified_scan"]
 
-TILE = (256, 1024)  # 1 MB in float32, which a core keeps in its cache
+TILE = (512, 1024)  # large enough that threads seldom wait for each other between two operations
 FEW = 4096  # so many pairs are judged exactly sooner than a tile is tested again in double precision
-_ALL = 1 << 17  # so many pairs in all are judged exactly at once
+_ALL = 2000  # pairs: as many are judged one by one sooner than tests are prepared
 _BATCH = 256  # so many pairs, at least, are judged in one go: each go has its price
 _STALE = 0.97  # factors are made anew when the limit has fallen below this part of what they were made for
 _SAMPLE = 1 << 17  # so many pairs are estimated for a first limit
@@ -124,21 +124,24 @@ def certified_scan(
     *,
     width: int,
     same: bool,
-    diagonal: bool = False,
+    diagonal: bool,
     budget: Budget,
     threads: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The `width` pairs of smallest exact loss, as indices (m,) int64.
 
-    If rows and columns are the `same`, only i < j; i ≤ j with the `diagonal`.
+    If rows and columns are the `same`, only i ≤ j; without the `diagonal`, only i ≠ j.
     """
     rows, columns = test.shape
 
     def wanted(pairs: Tensor) -> tuple[Tensor, Tensor]:
         i, j = pairs // columns, pairs % columns
         if same:
-            upper = i <= j if diagonal else i < j
+            upper = i <= j
             i, j = i[upper], j[upper]
+        if not diagonal:
+            apart = i != j
+            i, j = i[apart], j[apart]
         return i, j
 
     best = BestPairs(width)
@@ -150,13 +153,12 @@ def certified_scan(
         return best.i, best.j
     best.threshold = _first_limit(exact, wanted, _promising(test, width, same=same), width)
     prepared = _Prepared(test, best)
-    without_diagonal = same and not diagonal
 
     def work(a: slice, _: Budget) -> int:
         for b in _slices(a.start if same else 0, columns, TILE[1]):
             if budget.over():
                 break
-            survivors = _survivors(prepared, a, b, columns, without_diagonal=without_diagonal and a.start == b.start)
+            survivors = _survivors(prepared, a, b, columns, diagonal=diagonal)
             if len(survivors):
                 judge.add(survivors)
         return 1
@@ -167,7 +169,7 @@ def certified_scan(
     return best.i, best.j
 
 
-def _survivors(prepared: _Prepared, a: slice, b: slice, columns: int, *, without_diagonal: bool) -> Tensor:
+def _survivors(prepared: _Prepared, a: slice, b: slice, columns: int, *, diagonal: bool) -> Tensor:
     """The numbers of the pairs of a tile that the tests let pass."""
     found: tuple[Index, Index] | None = None
     for dtype in (torch.float32, torch.float64):
@@ -175,8 +177,9 @@ def _survivors(prepared: _Prepared, a: slice, b: slice, columns: int, *, without
         if passes is None:
             continue
         scores, bound = passes(a, b)
-        if without_diagonal:  # a row with itself passes many a test, and would cost a look at every row
-            scores.diagonal().fill_(float("-inf"))
+        if not diagonal and a.start < b.stop and b.start < a.stop:
+            # A row with itself passes many a test, and would cost a look at every row.
+            scores.diagonal(a.start - b.start).fill_(float("-inf"))
         found = _at_least(scores, bound)
         if not len(found[0]):
             return _NONE

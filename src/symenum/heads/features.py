@@ -7,7 +7,7 @@ dearest first. Of constants only the slots' own and 2 stay: the heads solve for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.architecture import complexity_rank
+from symenum.enumeration.budget import check_time
 from symenum.enumeration.distinct import canonical_signs, representatives, signature
 from symenum.enumeration.layer import SymbolLayer
 from symenum.expressions import Constant, Expression, apply
@@ -23,6 +24,7 @@ from symenum.operators import Kind, Operator
 __all__ = ["Features", "build_features", "extended_by_unary"]
 
 _BYTES = 1 << 28  # of the values of one layer before duplicates are removed
+_BLOCK = 1 << 25  # bytes of values that are computed at once
 _WIDEST = 1 << 22  # outputs of a layer that are looked at, by number alone
 _LARGEST = 1e100  # a square must not overflow
 _FLAT = 1e-13  # a column that varies by less, relative to its largest value, is constant
@@ -95,17 +97,26 @@ class Features:
 
     def _up_to(self, *, affine: bool) -> Features:
         order = torch.argsort(self.complexity, stable=True)
-        values = self.values[order]
-        scaled = values / values.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
-        before = scaled.norm(dim=1)
-        if affine:
-            scaled = scaled - scaled.mean(dim=1, keepdim=True)
-        norm = scaled.norm(dim=1)
-        alive = torch.nonzero(norm > _SPREAD * before).flatten()
-        marks = signature(scaled[alive] / norm[alive, None])
-        marks = marks * canonical_signs(marks)[:, None]
+        blocks = torch.split(order, max(1, _BLOCK // (8 * self.values.shape[1])))
+        found = [_directions(self.values[block], affine=affine) for block in blocks]
+        alive = torch.nonzero(torch.cat([fine for fine, _ in found])).flatten()
+        marks = torch.cat([mark for _, mark in found])
+        check_time()
         leader = representatives(marks, torch.arange(len(alive)), _SAME_DIRECTION)
         return self.take(order[alive[leader == torch.arange(len(alive))]])
+
+
+def _directions(values: Tensor, *, affine: bool) -> tuple[Tensor, Tensor]:
+    """Which rows (m, n) have a direction, off their mean or not, and the signatures of those directions, sign apart."""
+    check_time()
+    scaled = values / values.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+    before = scaled.norm(dim=1)
+    if affine:
+        scaled = scaled - scaled.mean(dim=1, keepdim=True)
+    norm: Tensor = scaled.norm(dim=1)
+    alive = norm > _SPREAD * before
+    marks = signature(scaled[alive] / norm[alive, None])
+    return alive, marks * canonical_signs(marks)[:, None]
 
 
 def build_features(
@@ -116,12 +127,13 @@ def build_features(
     *,
     extend_unary: bool = False,
     max_columns: int = 200_000,
+    max_bytes: int = _BYTES,
     with_one: bool = True,
 ) -> Features:
     """All distinct features of up to `layers` layers on slots with `values` (slots, rows), float64 and finite.
 
     `extend_unary` adds u(v) for every feature v and unary operator u. `with_one` adds the constant 1 to the slots.
-    At most `max_columns` stay, and never fewer than the slots.
+    At most `max_columns` stay, and never fewer than the slots. `max_bytes`: of a layer with its duplicates.
     """
     if not bool(torch.isfinite(values).all()):
         raise ValueError("values of the slots must be finite on every row")
@@ -137,17 +149,17 @@ def build_features(
     features = Features(values, complexity, torch.arange(count), table)
     features = _distinct(features, 0, max_columns)
     for _ in range(layers):
-        features = _grow(features, working, max_columns)
-    return extended_by_unary(features, max_columns) if extend_unary else features
+        features = _grow(features, working, max_columns, max_bytes)
+    return extended_by_unary(features, max_columns, max_bytes) if extend_unary else features
 
 
-def extended_by_unary(features: Features, max_columns: int = 200_000) -> Features:
+def extended_by_unary(features: Features, max_columns: int = 200_000, max_bytes: int = _BYTES) -> Features:
     """The features and u(v) of every one of them, for the unary operators u that they are made with."""
     unary = tuple(operator for operator in features.table.operators if operator.kind is Kind.UNARY)
-    return _grow(features, unary, max_columns) if unary else features
+    return _grow(features, unary, max_columns, max_bytes) if unary else features
 
 
-def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int) -> Features:
+def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int, max_bytes: int) -> Features:
     """The features and all one-operator combinations of them that memory allows, made distinct."""
     rows = features.values.shape[1]
     width = len(features)
@@ -156,12 +168,11 @@ def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int)
     below = features if width == len(features) else features.simplest(width)
     layer = SymbolLayer(operators, width)
     numbers = torch.arange(layer.size)
-    limit = max(1024, _BYTES // (8 * rows))
+    limit = max(1024, max_bytes // (8 * rows))
     if layer.size > limit:
         numbers = torch.argsort(layer.complexity(below.complexity), stable=True)[:limit]
-    values = layer.forward(below.values, numbers)
-    fine = torch.nonzero(_usable(values)).flatten()
-    numbers, values = numbers[fine], values[fine]
+    kept = list(_usable_blocks(layer, below.values, numbers))
+    numbers, values = (torch.cat(parts) for parts in zip(*kept, strict=True))
     table, first = _extend(features.table, below, layer, numbers)
     joined = Features(
         torch.cat([features.values, values]),
@@ -170,6 +181,15 @@ def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int)
         table,
     )
     return _distinct(joined, len(features), max_columns)
+
+
+def _usable_blocks(layer: SymbolLayer, below: Tensor, numbers: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Numbers and values of the outputs that may be features, in blocks between which the time is looked at."""
+    for block in torch.split(numbers, max(1, _BLOCK // (8 * below.shape[1]))):
+        check_time()
+        values = layer.forward(below, block)
+        fine = torch.nonzero(_usable(values)).flatten()
+        yield block[fine], values[fine]
 
 
 def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) -> tuple[Table, int]:
@@ -196,6 +216,7 @@ def _usable(values: Tensor) -> Tensor:
 def _distinct(features: Features, older: int, max_columns: int) -> Features:
     """Equal values once; the first `older` stay where they are, the others follow by complexity."""
     count = len(features)
+    check_time()
     rank = complexity_rank(torch.cat([torch.full((older,), -1), features.complexity[older:]]))
     leader = representatives(signature(features.values), rank)
     kept = torch.nonzero(leader == torch.arange(count)).flatten()

@@ -24,8 +24,37 @@ _SCALED = 0.02  # the largest rounding error of a test, relative to its sides, t
 _CANCELLED = 1e-12  # estimates: a variance of this part of its terms is noise
 
 
+class _Parts:
+    """Rows of a factor, or of its transpose the columns, as views that are made once.
+
+    A slice takes no time, but lets another thread of the interpreter go first, and then the tile waits for its turn.
+    """
+
+    def __init__(self, factor: Tensor, *, transposed: bool = False) -> None:
+        self._factor = factor
+        self._transposed = transposed
+        self._views: dict[tuple[int, int], Tensor] = {}
+
+    def __getitem__(self, part: slice) -> Tensor:
+        key = part.start, part.stop
+        view = self._views.get(key)
+        if view is None:
+            view = self._factor[part]
+            view = self._views[key] = view.T if self._transposed else view
+        return view
+
+
+def _by_rows(factor: Tensor) -> _Parts:
+    return _Parts(factor)
+
+
+def _by_columns(factor: Tensor) -> _Parts:
+    return _Parts(factor, transposed=True)
+
+
 def _product(left: Tensor, right: Tensor, slot: int = 0) -> Tensor:
-    return torch.mm(left, right.T, out=tile_space(len(left), len(right), left.dtype, slot))
+    """left (a, n) times right (n, b)."""
+    return torch.mm(left, right, out=tile_space(left.shape[0], right.shape[1], left.dtype, slot))
 
 
 def _gamma(dtype: torch.dtype, n: int) -> float:
@@ -88,6 +117,7 @@ class TwoTermTest:
         (r, a), (q, b) = map(thin, self._along)
         C, D = self._wide[dtype]
         left, right = _beside(C, r), _beside(D, -q)
+        rows, columns = _by_rows(left), _by_columns(right)
         margin = 4 * _gamma(dtype, C.shape[1])
         smallest = float(a.min() * b.min())
         if margin < _SCALED * smallest:
@@ -96,14 +126,14 @@ class TwoTermTest:
             bound = (1 - margin / smallest) ** 2
 
             def passes(i: slice, j: slice) -> tuple[Tensor, float]:
-                return _product(left[i], right[j]).square_(), bound
+                return _product(rows[i], columns[j]).square_(), bound
 
         else:
-            near = torch.cat([-a, torch.ones_like(a)], dim=1).to(dtype)
-            far = torch.cat([b, torch.full_like(b, margin)], dim=1).to(dtype)
+            near = _by_rows(torch.cat([-a, torch.ones_like(a)], dim=1).to(dtype))
+            far = _by_columns(torch.cat([b, torch.full_like(b, margin)], dim=1).to(dtype))
 
             def passes(i: slice, j: slice) -> tuple[Tensor, float]:
-                return _product(left[i], right[j]).abs_().addmm_(near[i], far[j].T), 0.0
+                return _product(rows[i], columns[j]).abs_().addmm_(near[i], far[j]), 0.0
 
         return passes
 
@@ -158,13 +188,14 @@ class AffineProductTest:
 
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
-        mean, along, square, right, right2 = self._factors(dtype)
+        mean, along, square = map(_by_rows, self._factors(dtype)[:3])
+        right, right2 = map(_by_columns, self._factors(dtype)[3:])
         share = 1 - 7 * _gamma(dtype, self.V.shape[1]) / tau
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
             S1, Sy = _product(mean[i], right[j], 1), _product(along[i], right[j], 2)
             S1.mul_(S1).addcmul_(Sy, Sy, value=1 / tau)
-            return S1.addmm_(square[i], right2[j].T, alpha=-share), 0.0
+            return S1.addmm_(square[i], right2[j], alpha=-share), 0.0
 
         return passes
 
@@ -228,10 +259,11 @@ class AffineSumTest:
         gamma = 7 * _gamma(dtype, C.shape[1])
         own = (p.square() + gamma * s + centring) / tau - s
         one = torch.ones_like(own)
-        left, right = _beside(C, p, own, one), _beside(other, (2 * self.sign / tau) * p, one, own)
+        rows = _by_rows(_beside(C, p, own, one))
+        columns = _by_columns(_beside(other, (2 * self.sign / tau) * p, one, own))
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
-            return _product(left[i], right[j]), 0.0
+            return _product(rows[i], columns[j]), 0.0
 
         return passes
 

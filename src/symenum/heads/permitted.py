@@ -33,9 +33,10 @@ class Permitted:
 
     def allows(self, expression: Expression) -> bool:
         """Whether every operator in it is of the set, or only scales or shifts by a constant."""
-        return all(self._node(node) for node in walk(expression) if isinstance(node, Apply))
+        return all(self.allows_node(node) for node in walk(expression) if isinstance(node, Apply))
 
-    def _node(self, node: Apply) -> bool:
+    def allows_node(self, node: Apply) -> bool:
+        """The same for one operator on whatever its operands are."""
         name = node.operator.name
         if not variables(node):
             return True  # a number, however it is written

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, check_time
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
 from symenum.heads.features import Features
@@ -288,6 +288,7 @@ class _Terms:
         ids: list[Ids] = []
         parts: list[Tensor] = []
         for a in range(len(left)):
+            check_time()
             right = torch.nonzero(i >= last[a]).flatten()
             names = [self.products.ids(tier, a, int(b)) for b in right.tolist()]
             fine = [at for at, name in enumerate(names) if not self.products.factors.cancels(name)]

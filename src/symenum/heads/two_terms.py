@@ -95,7 +95,7 @@ def scan_pairs(
     def exact(i: Tensor, j: Tensor) -> Tensor:
         return rescore_pairs(C, D, target, i, j).square()
 
-    return certified_scan(TwoTermTest(C, D, target), exact, width=width, same=same, budget=budget)
+    return certified_scan(TwoTermTest(C, D, target), exact, width=width, same=same, diagonal=not same, budget=budget)
 
 
 def rescore_pairs(C: Tensor, D: Tensor, target: Tensor, i: Tensor, j: Tensor) -> Tensor:

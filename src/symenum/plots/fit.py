@@ -35,7 +35,9 @@ def plot_front(model: PSERegressor, ax: Any = None) -> Any:
     marked = [point for point in points if point[0] == chosen.complexity]
     axes.plot([x for x, _ in marked], [y for _, y in marked], "o", color=ACCENT, markersize=10, label="the chosen law")
     axes.set_yscale("log")
-    axes.set(xlabel="complexity", ylabel="mean squared error", title=_title(model, None))
+    axes.set(
+        xlabel="complexity", ylabel="mean squared error" if model.loss == "mse" else "loss", title=_title(model, None)
+    )
     axes.legend()
     return axes
 
@@ -80,7 +82,7 @@ def _fitted(model: PSERegressor, X: object, y: object, index: int | None) -> Fit
     check_is_fitted(model, "front_")
     evidence = evidence_for(model, X, y)
     if evidence is None:
-        raise ValueError("the data of the fit were not kept with this model: give X and y")
+        raise ValueError("the data of the fit are not with this model: give X and y")
     return make_fitted(_law(model, index), evidence)
 
 

@@ -32,7 +32,10 @@ class LawRow:
 
 @dataclass(frozen=True)
 class Content:
-    """All that the page says. `floor`: losses up to it are zero up to rounding. `run`: how the law was found."""
+    """All that the page says. `floor`: losses up to it are zero up to rounding. `run`: how the law was found.
+
+    `squared`: whether the loss is the mean squared error; of another loss there is no R².
+    """
 
     target: str
     laws: Sequence[LawRow]
@@ -41,17 +44,22 @@ class Content:
     floor: float = 0.0
     run: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
+    squared: bool = True
 
     @property
     def law(self) -> LawRow:
         return self.laws[self.selected]
+
+    @property
+    def loss_name(self) -> str:
+        return "mean squared error" if self.squared else "loss"
 
 
 def report_page(content: Content) -> str:
     """The page, as text of one HTML file."""
     body = [f"<h1>A law for {escape(content.target)}</h1>", _chosen(content)]
     if content.evidence is None:
-        body.append("<p>The data were not kept with the model: no summary of them, and no plot of the fit.</p>")
+        body.append("<p>The data are not with the model: no summary of them, and no plot of the fit.</p>")
         body.append(f'<div class="plots">{_front_plot(content)}</div>')
     else:
         fitted = make_fitted(content.law.expression, content.evidence)
@@ -69,8 +77,8 @@ def report_page(content: Content) -> str:
 
 def _chosen(content: Content) -> str:
     law = content.law
-    facts = f"Mean squared error {law.loss:.4g}, complexity {law.complexity}"
-    explained = _explained(law.loss, content.evidence)
+    facts = f"{content.loss_name.capitalize()} {law.loss:.4g}, complexity {law.complexity}"
+    explained = _explained(law.loss, content.evidence) if content.squared else ""
     return (
         f'<div class="law wide">{mathml_equation(content.target, law.expression, _DIGITS)}</div>'
         f"<p>{escape(facts + explained)}. With every digit, to copy:</p>"
@@ -93,7 +101,7 @@ def _front_plot(content: Content) -> str:
         "The front: accuracy against simplicity",
         {"laws": drawn, "the chosen law": chosen},
         "complexity",
-        "mean squared error",
+        content.loss_name,
     )
 
 

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Expression, simplify
-from symenum.fitting import free_constants, refine, tidy, with_coefficients, with_constants
+from symenum.fitting import free_constants, refine, tidy, with_coefficients, with_constants, with_one_more
+from symenum.fitting.under_loss import refit
 from symenum.front import Front
 from symenum.heads.goal import best_first
 from symenum.search.task import Task
 
-__all__ = ["refined", "refitted", "rounded"]
+__all__ = ["loosened", "refined", "refitted", "rounded"]
 
 _BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
 _STARTS = 2
+_LOOSENED = 150  # variants at once, of the best
 _DIGITS = (1, 2, 3)
 _LAST_STEPS = 4  # from constants that fit thousands of rows already
 _SLACK = 1.5  # a family may be so much more complex than allowed: coefficients may turn out to be 1 or 0
@@ -36,6 +38,22 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= most]
     results = refine([*families, *best], data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
     found += [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+    return found + _tidied(task, found, budget)
+
+
+def loosened(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
+    """What becomes of them with one more coefficient than they have, wherever there may be one: tanh(x), tanh(2.7*x).
+
+    The heads solve outer coefficients; on data with noise inner ones are worth more than a further term.
+    """
+    most = task.settings.max_complexity
+    variants: dict[Expression, None] = {}
+    for expression in expressions:
+        variants |= dict.fromkeys(family for family in with_one_more(expression) if family.complexity <= most)
+    data = task.data
+    families = list(variants)[:_LOOSENED]
+    results = refine(families, data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
+    found = [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
     return found + _tidied(task, found, budget)
 
 
@@ -60,6 +78,10 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
     for entry in reversed(front):  # the best first
         if budget.over():
             break
+        if not task.squared:
+            target = task.target
+            found += refit([entry.expression], task.columns, target.y, target.weight, task.settings.loss, budget=budget)
+            continue
         results = refine(
             [entry.expression],
             task.columns,

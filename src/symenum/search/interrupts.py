@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -14,26 +14,26 @@ __all__ = ["interrupts"]
 
 
 @contextmanager
-def interrupts(budget: Budget) -> Iterator[Callable[[], bool]]:
-    """Inside, Ctrl-C ends the budget; the callable that is handed out says whether it came.
+def interrupts(wish: Budget) -> Iterator[None]:
+    """Inside, the first Ctrl-C ends `wish`, and a second one raises KeyboardInterrupt.
 
-    Only where Python's own handler would be called, in the main thread: a notebook or a server with a handler of its
-    own keeps it, and KeyboardInterrupt is raised as ever.
+    Only where Python's own handler would be called, in the main thread: a server with a handler of its own keeps it,
+    and in another thread there is no Ctrl-C. Whoever holds `wish` may end it there.
     """
-    came: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
         if came:
             raise KeyboardInterrupt
         came.append(number)
-        budget.end()
+        wish.end()
 
+    came: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield lambda: False
+        yield
         return
     before = signal.signal(signal.SIGINT, handle)
     try:
-        yield lambda: bool(came)
+        yield
     finally:
         signal.signal(signal.SIGINT, before)

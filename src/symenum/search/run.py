@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
 from symenum.front import Front
 from symenum.search.coefficients import refitted
 from symenum.search.interrupts import interrupts
@@ -17,22 +19,26 @@ from symenum.search.task import Task
 __all__ = ["Outcome", "run"]
 
 Callback = Callable[[StepReport], object]
+Keep = Callable[[State, Front], object]
 
 _SEARCHING = 0.9  # of the time, where constants are fitted anew on all rows in the end
+_INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The last state, the front, why the search ended, whether by Ctrl-C, and the error that ended it, if one did.
 
-    The front is the state's, with constants fitted on all rows where the search worked on a part of them.
+    The front is the state's, with constants fitted on all rows where the search worked on a part of them. `whole` is
+    the state after the last step that was not cut short: from there a search goes on as if it had not ended.
     """
 
     state: State
     front: Front
     reason: str
+    whole: State
     interrupted: bool = False
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 def run(
@@ -43,65 +49,114 @@ def run(
     max_iterations: int | None = None,
     callbacks: Iterable[Callback] = (),
     state: State | None = None,
+    known: Iterable[Candidate] = (),
+    keep: Keep | None = None,
+    wish: Budget | None = None,
+    began: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Search from the beginning, or from a state that an earlier run has left.
 
-    A callback gets each StepReport; one that returns True ends the search. So does Ctrl-C, at the next look at the
-    clock inside the step, whose finds are kept; a second Ctrl-C ends it at once with the front of the steps before.
+    A callback gets each StepReport; one that returns True ends the search. So does Ctrl-C, or whoever ends `wish`, at
+    the next look at the clock inside the step, whose finds are kept; a second Ctrl-C ends it at once with the front of
+    the steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the
+    search. `keep` gets the state and the front at the beginning and after each whole step. `began`: when the time of
+    `max_time` started, on the clock.
     """
-    callbacks = tuple(callbacks)
-    begin = clock()
-    whole = Budget(max_time)
-    searching = Budget(None if max_time is None else max_time * (_SEARCHING if task.partial else 1.0))
-    state = state or start(task, seed)
-    earlier = state.elapsed
-    error: Exception | None = None
-    with interrupts(searching) as interrupted:
+    begin = clock() if began is None else began
+    one = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, wish or Budget(), begin, clock)
+    with interrupts(one.wish):
+        return one.outcome(state or start(task, seed))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run: its limits, its clock, and whom it tells."""
+
+    task: Task
+    callbacks: tuple[Callback, ...]
+    max_time: float | None
+    max_iterations: int | None
+    known: tuple[Candidate, ...]
+    keep: Keep | None
+    wish: Budget
+    began: float
+    clock: Callable[[], float]
+
+    @cached_property
+    def searching(self) -> Budget:
+        """Of the steps; what is left of the time is for `refitted`."""
+        return self._budget(_SEARCHING if self.task.partial else 1.0)
+
+    def _budget(self, part: float) -> Budget:
+        if self.max_time is None:
+            return Budget(stop=self.wish.over)
+        left = part * self.max_time - (self.clock() - self.began)
+        return Budget(max(left, 1e-9), stop=self.wish.over)
+
+    def outcome(self, state: State) -> Outcome:
+        earlier = state.elapsed
+        whole = state
+        error: BaseException | None = None
         try:
-            while True:
-                reason = "interrupted" if interrupted() else _reason(task, state, searching, max_time, max_iterations)
-                if reason is not None:
-                    break
-                before = clock()
-                after, stage = step(task, state, searching)
-                now = clock()
-                state = replace(after, elapsed=earlier + now - begin)
-                report = StepReport(
-                    state.iteration,
-                    stage,
-                    now - before,
-                    state.elapsed,
-                    None if max_time is None else max(0.0, max_time - (now - begin)),
-                    state.scored,
-                    state.scored / max(state.elapsed, 1e-9),
-                    state.front,
-                    str(task.plan),
-                )
-                answers = [callback(report) for callback in callbacks]  # every one of them is told
-                if any(answers):
+            self._keep(whole)
+            while (reason := self._reason(state)) is None:
+                before = self.clock()
+                after, stage = step(self.task, state, self.searching)
+                state = replace(after, elapsed=earlier + self.clock() - self.began)
+                if not self.searching.over():  # else the step may have been cut short
+                    whole = state
+                    self._keep(whole)
+                if self._tell(state, stage, before):
                     reason = "a callback asked to stop"
                     break
-        except KeyboardInterrupt:
-            return Outcome(state, state.front, "interrupted", interrupted=True)
+        except KeyboardInterrupt as raised:
+            reason = _INTERRUPTED
+            error = raised if self.wish.over() else None  # the second one means it
+            self.wish.end()
         except Exception as raised:  # handed on with what was found: whoever drives the search decides
             error, reason = raised, f"failed: {raised}"
-    front = state.front
-    if task.partial and task.settings.constants and error is None:
-        front = refitted(task, front, whole)
-    state = replace(state, elapsed=earlier + clock() - begin)
-    return Outcome(state, front, reason, interrupted=reason == "interrupted", error=error)
+        front = state.front
+        if self.task.partial and self.task.settings.constants and error is None:
+            front = refitted(self.task, front, self._budget(1.0))
+        state = replace(state, elapsed=earlier + self.clock() - self.began)
+        return Outcome(state, self._with_known(front), reason, whole, reason == _INTERRUPTED, error)
 
+    def _keep(self, whole: State) -> None:
+        if self.keep is not None:
+            self.keep(whole, self._with_known(whole.front))
 
-def _reason(
-    task: Task, state: State, searching: Budget, max_time: float | None, max_iterations: int | None
-) -> str | None:
-    """Why the search must end before the next step, if it must."""
-    found = stop_reason(task, state.front)
-    if found is not None:
-        return found
-    if searching.over():
-        return f"the time limit of {max_time:g} s is over"
-    if max_iterations is not None and state.iteration >= max_iterations:
-        return f"the limit of {max_iterations} iterations is reached"
-    return None
+    def _with_known(self, front: Front) -> Front:
+        return front.update(self.known, self.task.settings.max_complexity) if self.known else front
+
+    def _tell(self, state: State, stage: str, before: float) -> bool:
+        """Whether a callback asks to stop; every one of them is told."""
+        now = self.clock()
+        report = StepReport(
+            state.iteration,
+            stage,
+            now - before,
+            state.elapsed,
+            None if self.max_time is None else max(0.0, self.max_time - (now - self.began)),
+            state.scored,
+            state.scored / max(state.elapsed, 1e-9),
+            self._with_known(state.front),
+            str(self.task.plan),
+        )
+        answers = [callback(report) for callback in self.callbacks]
+        return any(answers)
+
+    def _reason(self, state: State) -> str | None:
+        """Why the search must end before the next step, if it must."""
+        if self.wish.over():
+            return _INTERRUPTED
+        found = stop_reason(self.task, state.front)
+        if found is not None:
+            return found
+        if self.searching.over():
+            if self.wish.over():  # just now
+                return _INTERRUPTED
+            return f"the time limit of {self.max_time:g} s is over"
+        if self.max_iterations is not None and state.iteration >= self.max_iterations:
+            return f"the limit of {self.max_iterations} iterations is reached"
+        return None

@@ -1,20 +1,26 @@
 """One step of a search: a stage of the heads on the raw variables, or a pass with tokens; then the front.
 
 First the heads look for y itself, so that simple laws come out in the first second. After that passes with tokens
-take turns with the heads on transforms of y, as long as there are transforms.
+take turns with the heads on transforms of y, as long as there are transforms. What is new on the front is then tried
+with further coefficients; before the first pass with tokens, the whole front is.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
-from symenum.expressions import Constant, same_function
+from symenum.expressions import Constant, Expression, apply, same_function
+from symenum.fitting import refine, with_coefficients
 from symenum.front import Front, reward
 from symenum.heads.all_heads import Stage
-from symenum.search.coefficients import rounded
+from symenum.search.coefficients import loosened, rounded
+from symenum.search.declared import with_names
+from symenum.search.judging import best_under
 from symenum.search.state import State
 from symenum.search.task import Task
 from symenum.search.token_pass import token_pass
@@ -23,27 +29,31 @@ from symenum.tokens import Praised
 __all__ = ["start", "step", "stop_reason"]
 
 _LINEAR = 30  # variables; beyond, the linear regression is left to the sums of terms
-TOKENS = "tokens"
+TOKENS, COEFFICIENTS = "tokens", "coefficients"
 
 
 def start(task: Task, seed: int) -> State:
     """The state before the first step, warmed up with the mean and the linear regression."""
-    found = task.heads.constant()
+    found = [*task.heads.constant(), *_of_required(task)]
+    found += [guess for law in task.settings.guesses if (guess := task.data.candidate(law)) is not None]
     slots = task.data.stand_ins
     if task.settings.constants and len(slots) <= min(_LINEAR, task.data.target.rows - 2):
         linear = task.heads.goal.fit([Constant(1), *slots])
         found += [] if linear is None else [linear]
-    front = _updated(task, Front.of(task.target, task.settings.discount), found)
+    front, _ = _updated(task, task.empty_front, found, Budget())
     return State(seed, 0, front)
 
 
 def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
     """The state after one more step, and what the step was."""
+    task = task.weighed(state.front)
     work = _work(task, state.iteration)
     scored, generator = 0, state.generator
     with torch_threads(1):  # thousands of small operations; the scans have threads of their own
         if isinstance(work, Stage):
             found, name = work.run(budget), work.name
+        elif work == COEFFICIENTS:
+            found, name = loosened(task, [entry.expression for entry in reversed(state.front)], budget), work
         else:
             rng = np.random.default_rng([state.seed, state.iteration])
             if generator is None:
@@ -52,11 +62,16 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
             found, scored, generator, name = passed.found, passed.scored, passed.generator, work
         if task.settings.constants:
             found = [*found, *rounded(task, found)]
-        front = _updated(task, state.front, found)
+        front, judged = _updated(task, state.front, found, budget)
+        if task.settings.constants and state.iteration > len(task.stages[0]) and not front.has_law():
+            new = [entry.expression for entry in front if entry not in state.front.entries]
+            front, _ = _updated(task, front, loosened(task, new, budget), budget)
         if budget.over():  # the step was cut short: its reward says nothing
             generator = state.generator
         elif work == TOKENS:
-            generator = task.generator.learn(task.material, generator, _best_reward(task, found), _praised(task, front))
+            generator = task.generator.learn(
+                task.material, generator, _best_reward(task, judged), _praised(task, front)
+            )
     return State(state.seed, state.iteration + 1, front, generator, state.scored + scored, state.elapsed), name
 
 
@@ -67,7 +82,7 @@ def stop_reason(task: Task, front: Front) -> str | None:
         return "the probe expression was found"
     if settings.stop_loss is not None and front and front[-1].loss <= settings.stop_loss:
         return f"the loss is at most {settings.stop_loss:g}"
-    if front.has_law(task.target):
+    if front.has_law():
         return "a law that equals the data up to rounding was found"
     return None
 
@@ -77,26 +92,61 @@ def _work(task: Task, iteration: int) -> Stage | str:
     first, later = task.stages
     if iteration < len(first):
         return first[iteration]
+    if task.settings.constants:
+        if iteration == len(first):
+            return COEFFICIENTS
+        iteration -= 1
     turn, tokens = divmod(iteration - len(first) + 1, 2)
     return later[turn - 1] if not tokens and turn <= len(later) else TOKENS
 
 
-def _updated(task: Task, front: Front, found: list[Candidate]) -> Front:
-    """The front with what was found, each with its loss on all rows."""
+def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -> tuple[Front, list[Candidate]]:
+    """The front with what was found, each with its loss on all rows; and the finds, with that on the working rows."""
+    settings = task.settings
+    columns, most = task.data.columns, settings.max_complexity
+    found = [candidate for candidate in found if task.allows(candidate.expression)]
+    if settings.declared:
+        target = task.data.target
+        found = with_names(found, settings.declared, columns, target, Front.of(target), task.allows)
+    if not task.squared:
+        found = best_under(settings.loss, found, columns, task.working, task.working_front, most, budget)
+    worthy = found
     if task.partial:  # judging all would cost more than finding them: only those that can stand on the front
-        found = list(Front.of(task.data.target).update(found, task.settings.max_complexity))
-    judged = [whole for candidate in found if (whole := task.judge(candidate)) is not None]
-    return front.update(judged, task.settings.max_complexity)
+        worthy = list(task.working_front.update(found, most))
+    judged = [whole for candidate in worthy if (whole := task.judge(candidate)) is not None]
+    return front.update(judged, most), found
+
+
+def _of_required(task: Task) -> list[Candidate]:
+    """A sum and a product of the variables that every law must have: something to begin with."""
+    required = task.prior.must_hold()
+    if not required:
+        return []
+    forms = [with_coefficients(_joined(name, required)) for name in ("add", "mul")]
+    target = task.data.target
+    results = refine(forms, task.data.columns, target.y, target.weight, starts=0)
+    return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+
+
+def _joined(operator: str, parts: Sequence[Expression]) -> Expression:
+    result = parts[0]
+    for part in parts[1:]:
+        result = apply(operator, result, part)
+    return result
 
 
 def _best_reward(task: Task, found: list[Candidate]) -> float:
     """The best of those that could stand on a front."""
-    front = Front.of(task.data.target).update(found, task.settings.max_complexity)
+    front = task.working_front.update(found, task.settings.max_complexity)
     return max((_reward(task, candidate) for candidate in front), default=0.0)
 
 
 def _praised(task: Task, front: Front) -> list[Praised]:
-    return [Praised(entry.expression, _reward(task, entry)) for entry in front]
+    """The members of the front, and the guesses, whose parts are tokens whether they stand on it or not."""
+    known = {entry.expression for entry in front}
+    guesses = [task.data.candidate(law) for law in task.settings.guesses if law not in known]
+    members = [*front, *(guess for guess in guesses if guess is not None)]
+    return [Praised(member.expression, _reward(task, member)) for member in members]
 
 
 def _reward(task: Task, candidate: Candidate) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,14 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.enumeration.threads import available_cores
 from symenum.expressions import Expression, Variable, evaluate
+from symenum.fitting.losses import Loss, Relative, Squared
+from symenum.front import Front
 from symenum.heads.all_heads import AllHeads, Stage
 from symenum.heads.first_pass import SCAN_ROWS, telling
 from symenum.heads.goal import Data, make_data
+from symenum.heads.prior import NO_PRIOR, Prior
 from symenum.operators import Operator, get_operators
+from symenum.search.judging import loss_floor, outlier_weights
 from symenum.search.plan import Plan, make_plan
 from symenum.tokens import Material, TokenGenerator, get_generator
 
@@ -28,6 +32,7 @@ __all__ = ["Settings", "Task", "make_task"]
 # Candidates are found and fitted on so many rows, and judged on all; see `Task.judge`.
 _WORKING_ROWS = 2048
 _TOKEN_ROWS = 256
+_FETCHED = 5  # times as many candidates where some will be forbidden
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,11 @@ class Settings:
     probe: Expression | None = None
     threads: int | None = None
     device: str = "auto"  # of the network's passes
+    loss: Loss = field(default_factory=Squared)  # of the front; scans are least squares
+    prior: Prior = NO_PRIOR
+    forbidden: tuple[str, ...] = ()  # variables that no law may have
+    guesses: tuple[Expression, ...] = ()  # laws to begin with, constants fitted
+    declared: Mapping[str, float] = field(default_factory=dict)  # constants that have a name
     max_memory: int = DEFAULT_MEMORY
 
 
@@ -55,30 +65,87 @@ class Task:
     """`columns` (rows,) float64 by name and `target`: all rows, the weights summing to 1.
 
     `data` are the rows that are worked on: all of them, or an even selection. Columns that are constant, or equal to an
-    earlier one, say nothing of their own and are left out of it.
+    earlier one, say nothing of their own and are left out of it. `working` is its target with the weights that the user
+    gave; those of `data` may differ where the loss is not the mean square error.
     """
 
     columns: Mapping[str, Tensor]
     target: Target
     data: Data
+    working: Target
     settings: Settings
     plan: Plan
     generator: TokenGenerator[Any]
+    origin: Task | None = None  # the task whose rows have the user's weights, if this one has others
 
     @cached_property
     def heads(self) -> AllHeads:
         """All heads on the raw variables."""
-        return AllHeads(self.data, self.settings.operators, min(10, self.settings.top_k))
+        if self.origin is not None:
+            return self.origin.heads.with_target(self.data.target)
+        settings = self.settings
+        k = self.fetched(min(10, settings.top_k))
+        return AllHeads(self.data, settings.operators, k, settings.max_memory, settings.prior)
+
+    @property
+    def prior(self) -> Prior:
+        return self.settings.prior
+
+    def allows(self, expression: Expression) -> bool:
+        """Whether it may stand on the front."""
+        return expression.complexity <= self.settings.max_complexity and self.prior.allows(expression)
+
+    @property
+    def squared(self) -> bool:
+        """Whether the loss is that of the scans."""
+        return isinstance(self.settings.loss, Squared)
+
+    @cached_property
+    def empty_front(self) -> Front:
+        """The front before anything is found."""
+        return self._front(self.target)
+
+    @cached_property
+    def working_front(self) -> Front:
+        """The same for the rows that are worked on."""
+        return self._front(self.working)
+
+    def _front(self, target: Target) -> Front:
+        front = Front.of(target, self.settings.discount)
+        return front if self.squared else replace(front, floor=loss_floor(self.settings.loss, target))
+
+    def fetched(self, count: int) -> int:
+        """How many to ask for where so many are wanted: the prior may forbid most of them."""
+        return count * _FETCHED if self.prior.active else count
+
+    def weighed(self, front: Front) -> Task:
+        """The task for the next step: under a robust loss, with less weight on the rows that the best law denies."""
+        if not self.settings.loss.robust or not front:
+            return self
+        law = front[-1].expression
+        if law not in self._weighed:
+            target = outlier_weights(law, self.data.columns, self.working)
+            self._weighed.clear()
+            self._weighed[law] = replace(self, data=replace(self.data, target=target), origin=self)
+        return self._weighed[law]
+
+    @cached_property
+    def _weighed(self) -> dict[Expression, Task]:
+        """The task of the last law, so that its stages are not laid out anew in every step."""
+        return {}
 
     @cached_property
     def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
         """The heads' stages for y, and those for transforms of it; without constants only the paper's own head."""
         if not self.settings.constants:
             return (self.heads.combined(),), ()
-        return tuple(self.heads.on_target()), tuple(self.heads.on_transforms())
+        rounds = 2 if self.settings.loss.robust else 1  # the first weights are those of a poor law
+        return tuple(self.heads.on_target()) * rounds, tuple(self.heads.on_transforms())
 
     @cached_property
     def network(self) -> PSRN:
+        if self.origin is not None:
+            return self.origin.network
         return PSRN(self.plan.inputs, self.settings.operators, self.plan.layers, max_memory=self.settings.max_memory)
 
     @cached_property
@@ -92,10 +159,10 @@ class Task:
 
     @cached_property
     def scale(self) -> float:
-        """The variance of y, or 1 where it is nothing: losses in its units are of order 1."""
-        mean = float((self.target.y * self.target.weight).sum())
-        variance = float(((self.target.y - mean).square() * self.target.weight).sum())
-        return variance if variance > self.target.floor else 1.0
+        """The loss of the mean of y, or 1 where it is nothing: losses in its units are of order 1."""
+        y, weight = self.target.y, self.target.weight
+        spread = self.settings.loss.total(y, torch.full_like(y, float((y * weight).sum())), weight)
+        return spread if self.empty_front.floor < spread < float("inf") else 1.0
 
     @property
     def partial(self) -> bool:
@@ -103,19 +170,26 @@ class Task:
         return self.data.target.rows < self.target.rows
 
     def judge(self, candidate: Candidate) -> Candidate | None:
-        """The candidate with its loss on all rows; None where it is not finite on one of them."""
+        """The candidate, with its loss on the working rows, with that on all; None where it is not finite on one."""
         if not self.partial:
             return candidate
-        loss = float(self.target.loss(evaluate(candidate.expression, self.columns)[None]))
+        values = evaluate(candidate.expression, self.columns)
+        loss = self.settings.loss.total(self.target.y, values, self.target.weight)
         return Candidate(candidate.expression, loss) if loss < float("inf") else None
 
 
 def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Settings) -> Task:
     """The task for X (rows, variables), float64 and finite, and its target."""
     threads = settings.threads or available_cores()
-    kept = telling(X)
+    allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
+    kept = [allowed[i] for i in telling(X[:, allowed])]
     rows = _some(len(X), _WORKING_ROWS)
-    data = make_data([Variable(names[i]) for i in kept], X[rows][:, kept].T.contiguous(), target.at(rows), SCAN_ROWS)
+    working = target.at(rows)
+    seen = working
+    if isinstance(settings.loss, Relative):  # which is least squares with other weights
+        weight = working.weight * settings.loss.weights(working.y, working.y)
+        seen = Target(working.y, weight / weight.sum())
+    data = make_data([Variable(names[i]) for i in kept], X[rows][:, kept].T.contiguous(), seen, SCAN_ROWS)
     plan = make_plan(
         len(kept),
         settings.operators,
@@ -126,7 +200,7 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     )
     check_mask_fits(plan.inputs, settings.operators, plan.layers, settings.max_memory)
     columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
-    return Task(columns, target, data, settings, plan, get_generator(settings.token_generator))
+    return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
 
 
 def _some(rows: int, most: int) -> Tensor:

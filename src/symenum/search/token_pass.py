@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, CutShortError, check_time, governing
 from symenum.enumeration.shortlist import Candidate, Shortlist
 from symenum.expressions import Constant, Expression, Variable
 from symenum.heads.all_heads import AllHeads
@@ -35,12 +35,16 @@ class Passed:
 
 def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> Passed:
     """Fill the slots, scan the network and the quick heads on them, and fit the coefficients of what comes out."""
-    if budget.over():
+    try:
+        with governing(budget):
+            check_time()
+            slots, generator = _fill(task, generator, rng)
+    except CutShortError:
         return Passed([], 0, generator)
-    slots, generator = _fill(task, generator, rng)
     values = torch.stack([task.data.evaluate(slot) for slot in slots])
     shortlist = _network(task, slots, values, rng, budget)
-    found = [candidate.expression for candidate in shortlist]
+    found = [candidate.expression for candidate in shortlist if task.prior.allows(candidate.expression)]
+    found = found[: task.settings.top_k]
     by_heads = _heads(task, slots, values, budget) if task.settings.constants else []
     return Passed(refined(task, found, by_heads, budget), shortlist.scored, generator)
 
@@ -53,9 +57,12 @@ def _fill(task: Task, generator: object, rng: np.random.Generator) -> tuple[list
     slots: list[Expression] = [Variable(names[i]) for i in chosen]
     if settings.constants and plan.inputs - len(slots) > 1 and rng.random() < 0.5:
         slots.append(random_constant(task.material, rng))
-    tokens, generator = task.generator.propose(task.material, generator, plan.inputs - len(slots), rng)
+    wanted = plan.inputs - len(slots)
+    asked = task.fetched(wanted) if task.prior.forbids_parts else wanted
+    tokens, generator = task.generator.propose(task.material, generator, asked, rng)
+    allowed = [token for token in tokens if task.prior.allows_part(token)][:wanted]
     # The generator has seen a part of the rows only.
-    slots += [token for token in tokens if bool(torch.isfinite(task.data.evaluate(token)).all())]
+    slots += [token for token in allowed if bool(torch.isfinite(task.data.evaluate(token)).all())]
     filling = (Constant(float(value)) for value in range(1, plan.inputs + 1))
     while len(slots) < plan.inputs:
         filler = next(filling)
@@ -76,7 +83,7 @@ def _network(
     return task.network.search(
         values[:, rows].T,
         part.y,
-        task.settings.top_k,
+        task.fetched(task.settings.top_k),
         part.weight,
         slots=slots,
         stop=budget.over,
@@ -88,7 +95,9 @@ def _network(
 def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budget) -> list[Candidate]:
     varying = [i for i, slot in enumerate(slots) if not isinstance(slot, Constant)]
     data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS)
-    heads = AllHeads(data, task.settings.operators, min(10, task.settings.top_k))
+    settings = task.settings
+    k = task.fetched(min(10, settings.top_k))
+    heads = AllHeads(data, settings.operators, k, settings.max_memory, settings.prior)
     found: list[Candidate] = []
     for stage in heads.quick():
         found += stage.run(budget)

@@ -3,11 +3,12 @@
 from symenum.tokens.generator import Material, Praised, TokenGenerator
 from symenum.tokens.genetic import Genetic
 from symenum.tokens.random_tokens import RandomTokens
-from symenum.tokens.registry import GENERATORS, get_generator
+from symenum.tokens.registry import GENERATORS, STATES, get_generator
 from symenum.tokens.tree_search import TreeSearch
 
 __all__ = [
     "GENERATORS",
+    "STATES",
     "Genetic",
     "Material",
     "Praised",

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from symenum.enumeration.budget import check_time
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, sort_key, walk
 from symenum.tokens.explain import PRICE, Explainer, promising_features, simple_partners
@@ -124,6 +125,7 @@ class _Run:
         hall: dict[Expression, float] = {}
         pool = [*self.parts, *self.seeds[:_PLANTED_SEEDS]]
         for generation in range(settings.generations + 1):
+            check_time()
             fitness = self._judge(population)
             hall.update(zip(population, fitness, strict=True))
             hall = dict(sorted(hall.items(), key=lambda item: item[1])[: settings.hall_of_fame])

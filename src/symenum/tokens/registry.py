@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from symenum.tokens.generator import TokenGenerator
-from symenum.tokens.genetic import Genetic
-from symenum.tokens.random_tokens import RandomTokens
-from symenum.tokens.tree_search import TreeSearch
+from symenum.tokens.genetic import Genetic, GeneticState
+from symenum.tokens.random_tokens import RandomState, RandomTokens
+from symenum.tokens.tree_search import TreeSearch, TreeSearchState
 
-__all__ = ["GENERATORS", "get_generator"]
+__all__ = ["GENERATORS", "STATES", "get_generator"]
 
 GENERATORS: Mapping[str, TokenGenerator[Any]] = {
     generator.name: generator for generator in (Genetic(), TreeSearch(), RandomTokens())
 }
+STATES: Mapping[str, type] = {"gp": GeneticState, "mcts": TreeSearchState, "random": RandomState}
+"""What each of them remembers, by its name."""
 
 
 def get_generator(name: str) -> TokenGenerator[Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from symenum.enumeration.budget import check_time
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Expression, apply, sort_key
 from symenum.tokens.explain import UNEXPLAINED, Explainer, promising_features, simple_partners
@@ -142,6 +143,7 @@ class _Planner:
         """The most promising set of `count` tokens that was simulated, and the nodes on the way to it."""
         ends: dict[TokenSet, tuple[float, list[TokenSet]]] = {}
         for _ in range(self.settings.simulations):
+            check_time()
             path = self._walk(count)
             full = self._rolled_out(path[-1], count)
             value = self._value(full)

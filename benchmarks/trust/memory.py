@@ -1,0 +1,97 @@
+"""The memory of a run: minute by minute, and under a limit.
+
+Resident memory of this process beyond what it had before the fit, so the interpreter, torch and the data are not
+counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import threading
+import time
+from pathlib import Path
+
+from tables import TABLES
+
+from symenum import PSERegressor
+from symenum.enumeration.memory import memory_limit
+
+__all__ = ["add_arguments", "main"]
+
+_EVERY = 0.005  # seconds between two looks at the peak
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--table", default="200 rows x 4", choices=TABLES)
+    parser.add_argument("--limits", nargs="*", default=[], help="max_memory of runs to compare, such as 500MB; 'none'")
+
+
+def main(options: argparse.Namespace) -> int:
+    return _limited(options) if options.limits else _long(options)
+
+
+def _long(options: argparse.Namespace) -> int:
+    table = TABLES[options.table]()
+    before, begin, last = _resident(), time.monotonic(), -1
+    print("| minutes | MB | steps |\n| ---: | ---: | ---: |", flush=True)
+
+    def tell(report: object) -> None:
+        nonlocal last
+        minutes = int((time.monotonic() - begin) / 60)
+        if minutes > last:
+            last = minutes
+            print(f"| {minutes} | {(_resident() - before) / 1e6:.0f} | {report.iteration} |", flush=True)
+
+    PSERegressor(max_time=60 * options.minutes, random_state=0, callbacks=[tell]).fit(table.X, table.y)
+    return 0
+
+
+def _limited(options: argparse.Namespace) -> int:
+    table = TABLES[options.table]()
+    kept = True
+    print("| max_memory | largest MB | steps | laws | best loss |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
+    for limit in options.limits:
+        gc.collect()
+        before = _resident()
+        peak = _Peak()
+        model = PSERegressor(
+            max_time=60 * options.minutes, random_state=0, max_memory=None if limit == "none" else limit
+        )
+        with peak:
+            model.fit(table.X, table.y)
+        taken = peak.largest - before
+        kept &= limit == "none" or taken <= 1.1 * memory_limit(limit)
+        best = model.front_[-1].loss
+        print(f"| {limit} | {taken / 1e6:.0f} | {model.n_iter_} | {len(model.front_)} | {best:.4g} |", flush=True)
+    return 0 if kept else 1
+
+
+class _Peak:
+    """Watches the resident memory from a thread of its own."""
+
+    def __init__(self) -> None:
+        self.largest = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> _Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_EVERY):
+            self.largest = max(self.largest, _resident())
+
+
+def _resident() -> int:
+    """Bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("/proc/self/status does not say how much memory is resident")

@@ -1,0 +1,84 @@
+"""`symenum score`: a formula that one has, its constants fitted to a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from symenum.cli.command import silent, table_path
+from symenum.cli.errors import InputError
+from symenum.cli.fit import say
+from symenum.cli.options import assignments
+from symenum.cli.results import r_squared
+from symenum.cli.tables import Choice, choose, read_frame
+
+if TYPE_CHECKING:
+    from symenum.estimator import FittedForm
+
+__all__ = ["score_command"]
+
+
+@click.command("score", no_args_is_help=True)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("formula")
+@click.option("-t", "--target", metavar="COLUMN", help="Column to explain: a name, or a number from 1. [default: last]")
+@click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
+@click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
+@click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
+@click.option("--loss", default="mse", show_default=True, help="mse, mae, huber, log_cosh or relative.")
+@click.option("--start", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="Where a constant begins.")
+@click.option(
+    "--constant", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="A constant that keeps its value."
+)
+@click.option("--fit-numbers", is_flag=True, help="Fit the formula's numbers with a decimal point too.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
+def score_command(
+    data: Path,
+    formula: str,
+    target: str | None,
+    drop: tuple[str, ...],
+    weights: str | None,
+    drop_nan: bool,
+    loss: str,
+    start: Mapping[str, float],
+    constant: Mapping[str, float],
+    fit_numbers: bool,
+    quiet: bool,
+) -> None:
+    """Fit the constants of FORMULA to the table DATA, and say how well it does.
+
+    Names in the formula that are no columns are its constants: symenum score data.csv --target y "a*x**2 + b"
+    """
+    note = silent if quiet else say
+    with table_path(data) as path:
+        frame = read_frame(path, note)
+        table = choose(frame, Choice(target, None, drop, weights, drop_nan), note, f"'{path.name}'")
+    from symenum.estimator import fit_constants
+
+    try:
+        found = fit_constants(
+            formula,
+            table.X,
+            table.y,
+            table.weights,
+            start=start,
+            constants=constant,
+            fit_numbers=fit_numbers,
+            loss=loss,
+        )
+    except (ValueError, TypeError) as error:
+        raise InputError(str(error)) from error
+    if found.loss == math.inf:
+        raise InputError(f"'{formula}' has no finite values on all rows: give other constants with --start.")
+    click.echo(f"{table.target} = {found.expression}" if quiet else _told(found, table.target, loss))
+
+
+def _told(found: FittedForm, target: str, loss: str) -> str:
+    lines = [f"{'constant':>10}  {'value':>14}  {'standard error':>14}"] if found.constants else []
+    lines += [f"{name:>10}  {value:>14.8g}  {found.errors[name]:>14.2g}" for name, value in found.constants.items()]
+    lines += [f"{loss} {found.loss:.6g}, complexity {found.complexity}, {r_squared(1 - found.r2)}", "The law:"]
+    return "\n".join([*lines, f"{target} = {found.expression}"])

@@ -1,0 +1,219 @@
+"""What a checkpoint holds beside the search's own state: parameters and data, so that a path alone is enough to go on.
+
+The data lie in an npz file beside the checkpoint, written once; its name holds their signature, so that a checkpoint
+never belongs to the data of another fit. Both files are plain data, and nothing in them is ever run.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import io
+import json
+import math
+import warnings
+import zipfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas
+
+from symenum.expressions import parse
+from symenum.files import write_whole
+from symenum.operators import OPERATORS, Operator, get_operators
+from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
+
+__all__ = ["Fitted", "Opened", "forget_others", "keeper_of", "opened", "signature_of"]
+
+Array = npt.NDArray[np.float64]
+
+# These say how long and how a search is run or shown, and may be others when it goes on.
+_FREE = frozenset(
+    {"max_time", "max_iterations", "stop_loss", "model_selection", "device", "verbose", "callbacks", "checkpoint"}
+    | {"warm_start", "max_memory"}
+)
+_NOT_KEPT = frozenset({"callbacks", "checkpoint", "warm_start", "random_state"})
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The data of a fit as the search sees them: X (rows, features), y and weight (rows,), float64."""
+
+    X: Array
+    y: Array
+    weight: Array | None
+    columns: tuple[str, ...] | None  # of a DataFrame
+
+    def frame(self) -> Any:
+        """X as `fit` takes it."""
+        return self.X if self.columns is None else pandas.DataFrame(self.X, columns=list(self.columns))
+
+
+def signature_of(data: Fitted, parameters: Mapping[str, Any]) -> str:
+    """The same for the same data and settings only."""
+    digest = hashlib.sha256()
+    kept = {name: value for name, value in _plain(parameters).items() if name not in _FREE}
+    digest.update(json.dumps([kept, data.columns, data.X.shape], sort_keys=True, default=repr).encode())
+    for array in (data.X, data.y, data.weight):
+        digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def keeper_of(path: Path, data: Fitted, parameters: Mapping[str, Any], signature: str) -> Keeper:
+    """Ready to write, the data written; refuses a place where no checkpoint can be written, or something else lies."""
+    if path.exists():
+        _refuse_foreign(path)
+    file = _data_file(path, signature)
+    about = {
+        "parameters": _plain(parameters),
+        "columns": None if data.columns is None else list(data.columns),
+        "data": file.name,
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _forget_unfinished(path)
+        if not file.exists():
+            write_whole(file, _npz(data))
+    except OSError as error:
+        if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError)):
+            warnings.warn(
+                f"checkpoint: the data could not be written to '{file}' ({error.strerror or error}): to go on from the "
+                "checkpoint, give X and y again",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        else:
+            raise ValueError(
+                f"checkpoint: the folder '{path.parent}' cannot be written ({error.strerror or error}): name another"
+            ) from error
+    return Keeper(path, str(parameters["token_generator"]), signature, about)
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A file that is not ours is not overwritten, and one of ours may be."""
+    if path.is_dir():
+        raise ValueError(f"checkpoint must name a file, and '{path}' is a folder: '{path / 'checkpoint.json'}', say")
+    with path.open("rb") as file:
+        begin = file.read(64)
+    if begin and b'"symenum checkpoint"' not in begin:
+        raise ValueError(f"checkpoint: '{path}' is no checkpoint of symenum and is not overwritten: name another file")
+
+
+def _forget_unfinished(path: Path) -> None:
+    """Files that a process was writing when it was killed."""
+    for found in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if found.suffix[1:].isdigit():
+            found.unlink(missing_ok=True)
+
+
+def forget_others(path: Path, signature: str) -> None:
+    """The data of earlier fits to the same checkpoint, which nothing points at any more."""
+    for found in path.parent.glob(f"{glob.escape(path.name)}.*.npz"):
+        if found.name != _data_file(path, signature).name:
+            found.unlink(missing_ok=True)
+
+
+def _data_file(path: Path, signature: str) -> Path:
+    return path.with_name(f"{path.name}.{signature[:16]}.npz")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A checkpoint with what is needed to go on: the estimator's parameters, and the data where they were kept."""
+
+    checkpoint: Checkpoint
+    parameters: dict[str, Any]
+    data: Fitted | None
+
+
+def opened(path: Path, changes: Mapping[str, Any], names: Collection[str], *, with_data: bool) -> Opened:
+    """The checkpoint at `path`, for an estimator with parameters of these names, some of them changed."""
+    document = read_document(path)
+    about = document.get("about")
+    kept = about.get("parameters") if isinstance(about, dict) else None
+    if not isinstance(kept, dict) or not isinstance(kept.get("operators"), list) or not set(kept) <= set(names):
+        raise ValueError(f"the checkpoint '{path}' is damaged: it does not say how it was made")
+    known = {name: _tuples(value) for name, value in kept.items() if name not in _NOT_KEPT}
+    parameters = {"checkpoint": str(path), **known, **changes}
+    own = _own_operators(path, kept, parameters)
+    for name, value in _plain(parameters).items():
+        if name not in _FREE and name in changes and value != kept.get(name):
+            raise ValueError(f"{name} cannot change when a search goes on: it was {kept.get(name)!r}; start anew")
+    missing = [name for name, value in parameters.items() if isinstance(value, dict) and "not kept" in value]
+    if missing:
+        what = kept[missing[0]]["not kept"]
+        raise ValueError(f"{missing[0]} was a {what}, which a checkpoint cannot hold: give it to resume again")
+    told = parameters.get("constants")
+    named = told if isinstance(told, dict) else None
+    checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
+    return Opened(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
+
+
+def _own_operators(path: Path, kept: Mapping[str, Any], parameters: Mapping[str, Any]) -> Sequence[Operator]:
+    """The user's own operators, which are code and must be given again."""
+    try:
+        records = get_operators(parameters["operators"])
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"operators: the search of '{path}' had operators of your own ({', '.join(map(str, kept['operators']))}): "
+            f"give them to resume again ({error})"
+        ) from error
+    return [record for record in records if OPERATORS.get(record.name) is not record]
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON can hold them; what it cannot is named by its type."""
+    kept = {name: value for name, value in parameters.items() if name not in _NOT_KEPT}
+    kept["operators"] = [operator.name for operator in get_operators(parameters["operators"])]
+    return {name: _value(value) for name, value in kept.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple)):
+        return [_value(one) for one in value]
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {name: _value(one) for name, one in value.items()}
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return {"not kept": type(value).__name__}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _npz(data: Fitted) -> bytes:
+    file = io.BytesIO()
+    if data.weight is None:
+        np.savez(file, X=data.X, y=data.y)
+    else:
+        np.savez(file, X=data.X, y=data.y, weight=data.weight)
+    return file.getvalue()
+
+
+def _read_data(path: Path, checkpoint: Checkpoint) -> Fitted:
+    name, columns = checkpoint.about.get("data"), checkpoint.about.get("columns")
+    if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
+        raise ValueError(f"the checkpoint '{path}' is damaged: it names no file with its data")
+    if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
+        raise ValueError(f"the checkpoint '{path}' is damaged: its columns have no names")
+    file = path.with_name(name)
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            X, y = arrays["X"], arrays["y"]
+            weight = arrays["weight"] if "weight" in arrays.files else None
+    except FileNotFoundError as error:
+        raise ValueError(f"the data of the checkpoint, '{file}', are not there: give X and y to resume") from error
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): give X and y") from error
+    fine = X.ndim == 2 and all(one is None or one.dtype == np.float64 for one in (X, y, weight))
+    if not fine or (columns is not None and len(columns) != X.shape[1]):
+        raise ValueError(f"the data of the checkpoint, '{file}', are damaged: give X and y to resume")
+    return Fitted(X, y, weight, None if columns is None else tuple(columns))

@@ -1,0 +1,153 @@
+"""What the user has told the estimator about the law, checked against the data and in the words of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Protocol
+
+from symenum.estimator.given import Training, check_constants, fitted, read_form
+from symenum.expressions import Expression, variables
+from symenum.fitting.losses import Loss, make_loss
+from symenum.front import Front
+from symenum.heads.prior import Prior
+from symenum.operators import get_operator, get_operators
+
+__all__ = ["Knowledge", "check_found", "prior_knowledge"]
+
+
+class Told(Protocol):
+    """The parameters of an estimator that are read here, as the user gave them."""
+
+    operators: Any
+    constants: Any
+    max_complexity: int
+    max_depth: int | None
+    nested_constraints: Any
+    variable_operators: Any
+    required_variables: Any
+    forbidden_variables: Any
+    guesses: Any
+    loss: Any
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """See the fields of `Settings` of these names."""
+
+    loss: Loss
+    prior: Prior
+    forbidden: tuple[str, ...]
+    guesses: tuple[Expression, ...]
+    declared: Mapping[str, float]
+
+
+def prior_knowledge(told: Told, training: Training, *, weighted: bool) -> Knowledge:
+    """All of it, or a clear error that names the parameter."""
+    names = tuple(training.columns)
+    loss = make_loss(told.loss, training.target, weighted=weighted)
+    declared = check_constants(told.constants, names)
+    forbidden = _variables("forbidden_variables", told.forbidden_variables, names)
+    if len(forbidden) == len(names):
+        raise ValueError("forbidden_variables names all variables: a law needs at least one")
+    required = _variables("required_variables", told.required_variables, names)
+    both = sorted(set(required) & set(forbidden))
+    if both:
+        raise ValueError(f"{', '.join(both)} cannot be in both required_variables and forbidden_variables")
+    prior = Prior(
+        None if told.max_depth is None else int(told.max_depth),
+        _nested(told.nested_constraints),
+        _acting(told.variable_operators, names),
+        required,
+    )
+    guesses = _guesses(told, training, declared, loss)
+    for guess in guesses:
+        unwanted = [name for name in forbidden if name in variables(guess)]
+        if unwanted or not prior.allows(guess) or guess.complexity > told.max_complexity:
+            raise ValueError(f"guesses holds {guess}, which the constraints on laws forbid: change one of them")
+    return Knowledge(loss, prior, forbidden, guesses, declared)
+
+
+def check_found(front: Front, error: BaseException | None) -> None:
+    """Refuse a front without entries, which no law can be chosen from; what ended the search goes before."""
+    if not front and error is not None:
+        raise error
+    if not front:
+        raise ValueError(
+            "no law that was found keeps to max_complexity, max_depth, nested_constraints, variable_operators and "
+            "required_variables: allow more, or search longer"
+        )
+
+
+def _variables(parameter: str, value: object, names: tuple[str, ...]) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{parameter} must be a list of variables' names, not {value!r}")
+    listed = tuple(dict.fromkeys(value))
+    unknown = [name for name in listed if name not in names]
+    if unknown:
+        raise ValueError(f"{parameter} names {unknown[0]!r}, which is no variable; there are {', '.join(names[:20])}")
+    return listed
+
+
+def _nested(value: object) -> dict[str, dict[str, int]]:
+    if value is None:
+        return {}
+    shape = "nested_constraints must be a mapping such as {'sin': {'sin': 0, 'cos': 0}}"
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{shape}, not {value!r}")
+    nested: dict[str, dict[str, int]] = {}
+    for outer, limits in value.items():
+        if not isinstance(limits, Mapping):
+            raise ValueError(f"{shape}; that of {outer!r} is {limits!r}")
+        for inner, most in limits.items():
+            if isinstance(most, bool) or not isinstance(most, Integral) or most < 0:
+                raise ValueError(f"{shape}: {inner!r} inside {outer!r} must be a number of times, not {most!r}")
+            nested.setdefault(_operator(outer), {})[_operator(inner)] = int(most)
+    return nested
+
+
+def _operator(name: object) -> str:
+    try:
+        operator = get_operator(name)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"nested_constraints: {error}") from error
+    if operator.form is not None:
+        raise ValueError(f"nested_constraints: {operator.name} is written as {operator.form} in laws: name what it has")
+    return operator.name
+
+
+def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"variable_operators must be a mapping such as {{'x1': ['+', '*']}}, not {value!r}")
+    _variables("variable_operators", list(value), names)
+    try:
+        return {name: get_operators(operators) for name, operators in value.items()}
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"variable_operators: {error}") from error
+
+
+def _guesses(told: Told, training: Training, declared: Mapping[str, float], loss: Loss) -> tuple[Expression, ...]:
+    if told.guesses is None:
+        return ()
+    if isinstance(told.guesses, str) or not isinstance(told.guesses, Iterable):
+        raise ValueError(f"guesses must be a list of formulas such as ['a*x1**2'], not {told.guesses!r}")
+    found = []
+    for formula in told.guesses:
+        try:
+            form = read_form(formula, training.columns, declared, get_operators(told.operators))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"guesses: {error}") from error
+        if form.starts and told.constants is False:
+            raise ValueError(
+                f"guesses holds {formula}, whose {', '.join(form.starts)} would be fitted: constants=False"
+            )
+        law = fitted(form, training, loss)
+        if not law.loss < float("inf"):
+            raise ValueError(f"guesses holds {formula}, which has no finite value on some row of X")
+        found.append(law.expression)
+    return tuple(found)

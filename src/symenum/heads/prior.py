@@ -1,0 +1,99 @@
+"""What the user knows of a law's shape before the search: how deep it may be, what may stand inside what, on which
+variables operators may act, and which variables it must have.
+
+An expression is asked as it is printed. Numbers that only scale or shift are no operators here, as in `Permitted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from symenum.expressions import Apply, Expression, Variable, fold, same_function, substitute, variables, walk
+from symenum.heads.permitted import Permitted
+from symenum.operators import Operator
+
+__all__ = ["NO_PRIOR", "Prior"]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """`nested`: outer operator -> inner one -> how often it may occur on one way down inside; all by name.
+
+    `variable_operators`: the only operators that may act on what holds a variable. `required`: variables of every law.
+    """
+
+    max_depth: int | None = None
+    nested: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    variable_operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anything that it forbids."""
+        return self.max_depth is not None or bool(self.nested or self.variable_operators or self.required)
+
+    @property
+    def forbids_parts(self) -> bool:
+        """Whether some expressions may not even be a part of a law."""
+        return self.max_depth is not None or bool(self.nested or self.variable_operators)
+
+    def allows(self, expression: Expression) -> bool:
+        """Whether it may be a law."""
+        if not set(self.required) <= set(variables(expression)) or not self.allows_part(expression):
+            return False
+        return all(_depends_on(expression, name) for name in self.required)
+
+    def allows_part(self, expression: Expression) -> bool:
+        """Whether it may be a part of a law."""
+        if self.max_depth is not None and expression.depth > self.max_depth:
+            return False
+        return (not self.nested or self._nests_well(expression)) and self._acts_well(expression)
+
+    def _nests_well(self, expression: Expression) -> bool:
+        inner = sorted({name for limits in self.nested.values() for name in limits})
+        fine = True
+
+        def visit(node: Expression, operands: tuple[dict[str, int], ...]) -> dict[str, int]:
+            """How often each operator occurs at most on one way down from here."""
+            nonlocal fine
+            if not isinstance(node, Apply):
+                return {}
+            name = node.operator.name
+            inside = {one: max((counts.get(one, 0) for counts in operands), default=0) for one in inner}
+            fine &= all(inside[one] <= most for one, most in self.nested.get(name, {}).items())
+            return {one: count + (one == name) for one, count in inside.items()}
+
+        fold(expression, visit)
+        return fine
+
+    def _acts_well(self, expression: Expression) -> bool:
+        if not self.variable_operators:
+            return True
+        for node in walk(expression):
+            if isinstance(node, Apply):
+                inside = [name for name in variables(node) if name in self._permitted]
+                if not all(self._permitted[name].allows_node(node) for name in inside):
+                    return False
+        return True
+
+    @cached_property
+    def _permitted(self) -> dict[str, Permitted]:
+        return {name: Permitted(operators) for name, operators in self.variable_operators.items()}
+
+    def must_hold(self) -> tuple[Variable, ...]:
+        """The required variables as expressions."""
+        return tuple(Variable(name) for name in self.required)
+
+
+def _depends_on(expression: Expression, name: str) -> bool:
+    """Whether its values change with a variable that occurs in it: those of x*y/x do not with x."""
+    other = f"{name}_"
+    while other in variables(expression):
+        other += "_"
+    return not same_function(expression, substitute(expression, {name: Variable(other)}))
+
+
+NO_PRIOR = Prior()
+"""Nothing is known."""

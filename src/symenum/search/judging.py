@@ -1,0 +1,70 @@
+"""What becomes of a step's finds: those that the prior allows, judged by the loss, and the front with them.
+
+Under the mean square error a find has its loss already. Under any other loss the scan and its fits are only a way to
+find forms: the best of them get their constants fitted anew under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.target import Target
+from symenum.expressions import Expression, evaluate
+from symenum.fitting.losses import Loss, typical_size
+from symenum.fitting.under_loss import judged, refit
+from symenum.front import Front
+from symenum.heads.goal import law_limit
+
+__all__ = ["best_under", "loss_floor", "outlier_weights"]
+
+_BEST = 8  # finds that are fitted under the loss, beside those that stand on a front of their own
+_FAR = 4.0  # times the typical residual: rows beyond it are doubted
+_ROUNDING = 1e-9  # of the typical size of y: residuals below this are not looked at
+
+
+def best_under(
+    loss: Loss,
+    found: Sequence[Candidate],
+    columns: Mapping[str, Tensor],
+    target: Target,
+    empty: Front,
+    max_complexity: int,
+    budget: Budget,
+) -> list[Candidate]:
+    """The finds that could stand on a front under the loss, as they are and with their constants fitted under it.
+
+    `columns` and `target` are the rows to judge them on, `empty` a front without entries for the loss.
+    """
+    distinct = dict.fromkeys(candidate.expression for candidate in found)
+    plain = [judged(expression, columns, target.y, target.weight, loss) for expression in distinct]
+    plain = [candidate for candidate in plain if candidate.loss < float("inf")]
+    simple = [candidate for candidate in plain if candidate.complexity <= max_complexity]
+    chosen = {candidate.expression: candidate for candidate in empty.update(simple)}
+    for candidate in sorted(simple, key=lambda one: one.loss)[:_BEST]:
+        chosen[candidate.expression] = candidate
+    fitted = refit(list(chosen), columns, target.y, target.weight, loss, budget=budget)
+    return [*chosen.values(), *(candidate for candidate in fitted if candidate.expression not in chosen)]
+
+
+def loss_floor(loss: Loss, target: Target) -> float:
+    """The loss up to which a law equals y but for rounding."""
+    step = law_limit(target) ** 0.5
+    floors = [loss.total(target.y, target.y + sign * step, target.weight) for sign in (1.0, -1.0)]
+    return max((floor for floor in floors if floor < float("inf")), default=0.0)
+
+
+def outlier_weights(law: Expression, columns: Mapping[str, Tensor], target: Target) -> Target:
+    """The target with less weight on the rows that the law is far from, for the next scan.
+
+    A law that is not yet the right one is wrong about some rows; the weights fall slowly enough to forgive that.
+    """
+    values: Tensor = evaluate(law, columns)
+    residual = values.to(torch.float64) - target.y
+    size = max(typical_size(residual), _ROUNDING * typical_size(target.y))
+    weight = target.weight / (1 + (residual / (_FAR * size)).square())
+    return Target(target.y, weight / weight.sum())

@@ -1,0 +1,70 @@
+"""What the search is told (prior, guesses, loss) holds in passes with tokens too, and repeats under a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from symenum.enumeration.budget import Budget
+from symenum.enumeration.target import Target
+from symenum.expressions import parse
+from symenum.fitting.losses import Absolute
+from symenum.heads.prior import Prior
+from symenum.operators import get_operators
+from symenum.search import State, Task, start, step
+from symenum.search.judging import outlier_weights
+
+
+def hard(a, b):
+    return np.sin(3 * a) / (b + np.exp(np.cos(a * b))) + np.tanh(a - b)
+
+
+def token_steps(task: Task, count: int) -> State:
+    """The state after so many passes with tokens, the stages of the heads left out."""
+    state = replace(start(task, 0), iteration=len(task.stages[0]) + len(task.stages[1]) * 2 + 1)
+    names: list[str] = []
+    while names.count("tokens") < count:
+        state, name = step(task, state, Budget())
+        names.append(name)
+    return state
+
+
+def test_a_prior_holds_for_laws_of_tokens(make) -> None:
+    prior = Prior(4, {"sin": {"sin": 0, "cos": 0}, "cos": {"sin": 0}}, {}, ("x2",))
+    operators = get_operators(["+", "*", "-", "sin", "cos"])
+    state = token_steps(make(hard, operators=operators, prior=prior), 2)
+    assert len(state.front) > 1
+    assert all(prior.allows(entry.expression) for entry in state.front)
+
+
+def test_parts_of_guesses_are_tokens_though_they_do_not_stand_on_the_front(make) -> None:
+    guess = parse("x1*(x2 + x1*x2)*x1*x2*x2*x1 - x2*x2*x2*x1*x1")
+    task = make(hard, guesses=(guess,))
+    state = token_steps(task, 1)
+    assert guess not in [entry.expression for entry in state.front]
+    assert guess in [member.expression for member in state.generator.memory.front]
+
+
+def test_a_search_under_a_robust_loss_repeats(make) -> None:
+    def law(a, b):
+        y = a * b + np.random.default_rng(5).normal(0, 0.01, len(a))
+        y[::9] += 100.0
+        return y
+
+    fronts = [token_steps(make(law, loss=Absolute()), 1).front for _ in range(2)]
+    assert [(str(e.expression), e.loss) for e in fronts[0]] == [(str(e.expression), e.loss) for e in fronts[1]]
+    assert "x1*x2" in [str(entry.expression) for entry in fronts[0]]
+
+
+def test_rows_that_the_law_denies_weigh_less() -> None:
+    x = torch.linspace(1, 2, 30, dtype=torch.float64)
+    y = 2 * x + 0.01 * torch.sin(40 * x)
+    y[3] += 10.0
+    weight = torch.full((30,), 1 / 30, dtype=torch.float64)
+    target = outlier_weights(parse("2*x"), {"x": x}, Target(y, weight))
+    assert float(target.weight.sum()) == pytest.approx(1.0)
+    assert float(target.weight[3]) < 1e-4 * float(target.weight.median())
+    assert float(target.weight.min()) == float(target.weight[3])

@@ -257,7 +257,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     def _search(
         self, system: System, settings: Settings, seed: int, wish: Budget, progress: Observer
     ) -> list[Discovery]:
-        observers = [progress, *as_callbacks(self.callbacks)]
+        observers: list[Callable[[SystemReport], object]] = [progress, *as_callbacks(self.callbacks)]
         begin = time.monotonic()
         shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []

@@ -165,7 +165,8 @@ def _place(x: float, left: float, right: float) -> float:
 
 def _share(value: float, low: float, high: float) -> float:
     """Where a value stands between two ends; halves, since the distance of two doubles may be no double."""
-    return (value / 2 - low / 2) / (high / 2 - low / 2)
+    span = high / 2 - low / 2
+    return (value / 2 - low / 2) / span if span > 0 else 0.5  # nothing lies between neighbours
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:

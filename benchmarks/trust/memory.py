@@ -7,12 +7,12 @@ counted.
 from __future__ import annotations
 
 import argparse
-import gc
+import os
 import threading
 import time
 from pathlib import Path
 
-from tables import TABLES
+from tables import TABLES, Table
 
 from symenum import PSERegressor
 from symenum.enumeration.memory import memory_limit
@@ -53,19 +53,23 @@ def _limited(options: argparse.Namespace) -> int:
     kept = True
     print("| max_memory | largest MB | steps | laws | best loss |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
     for limit in options.limits:
-        gc.collect()
-        before = _resident()
-        peak = _Peak()
-        model = PSERegressor(
-            max_time=60 * options.minutes, random_state=0, max_memory=None if limit == "none" else limit
-        )
-        with peak:
-            model.fit(table.X, table.y)
-        taken = peak.largest - before
-        kept &= limit == "none" or taken <= 1.1 * memory_limit(limit)
-        best = model.front_[-1].loss
-        print(f"| {limit} | {taken / 1e6:.0f} | {model.n_iter_} | {len(model.front_)} | {best:.4g} |", flush=True)
+        child = os.fork()  # each in a process of its own: what one has left must not count for the next
+        if child == 0:
+            os._exit(0 if _within(table, limit, options.minutes) else 1)
+        kept &= os.waitpid(child, 0)[1] == 0
     return 0 if kept else 1
+
+
+def _within(table: Table, limit: str, minutes: float) -> bool:
+    """Whether a fit keeps to the limit, up to a tenth of it."""
+    before = _resident()
+    model = PSERegressor(max_time=60 * minutes, random_state=0, max_memory=None if limit == "none" else limit)
+    with _Peak() as peak:
+        model.fit(table.X, table.y)
+    taken = peak.largest - before
+    best = model.front_[-1].loss
+    print(f"| {limit} | {taken / 1e6:.0f} | {model.n_iter_} | {len(model.front_)} | {best:.4g} |", flush=True)
+    return limit == "none" or taken <= 1.1 * memory_limit(limit)
 
 
 class _Peak:

@@ -34,9 +34,8 @@ def naming_arguments(y: object) -> Iterator[None]:
 
 
 def _is_numbers(y: object) -> bool:
-    if np.iscomplexobj(np.asarray(y)):
-        return False
     try:
-        return bool(np.isfinite(np.asarray(y, dtype=np.float64)).all())
+        values = np.asarray(y)
+        return not np.iscomplexobj(values) and bool(np.isfinite(values.astype(np.float64)).all())
     except (ValueError, TypeError):
         return False

@@ -26,11 +26,13 @@ from symenum.heads.goal import Data, Goal
 from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
+from symenum.heads.one_variable import OneVariable
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.prior import NO_PRIOR, Prior
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
+from symenum.heads.reductions import search_reduced
 from symenum.heads.sum_of_terms import SumOfTerms
 from symenum.heads.transforms import goals_of
 from symenum.heads.two_terms import TwoTerms
@@ -84,6 +86,7 @@ class AllHeads:
 
     `max_memory` bounds what the features take: with less of it there are fewer, the dearest are left out first.
     `origin`: the same heads with other weights of the rows, whose features will do here too.
+    With `reduce` one stage looks for fewer variables that y depends on, and for a law in these.
     """
 
     data: Data
@@ -92,6 +95,7 @@ class AllHeads:
     max_memory: int = DEFAULT_MEMORY
     prior: Prior = NO_PRIOR
     origin: AllHeads | None = None
+    reduce: bool = True
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
@@ -166,7 +170,7 @@ class AllHeads:
     def _on_target(self) -> Iterator[Stage]:
         quotients = self.permitted.quotients
         many = len(self.data.stand_ins) > _MANY_SLOTS
-        sums = self._on(SumOfTerms(self.operators))
+        sums = self._on(SumOfTerms(self.operators, max_memory=self.max_memory))
         yield self._stage("products of powers", self._on(ProductOfPowers(0)))
         yield self._stage("polynomials", self._on(Polynomial()))
         if many:
@@ -175,8 +179,11 @@ class AllHeads:
         yield self._stage("polynomials of transforms", *(self._on(Polynomial(6), goal=goal) for goal in self.goals))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *self.goals]))
         yield self._stage("ratios of polynomials", *([self._on(RatioOfPolynomials())] if quotients else []))
+        yield self._stage("reductions", *([self._reduced] if self._reducible else []))
         yield self._stage("two terms", self._on(TwoTerms(), self._extended))
         yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
+        if len(self.data.stand_ins) == 1:
+            yield self._stage("one variable", self._on(OneVariable(self.operators)))
         yield self._stage("affine", self._on(Affine(self._products), self._extended))
         yield self.combined()
         if not many and len(self.data.stand_ins) > 1:
@@ -196,6 +203,24 @@ class AllHeads:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
             yield self._stage(f"for {goal.name}", *scans)
 
+    def on_reduced(self) -> Iterator[Stage]:
+        """The stages for a problem that was reduced to few slots: transforms of y come early, deep features late."""
+        early = (
+            "products of powers",
+            "polynomials",
+            "powers with a factor",
+            "one feature",
+            "one variable",
+            "two terms",
+            "powers with two factors",
+        )
+        stages = {stage.name: stage for stage in self.on_target()}
+        yield from (stages[name] for name in early if name in stages)
+        goals = goals_of(self.data, self.operators, with_slots=False)
+        yield self._stage("outer functions", *(self._on(TwoTerms(cap=3000), self._extended, goal) for goal in goals))
+        late = ("ratios of polynomials", "affine", "inner constants")
+        yield from (stages[name] for name in late if name in stages)
+
     def combined(self) -> Stage:
         """The paper's last layer: expressions as they are, no coefficients."""
         return self._stage("combine", self._on(Combine(self.operators, cap=6000), self._features))
@@ -208,6 +233,8 @@ class AllHeads:
         )
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
         yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
+        if len(self.data.stand_ins) == 1:
+            yield self._stage("one variable", self._on(OneVariable(self.operators)))
         yield self._stage("affine", self._on(Affine(self._products, cap=5000), self._extended))
         yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
 
@@ -227,6 +254,22 @@ class AllHeads:
 
     def _one_feature(self, goals: Sequence[Goal], budget: Budget) -> list[Candidate]:
         return OneFeature().scan_goals(self.extended, goals, self.k, budget)
+
+    @property
+    def _reducible(self) -> bool:
+        return self.reduce and len(self.data.stand_ins) > 1 and self.permitted.products
+
+    def _reduced(self, budget: Budget) -> list[Candidate]:
+        return search_reduced(self.data, self._solve, budget)
+
+    def _solve(self, data: Data, budget: Budget) -> list[Candidate]:
+        """What the cheaper stages find on a reduced problem, which is not reduced again."""
+        found: list[Candidate] = []
+        for stage in replace(self, data=data, reduce=False, origin=None).on_reduced():
+            found += stage.run(budget)
+            if budget.over() or any(data.is_law(candidate) for candidate in found):
+                break
+        return found
 
     def _on_polynomials(self, many: bool) -> Iterator[Scan]:
         """Two terms beside a full polynomial, where there are rows enough for it."""

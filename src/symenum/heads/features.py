@@ -25,6 +25,7 @@ __all__ = ["Features", "build_features", "extended_by_unary"]
 
 _BYTES = 1 << 28  # of the values of one layer before duplicates are removed
 _BLOCK = 1 << 25  # bytes of values that are computed at once
+_MOST_AT_ONCE = 1 << 17  # and so many outputs: numbers cost time, too, where rows are few
 _WIDEST = 1 << 22  # outputs of a layer that are looked at, by number alone
 _LARGEST = 1e100  # a square must not overflow
 _FLAT = 1e-13  # a column that varies by less, relative to its largest value, is constant
@@ -97,7 +98,7 @@ class Features:
 
     def _up_to(self, *, affine: bool) -> Features:
         order = torch.argsort(self.complexity, stable=True)
-        blocks = torch.split(order, max(1, _BLOCK // (8 * self.values.shape[1])))
+        blocks = torch.split(order, _block(self.values.shape[1]))
         found = [_directions(self.values[block], affine=affine) for block in blocks]
         alive = torch.nonzero(torch.cat([fine for fine, _ in found])).flatten()
         marks = torch.cat([mark for _, mark in found])
@@ -173,6 +174,7 @@ def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int,
         numbers = torch.argsort(layer.complexity(below.complexity), stable=True)[:limit]
     kept = list(_usable_blocks(layer, below.values, numbers))
     numbers, values = (torch.cat(parts) for parts in zip(*kept, strict=True))
+    check_time()
     table, first = _extend(features.table, below, layer, numbers)
     joined = Features(
         torch.cat([features.values, values]),
@@ -183,9 +185,14 @@ def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int,
     return _distinct(joined, len(features), max_columns)
 
 
+def _block(rows: int) -> int:
+    """How many features are looked at between two looks at the time."""
+    return min(_MOST_AT_ONCE, max(1, _BLOCK // (8 * rows)))
+
+
 def _usable_blocks(layer: SymbolLayer, below: Tensor, numbers: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Numbers and values of the outputs that may be features, in blocks between which the time is looked at."""
-    for block in torch.split(numbers, max(1, _BLOCK // (8 * below.shape[1]))):
+    for block in torch.split(numbers, _block(below.shape[1])):
         check_time()
         values = layer.forward(below, block)
         fine = torch.nonzero(_usable(values)).flatten()

@@ -26,6 +26,7 @@ _ROWS_PER_CONSTANT = 12  # so many rows vouch for one constant that is not a nic
 # With more of them a polynomial follows any smooth function up to rounding, however many rows there are.
 _MOST_UNRECOGNISED = 6
 _NOISE_GROWTH = 2.0
+_LARGEST_COEFFICIENT = 1e200
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Goal:
     def fit(self, terms: Sequence[Expression], weight: Tensor | None = None) -> Candidate | None:
         """The least-squares combination of the terms, constants snapped where the data agree, judged on y."""
         A = torch.stack([self.data.evaluate(term) for term in terms], dim=1)
-        if not bool(torch.isfinite(A).all()):
+        if not bool(torch.isfinite(A).all()) or self._beyond_doubles(A):
             return None
         row_weight = self.weight if weight is None else weight
         snapped = snap(A.numpy(), self.t.numpy(), row_weight.numpy())
@@ -115,6 +116,12 @@ class Goal:
         free = least_squares((A * root[:, None]).numpy(), (self.t * root).numpy()).coefficients
         plain = self._judge([plain_number(float(value)) for value in free], terms)
         return self.rather(candidate, plain, len(terms))
+
+    def _beyond_doubles(self, A: Tensor) -> bool:
+        """Whether a column of A (rows, terms) is so small beside t that its coefficient could not be written."""
+        sizes = A.abs().amax(dim=0)
+        sizes = sizes[sizes > 0]
+        return bool(len(sizes)) and bool(self.t.abs().amax() / _LARGEST_COEFFICIENT > sizes.amin())
 
     def _judge(self, numbers: Sequence[Number], terms: Sequence[Expression]) -> Candidate | None:
         return self.candidate(linear_combination(numbers, terms))

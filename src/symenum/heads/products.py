@@ -13,6 +13,7 @@ from functools import cached_property, reduce
 import torch
 from torch import Tensor
 
+from symenum.enumeration.budget import check_time
 from symenum.enumeration.layer import apply_poisoned
 from symenum.expressions import Apply, Constant, Expression, apply
 from symenum.operators import Kind, Operator
@@ -101,6 +102,7 @@ class Products:
 
     factors: Factors
     root: Tensor
+    cache_bytes: int = _CACHE_BYTES
     _norms: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
 
     @cached_property
@@ -180,6 +182,7 @@ class Products:
         rows, columns = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
         threshold = 0.0
         for a in range(0, len(left), _TILE):
+            check_time()
             part = left[a : a + _TILE]
             for b in range(0, len(two), _TILE):
                 right = two[b : b + _TILE]
@@ -213,6 +216,6 @@ class Products:
         inverse = 1 / ((left.square() * self._weight) @ right.square().T).clamp_min(1e-30)
         first = self.pairs[0][key[2] : key[2] + len(right)]
         inverse.masked_fill_(last[:, None] > first[None], 0.0)
-        if (len(self._norms) + 1) * _TILE * _TILE * inverse.element_size() <= _CACHE_BYTES:
+        if (len(self._norms) + 1) * _TILE * _TILE * inverse.element_size() <= self.cache_bytes:
             self._norms[key] = inverse
         return inverse

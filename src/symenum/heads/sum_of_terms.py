@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget, check_time
+from symenum.enumeration.budget import Budget, CutShortError, check_time
+from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
 from symenum.heads.features import Features
@@ -29,6 +30,7 @@ __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
 
 ONE = Constant(1)
 _EXACT = 1e-11
+_SHARE_OF_NORMS = 8  # this part of the memory may hold the norms of products from scan to scan
 _SHORTLIST = 48  # of each tier, judged exactly for each state
 _EXPAND = 3  # of these, the best so many become new states
 _INSIDE = 1e-7
@@ -163,6 +165,7 @@ class SumOfTerms:
     operators: tuple[Operator, ...]
     max_terms: int = 8
     name: str = "sum of terms"
+    max_memory: int = DEFAULT_MEMORY
 
     def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
@@ -177,7 +180,7 @@ class SumOfTerms:
         t, root = goal.scanned()
         damping = _damping(t)
         root = root * damping.sqrt()
-        products = Products(factors, root)
+        products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS)
         terms = _Terms(goal, products, t * root, root, _damping(goal.t), self.max_terms)
         linear = len(t) > _LINEAR_ROWS * (len(slots) + 1)
         wide = terms.backgrounds(linear)
@@ -193,7 +196,10 @@ class SumOfTerms:
         for step in steps:
             if budget.over() or any(data.is_law(candidate) for candidate in out):
                 break
-            out += step()
+            try:
+                out += step()
+            except CutShortError:  # what the steps before have found stays
+                break
         return out
 
 

@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format docs wheel-check clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -25,6 +25,15 @@ lint: $(READY)
 format: $(READY)
 	@$(RUN) -m ruff check --fix .
 	@$(RUN) -m ruff format .
+
+# The builder is in the extra `docs`, so that `make test` need not fetch it.
+docs: $(READY)
+	@$(INSTALL:[dev]'=[dev,docs]') -qq
+	@$(RUN) -m mkdocs build --quiet
+	@echo "symenum: the documentation is in build/site/index.html"
+
+wheel-check: $(READY)
+	@$(RUN) benchmarks/install.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,11 +12,12 @@ PACKAGE = "symenum"
 ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 
 # A part may import itself and the parts above it in this list (DESIGN.md, "The house"). A new part must be placed here.
-# `data` knows nothing of the package. `__init__` re-exports the library, so only what uses the library as a whole
+# `data` and `page` know nothing of the package. `__init__` re-exports the library, so only what uses all of the library
 # may import it. `fitting` stands before `heads`: a head hands back expressions with their constants already snapped,
 # and fitting itself knows nothing of features or scans.
 ORDER = (
     "data",
+    "page",
     "files",
     "probing",
     "operators",
@@ -27,8 +28,11 @@ ORDER = (
     "front",
     "tokens",
     "search",
+    "watch",
+    "report",
     "estimator",
     "dynamics",
+    "plots",
     "problems",
     "bench",
     "__init__",

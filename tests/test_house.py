@@ -92,3 +92,22 @@ def test_import_touches_neither_gpu_nor_disk() -> None:
         [sys.executable, "-c", IMPORT_WATCHED], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+IMPORT_ALONE = """
+import sys
+
+def watch(event, arguments):
+    if event == "open" and not str(arguments[0]).endswith((".py", ".pyc")):
+        raise AssertionError(f"importing symenum opened {arguments[0]}")
+
+sys.addaudithook(watch)
+import symenum
+print(*({"torch", "numpy", "pandas", "sympy", "scipy", "sklearn", "rich", "matplotlib", "IPython"} & set(sys.modules)))
+"""
+
+
+def test_import_alone_is_light() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALONE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [], "import symenum imports what takes seconds"

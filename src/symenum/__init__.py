@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from symenum.estimator import FittedForm, PSERegressor, fit_constants
     from symenum.heads import first_pass
     from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
+    from symenum.plots import plot_fit, plot_front, plot_residuals, plot_trajectories
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,10 @@ __all__ = [
     "first_pass",
     "fit_constants",
     "make_operator",
+    "plot_fit",
+    "plot_front",
+    "plot_residuals",
+    "plot_trajectories",
 ]
 
 _PARTS = {
@@ -40,6 +45,7 @@ _PARTS = {
     "symenum.estimator": ("FittedForm", "PSERegressor", "fit_constants"),
     "symenum.heads": ("first_pass",),
     "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Operator", "make_operator"),
+    "symenum.plots": ("plot_fit", "plot_front", "plot_residuals", "plot_trajectories"),
 }
 _HOME = {name: part for part, names in _PARTS.items() for name in names}
 

@@ -9,8 +9,8 @@ import pytest
 from symenum.bench.published import published_problem, published_set
 from symenum.bench.report import by_problem, by_set, html_report, markdown_report
 from symenum.bench.report.summary import wilson
-from symenum.bench.report.svg import bars, points, steps
 from symenum.bench.systems import Law
+from symenum.page import bars, points, steps
 
 from .rows import make_row
 

@@ -61,6 +61,16 @@ def test_no_time_limit(symenum, models, table):
     assert models.settings["operators"] == "basic_koza"
 
 
+def test_the_report_shows_the_file_and_runs_nothing_of_it(symenum, table, tmp_path):
+    path = table("a,<script>alert(1)</script>,y\n1,2,3\n2,5,4\n3,7,9\n")
+    assert symenum("fit", path, "--out", tmp_path / "out").exit_code == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert str(path) in page
+    assert page.count("<svg") == 3
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -122,7 +132,7 @@ def test_results_are_written_and_read_back(symenum, table, tmp_path):
     result = symenum("fit", table(DATA.replace("a,", "a (m),", 1)), "--out", out, "--seed", "1")
     assert result.exit_code == 0, result.output
     written = sorted(path.name for path in out.iterdir() if not path.name.startswith("checkpoint"))
-    assert written == ["front.csv", "law.tex", "law.txt", "model.json"]
+    assert written == ["front.csv", "law.tex", "law.txt", "model.json", "report.html"]
     assert (out / "law.txt").read_text() == "y = a_m*a_m + sin(a_m)\n"
     assert r"\sin\left" in (out / "law.tex").read_text()
     rows = list(csv.DictReader((out / "front.csv").read_text().splitlines()))

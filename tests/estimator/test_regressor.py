@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -14,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from symenum import PSERegressor, make_operator
+from symenum.estimator.looking import evidence_for
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)
@@ -195,8 +197,20 @@ def test_own_operators_work() -> None:
 def test_verbose_prints_improvements(capsys: pytest.CaptureFixture[str]) -> None:
     quick(verbose=True).fit(X, Y)
     out = capsys.readouterr().out
-    assert "layers on" in out
+    assert "step 1 (" in out
     assert "2*x1**2/x2" in out
+
+
+def test_one_callback_may_stand_alone_and_stop_the_search() -> None:
+    told: list[object] = []
+
+    def stop(report: object) -> bool:
+        told.append(report)
+        return True
+
+    model = quick(callbacks=stop, max_iterations=9).fit(X, np.sin(9 * X[:, 0]))
+    assert len(told) == model.n_iter_ == 1
+    assert model.stop_reason_ == "a callback asked to stop"
 
 
 @pytest.mark.parametrize(
@@ -252,3 +266,29 @@ def test_two_hundred_variables_are_searched() -> None:
     wide = np.random.default_rng(1).uniform(-1, 1, (300, 200))
     model = quick(max_iterations=3).fit(wide, wide[:, 3] * wide[:, 150] + wide[:, 7])
     assert str(model.best_expression_) in ("x8 + x4*x151", "x4*x151 + x8")
+
+
+def test_the_report_is_one_page_of_the_fit_or_of_other_data(tmp_path: Path) -> None:
+    frame = pandas.DataFrame(X, columns=["<i>mass", *[f"c{i}" for i in range(X.shape[1] - 1)]])
+    model = quick().fit(frame, Y)
+    model.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"{len(Y)} rows" in page
+    assert "&lt;i&gt;mass" in page
+    assert "<i>" not in page
+    model.report(str(tmp_path / "few.html"), frame[:5], Y[:5])
+    assert "5 rows" in (tmp_path / "few.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="X and y belong together"):
+        model.report(tmp_path / "x.html", frame)
+    with pytest.raises(TypeError, match="path must be"):
+        model.report(None)
+
+
+def test_rows_of_no_weight_are_no_evidence() -> None:
+    weight = np.ones(len(Y))
+    weight[:10] = 0
+    model = quick().fit(X, Y, sample_weight=weight)
+    evidence = evidence_for(model, None, None)
+    assert evidence is not None
+    assert evidence.rows == len(Y) - 10
+    np.testing.assert_array_equal(evidence.y, Y[10:])

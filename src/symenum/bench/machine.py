@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from symenum.report import installed_version
 
 __all__ = ["machine_facts", "package_versions"]
 
@@ -28,14 +29,7 @@ def machine_facts() -> dict[str, Any]:
 def package_versions(packages: Iterable[str]) -> dict[str, str]:
     """Python, and the packages that are installed."""
     versions = {"Python": platform.python_version()}
-    return versions | {name: _version(name) for name in dict.fromkeys([*_PACKAGES, *packages])}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "from source"
+    return versions | {name: installed_version(name) for name in dict.fromkeys([*_PACKAGES, *packages])}
 
 
 def _cpu() -> str:

@@ -79,7 +79,10 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
 @click.option("--device", default="auto", show_default=True, help="'auto' or 'cpu'; see symenum devices.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For results that repeat; also set --max-iterations.")
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder for front.csv, model.json, law.txt, law.tex."
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for report.html, front.csv, model.json, law.txt, law.tex.",
 )
 @click.option(
     "--checkpoint",

@@ -7,7 +7,6 @@ written, and it is printed even if the search itself fails.
 from __future__ import annotations
 
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +17,12 @@ import click
 
 from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
-from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
-from symenum.cli.results import Law, Model, Report, Result, error_lines, front_lines, laws_of, r_squared, short_text
+from symenum.cli.report import REPORT, fit_report
+from symenum.cli.results import Law, Model, Result, error_lines, front_lines, laws_of, r_squared
 from symenum.cli.tables import Table
+from symenum.watch import Report, for_command
+from symenum.watch.observer import short_text
 
 __all__ = ["make_regressor", "run_fit", "say"]
 
@@ -54,7 +55,7 @@ def run_fit(
     """
     rule = settings["model_selection"] if settings["model_selection"] in _WITHOUT_ROWS else "best"
     recorder = _Recorder(None if out is None else out / PARTIAL)
-    progress = _progress(table, rule, settings["max_time"], quiet)
+    progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model: Model | None = None
     failure: str | None = None
     try:
@@ -63,12 +64,12 @@ def run_fit(
             validation = {} if held is None else {"validation": (held.X, held.y, held.weights)}
             model.fit(table.X, table.y, sample_weight=table.weights, **validation)
     except (Exception, KeyboardInterrupt) as error:
-        if recorder.front is None:
+        if recorder.last is None:
             raise _beginning_failed(error) from error
         failure = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         if not isinstance(error, KeyboardInterrupt):
             click.echo("".join(traceback.format_exception(error)), err=True)
-    front = recorder.front if failure is not None or model is None else model.front_
+    front = recorder.last.front if failure is not None or model is None else model.front_
     interrupted = failure == "interrupted" or (model is not None and getattr(model, "interrupted_", False))
     reason = failure if failure is not None or model is None else model.stop_reason_
     result = Result(
@@ -85,7 +86,7 @@ def run_fit(
     )
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
     with _undisturbed():
-        problems += _deliver(result, table, out, quiet, example)
+        problems += _deliver(result, table, recorder.last, out, quiet, example)
         if errors and model is not None and failure is None:
             problems += _printed("\n".join(error_lines(model.uncertainties())))
     if problems:
@@ -93,14 +94,17 @@ def run_fit(
     return result
 
 
-def _deliver(result: Result, table: Table, out: Path | None, quiet: bool, example: Example | None) -> list[str]:
+def _deliver(
+    result: Result, table: Table, last: Report, out: Path | None, quiet: bool, example: Example | None
+) -> list[str]:
     """Print and write the result; what went wrong is given back, since one must not keep the other from happening."""
     lines = [f"{result.target} = {result.law.expression}"] if quiet else _summary(result, table, example)
     problems = _printed("\n".join(lines))
     if out is None:
         return problems
     try:
-        written = write_results(out, result)
+        written = [*write_results(out, result), out / REPORT]
+        write_whole(out / REPORT, fit_report(result, table, last))
         if not quiet:
             say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
     except (OSError, ValueError) as error:  # ValueError: text that the file system cannot encode
@@ -154,15 +158,15 @@ def _difference(law: Law, table: Table, example: Example) -> float:
 
 
 class _Recorder:
-    """Keeps the last front, in memory and, if there is a path, on the disk: a power cut must not lose it either."""
+    """Keeps the last report, and if there is a path its front on the disk: a power cut must not lose it either."""
 
     def __init__(self, path: Path | None) -> None:
-        self.front: Any = None
+        self.last: Any = None  # the last report
         self._path = path
         self._written = ""
 
     def __call__(self, report: Report) -> None:
-        self.front = report.front
+        self.last = report
         if self._path is None:
             return
         text = front_csv(laws_of(report.front))
@@ -205,18 +209,6 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _progress(table: Table, rule: str, max_time: float | None, quiet: bool) -> Progress:
-    if quiet:
-        return NoProgress()
-    if sys.stderr is None:  # closed by the shell
-        return NoProgress()
-    if sys.stdout is None or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        return LineProgress(sys.stderr, rule)
-    from rich.console import Console
-
-    return LiveProgress(Console(stderr=True, highlight=False), table.target, rule, max_time)
 
 
 def _told(settings: Mapping[str, Any]) -> dict[str, Any]:

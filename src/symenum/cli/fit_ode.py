@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,11 +12,11 @@ import click
 from symenum.cli.command import operators_of, silent, table_path
 from symenum.cli.errors import Failure, InputError
 from symenum.cli.fit import say
-from symenum.cli.live import LineProgress, LiveProgress, NoProgress, Progress
 from symenum.cli.options import seconds
 from symenum.cli.outputs import prepare, write_whole
 from symenum.cli.tables import read_frame
 from symenum.cli.trajectories import Columns, Trajectories, choose_trajectories
+from symenum.watch import for_command
 
 if TYPE_CHECKING:
     from symenum.dynamics import ODERegressor
@@ -92,34 +91,16 @@ def fit_ode_command(
 
 def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
     from symenum.dynamics import ODERegressor
+    from symenum.dynamics.progress import rule_of, title_of
 
-    progress = _progress(settings, quiet)
-    observer: Any = progress  # it only reads reports; its protocol cannot say so
-    model = ODERegressor(callbacks=[observer], **settings)
+    rule = rule_of(settings["model_selection"])
+    progress = for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
+    model = ODERegressor(callbacks=[progress], **settings)
     try:
         with progress:
             return model.fit(found.states, found.times, found.inputs)
     except (ValueError, TypeError) as error:
         raise InputError(str(error)) from error
-
-
-class _OneAfterAnother(LiveProgress):
-    """The live table of the state that is searched for now."""
-
-    def __call__(self, report: Any) -> None:
-        self._target = f"{report.state}'"
-        super().__call__(report)
-
-
-def _progress(settings: Mapping[str, Any], quiet: bool) -> Progress:
-    if quiet or sys.stderr is None:
-        return NoProgress()
-    rule = settings["model_selection"] if settings["model_selection"] != "heldout" else "mdl"
-    if sys.stdout is None or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        return LineProgress(sys.stderr, rule)
-    from rich.console import Console
-
-    return _OneAfterAnother(Console(stderr=True, highlight=False), "", rule, settings["max_time"])
 
 
 def _laws(model: ODERegressor) -> str:
@@ -151,9 +132,12 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
         if find_spec("matplotlib") is None:
             note("No picture of the trajectories: it needs matplotlib (pip install 'symenum[plot]').")
         else:
-            from symenum.cli.picture import draw_trajectories
+            import matplotlib
 
-            draw_trajectories(out / PICTURE, model, found)
+            from symenum.plots import plot_trajectories
+
+            matplotlib.use("Agg")  # for a file, with no window
+            plot_trajectories(model, found.states, found.times, found.inputs).savefig(out / PICTURE, dpi=150)
             written.append(PICTURE)
     except OSError as error:
         raise Failure(f"The results could not be written to '{out}' ({error.strerror or error}).") from error

@@ -6,50 +6,16 @@ goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from symenum.watch.observer import FrontLike, short_text
 
 if TYPE_CHECKING:
     from symenum.expressions import Expression
 
-__all__ = [
-    "FrontLike",
-    "Law",
-    "Model",
-    "Report",
-    "Result",
-    "error_lines",
-    "front_lines",
-    "laws_of",
-    "r_squared",
-    "short_text",
-]
-
-_DIGITS = 5  # of constants on the screen; files hold them in full
-
-
-class FrontLike(Protocol):
-    """The front of a search."""
-
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Any]: ...
-    def scores(self) -> Sequence[float]: ...
-    def rewards(self) -> Sequence[float]: ...
-    def select(self, rule: str) -> int: ...
-
-
-class Report(Protocol):
-    """What the search tells after each step."""
-
-    iteration: int
-    stage: str
-    elapsed: float
-    time_left: float | None
-    scored: int
-    rate: float
-    front: Any
-    message: str
+__all__ = ["Law", "Model", "Result", "error_lines", "front_lines", "laws_of", "r_squared"]
 
 
 class Model(Protocol):
@@ -102,13 +68,6 @@ def laws_of(front: FrontLike) -> tuple[Law, ...]:
         Law(entry.expression, int(entry.complexity), float(entry.loss), float(score), float(reward))
         for entry, score, reward in zip(front, front.scores(), front.rewards(), strict=True)
     )
-
-
-def short_text(expression: Expression, digits: int = _DIGITS) -> str:
-    """The expression with its constants rounded: for the eye only."""
-    from symenum.expressions import to_text
-
-    return to_text(expression, digits)
 
 
 def r_squared(rest: float) -> str:

@@ -1,24 +1,28 @@
-"""What `verbose=True` prints: a line whenever the best law of an equation changes."""
+"""How the search for laws of motion is shown: what the laws are laws of, and which one is marked meanwhile."""
 
 from __future__ import annotations
 
-from symenum.dynamics.discover import SystemReport
-from symenum.expressions import to_text
+from typing import TYPE_CHECKING
 
-__all__ = ["PrintSystemProgress"]
+from symenum.watch import Observer, Report, for_estimator
 
-_DIGITS = 5
+if TYPE_CHECKING:
+    from symenum.dynamics.regressor import ODERegressor
+
+__all__ = ["rule_of", "title_of", "watching"]
 
 
-class PrintSystemProgress:
-    """A callback; it never asks to stop."""
+def title_of(report: Report) -> str:
+    """The left side of the laws of a SystemReport."""
+    return f"{getattr(report, 'state', '')}'"
 
-    def __init__(self) -> None:
-        self._last: dict[str, str] = {}
 
-    def __call__(self, report: SystemReport) -> None:
-        best = report.front[-1]
-        text = to_text(best.expression, _DIGITS)
-        if text != self._last.get(report.state):
-            print(f"{report.state}: {report.elapsed:6.1f} s  {report.stage:<26} loss {best.loss:.4g}  {text}")
-        self._last[report.state] = text
+def rule_of(model_selection: str) -> str:
+    """How a law is marked while the search runs: held-out pieces are asked only when it is over."""
+    return "mdl" if model_selection == "heldout" else model_selection
+
+
+def watching(model: ODERegressor) -> Observer:
+    """The observer that suits `verbose` and the place."""
+    rule = rule_of(model.model_selection)
+    return for_estimator(title_of, rule, model.max_time, verbose=model.verbose, several=True)

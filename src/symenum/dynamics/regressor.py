@@ -17,18 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
-from symenum.dynamics.progress import PrintSystemProgress
+from symenum.dynamics.progress import watching
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
 from symenum.enumeration.budget import Budget
-from symenum.estimator.constraints import check_parameters
+from symenum.estimator.constraints import as_callbacks, check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
 from symenum.search.interrupts import interrupts
+from symenum.watch import Observer
 
 __all__ = ["ODERegressor"]
 
@@ -63,6 +64,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     state_names_, velocity_names_, acceleration_names_, input_names_ : the names that laws use
     stop_reason_, elapsed_, n_iter_, scored_, interrupted_ : how the search went
 
+    Examples
+    --------
     >>> import numpy as np
     >>> t = np.linspace(0, 10, 200)
     >>> X = np.column_stack([np.cos(2 * t), np.sin(2 * t)])
@@ -94,7 +97,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         model_selection: str = "mdl",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
-        callbacks: Sequence[Callable[[SystemReport], object]] | None = None,
+        callbacks: Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None = None,
     ) -> None:
         self.operators = operators
         self.order = order
@@ -133,8 +136,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative)
         wish = Budget()
-        with interrupts(wish):
-            found = self._search(system, settings, seed, wish)
+        with interrupts(wish), watching(self) as progress:
+            found = self._search(system, settings, seed, wish, progress)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(
             judge_front(equation, one.front, self.model_selection)
@@ -251,9 +254,10 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     def _variables(self) -> tuple[str, ...]:
         return self._names.variables
 
-    def _search(self, system: System, settings: Settings, seed: int, wish: Budget) -> list[Discovery]:
-        observers: list[Callable[[SystemReport], object]] = [PrintSystemProgress()] if self.verbose else []
-        observers += self.callbacks or ()
+    def _search(
+        self, system: System, settings: Settings, seed: int, wish: Budget, progress: Observer
+    ) -> list[Discovery]:
+        observers: list[Callable[[SystemReport], object]] = [progress, *as_callbacks(self.callbacks)]
         begin = time.monotonic()
         shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []

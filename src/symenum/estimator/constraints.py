@@ -12,7 +12,7 @@ from symenum.estimator.validation import HELD_OUT
 from symenum.front import MODEL_SELECTIONS
 from symenum.tokens import GENERATORS
 
-__all__ = ["check_parameters"]
+__all__ = ["as_callbacks", "check_parameters"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _is_range(value: object) -> bool:
 
 
 def _is_callbacks(value: object) -> bool:
-    return value is None or (isinstance(value, Iterable) and all(map(callable, value)))
+    return value is None or callable(value) or (isinstance(value, Iterable) and all(map(callable, value)))
 
 
 # `operators`, `random_state`, `device`, `loss`, `guesses` and what laws may look like are checked by those who know
@@ -85,10 +85,15 @@ _TABLE: Mapping[str, Constraint] = {
     "max_depth": _whole(1, or_none=True),
     "model_selection": _one_of(*MODEL_SELECTIONS, *HELD_OUT),
     "verbose": Constraint(lambda value: isinstance(value, (bool, Integral)), "True, False or a whole number"),
-    "callbacks": Constraint(_is_callbacks, "a sequence of callables or None"),
+    "callbacks": Constraint(_is_callbacks, "a callable, a sequence of callables, or None"),
     "checkpoint": Constraint(lambda value: value is None or isinstance(value, (str, Path)), "a file's path or None"),
     "warm_start": Constraint(lambda value: isinstance(value, bool), "True or False"),
 }
+
+
+def as_callbacks(value: Callable[..., object] | Iterable[Callable[..., object]] | None) -> list[Callable[..., object]]:
+    """The callables of the parameter `callbacks`, which may be one, several or none."""
+    return [value] if callable(value) else list(value or ())
 
 
 def check_parameters(parameters: Mapping[str, object]) -> None:

@@ -19,12 +19,12 @@ from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
 from symenum.estimator.beginning import Left, beginning
-from symenum.estimator.constraints import check_parameters
+from symenum.estimator.constraints import as_callbacks, check_parameters
 from symenum.estimator.given import Training
 from symenum.estimator.keeping import Fitted
 from symenum.estimator.knowledge import check_found, prior_knowledge
+from symenum.estimator.looking import watching, write_report
 from symenum.estimator.naming import check_columns, naming_arguments
-from symenum.estimator.progress import PrintProgress
 from symenum.estimator.questions import Questions
 from symenum.estimator.resumable import Attendance, Resumable, attended
 from symenum.estimator.table import equations_table, print_table
@@ -84,8 +84,8 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         "validation" (simplest of those that do best on validation data) or "kfold" (the same by cross-validation)
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : a seed, a RandomState, or None
-    verbose : print each improvement
-    callbacks : callables that get a StepReport after each step; one that returns True ends the search
+    verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
+    callbacks : a callable, or several, that get a StepReport after each step; one that returns True ends the search
     checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
     warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it ended
     max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where None
@@ -100,6 +100,8 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(1, 3, (30, 2))
     >>> model = PSERegressor(max_iterations=5, max_time=None, random_state=0).fit(X, X[:, 0] ** 2 / X[:, 1])
@@ -133,7 +135,7 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
-        callbacks: Sequence[Callable[[StepReport], object]] | None = None,
+        callbacks: Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None = None,
         checkpoint: str | Path | None = None,
         warm_start: bool = False,
         max_memory: int | str | None = None,
@@ -203,20 +205,19 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         data = Fitted(values, left, weight, columns)
         task = make_task(names, table, target, settings)
         begin = beginning(self, task, data, self._kept)
-        observers: list[Callable[[StepReport], object]] = [PrintProgress()] if self.verbose else []
-        observers += self.callbacks or ()
-        outcome = run(
-            task,
-            seed,
-            max_time=self.max_time,
-            max_iterations=begin.most(self.max_iterations),
-            callbacks=observers,
-            state=begin.state,
-            known=begin.known,
-            keep=begin.keeper,
-            wish=attendance.wish,
-            began=attendance.began,
-        )
+        with watching(self) as progress:
+            outcome = run(
+                task,
+                seed,
+                max_time=self.max_time,
+                max_iterations=begin.most(self.max_iterations),
+                callbacks=[progress, *as_callbacks(self.callbacks)],
+                state=begin.state,
+                known=begin.known,
+                keep=begin.keeper,
+                wish=attendance.wish,
+                began=attendance.began,
+            )
         begin.keep(outcome)
         self.training_ = training
         self._show(outcome, names, held, settings.loss)
@@ -291,6 +292,14 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         if language == "torch":
             return to_torch(expression, names)
         raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
+
+    def report(self, path: str | Path, X: object = None, y: object = None) -> None:
+        """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
+
+        One HTML file that needs nothing else. It shows the data of the fit, or X and y if given.
+        """
+        check_is_fitted(self, "front_")
+        write_report(path, self, X, y)
 
     def __str__(self) -> str:
         fitted = hasattr(self, "front_")

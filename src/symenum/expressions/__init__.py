@@ -16,7 +16,7 @@ from symenum.expressions.fingerprint import fingerprint, same_function, sample_p
 from symenum.expressions.latex_table import LatexRow, latex_table
 from symenum.expressions.names import formula_names
 from symenum.expressions.parse import parse
-from symenum.expressions.render import to_latex, to_text
+from symenum.expressions.render import mathml_equation, to_latex, to_mathml, to_text
 from symenum.expressions.simplify import simplify
 from symenum.expressions.tree import (
     NAMED_CONSTANTS,
@@ -47,6 +47,7 @@ __all__ = [
     "formula_names",
     "from_sympy",
     "latex_table",
+    "mathml_equation",
     "natural_key",
     "parse",
     "same_function",
@@ -57,6 +58,7 @@ __all__ = [
     "to_c",
     "to_callable",
     "to_latex",
+    "to_mathml",
     "to_numpy_source",
     "to_python",
     "to_sympy",

@@ -1,20 +1,21 @@
-"""Tree to text and to LaTeX.
+"""Tree to text, to LaTeX, and to MathML.
 
 `to_text` writes what `parse` reads back as the very same tree, and what SymPy's `sympify` reads with the same
 meaning. (A few letters mean something else to SymPy: for variables named S, N, beta, ... give sympify `locals`, or
 use `to_sympy`.) `to_latex` writes for the eye: brackets that only say in which order equal operators are applied are
-left out.
+left out. So does `to_mathml`, which browsers show without any script.
 """
 
 from __future__ import annotations
 
 import re
 from functools import partial
+from html import escape
 
 from symenum.expressions.parse import PRECEDENCE, PREFIX_PRECEDENCE
 from symenum.expressions.tree import Constant, Expression, Variable, fold
 
-__all__ = ["latex_name", "to_latex", "to_text"]
+__all__ = ["latex_name", "mathml_equation", "to_latex", "to_mathml", "to_text"]
 
 _ATOM = 5  # binds more strongly than any operator
 
@@ -24,6 +25,9 @@ _GREEK = re.compile(
     "Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Upsilon|Phi|Psi|Omega"
 )
 _LATEX_CONSTANTS = {"pi": r"\pi", "E": "e"}
+_MATHML_CONSTANTS = {"pi": "π", "E": "e"}
+_MATHML_SIGNS = {"add": "+", "sub": "−", "mul": "·"}
+_MINUS = "<mo>−</mo>"
 
 # A piece of output and how strongly its outermost operator binds.
 _Piece = tuple[str, int]
@@ -127,8 +131,7 @@ def _bracket(text: str, needed: bool) -> str:
 
 def latex_name(name: str) -> str:
     """x1 and x_1 as x with the index 1, Greek names as letters, longer words upright."""
-    match = re.fullmatch(r"(.*?[^0-9_])_?([0-9]+)", name)
-    stem, index = match.groups() if match else (name, "")
+    stem, index = _stem_and_index(name)
     if _GREEK.fullmatch(stem):
         stem = "\\" + stem
     elif len(stem) > 1:
@@ -136,6 +139,11 @@ def latex_name(name: str) -> str:
     elif stem == "_":
         stem = r"\_"
     return f"{stem}_{{{index}}}" if index else stem
+
+
+def _stem_and_index(name: str) -> tuple[str, str]:
+    match = re.fullmatch(r"(.*?[^0-9_])_?([0-9]+)", name)
+    return (match[1], match[2]) if match else (name, "")
 
 
 def _latex_number(constant: Constant, precision: int | None) -> _Piece:
@@ -146,3 +154,84 @@ def _latex_number(constant: Constant, precision: int | None) -> _Piece:
         mantissa, exponent = text.split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", PRECEDENCE["mul"]
     return text, PREFIX_PRECEDENCE if text.startswith("-") else _ATOM
+
+
+def mathml_equation(target: str, expression: Expression, precision: int | None = None) -> str:
+    """target = expression as a displayed formula; all names are escaped."""
+    return (
+        f'<math display="block"><mrow>{_mathml_name(target)}<mo>=</mo>{to_mathml(expression, precision)}</mrow></math>'
+    )
+
+
+def to_mathml(expression: Expression, precision: int | None = None) -> str:
+    """The inside of a <math> element; `precision` is the number of significant digits of its floats.
+
+    >>> from symenum.expressions import parse
+    >>> print(to_mathml(parse("x1/2")))
+    <mfrac><mrow><msub><mi>x</mi><mn>1</mn></msub></mrow><mrow><mn>2</mn></mrow></mfrac>
+    """
+    _check_precision(precision)
+    piece: _Piece = fold(expression, partial(_mathml, precision=precision))
+    return piece[0]
+
+
+def _mathml(node: Expression, operands: tuple[_Piece, ...], precision: int | None) -> _Piece:
+    if isinstance(node, Variable):
+        return _mathml_name(node.name), _ATOM
+    if isinstance(node, Constant):
+        return _mathml_number(node, precision)
+    name = node.operator.name
+    if node.operator.sign is None:
+        return _mathml_call(name, [text for text, _ in operands]), _ATOM
+    if name == "neg":
+        ((text, binds),) = operands
+        needed = binds < PRECEDENCE["mul"] or text.startswith(_MINUS)
+        return f"{_MINUS}{_mathml_bracket(text, needed)}", min(PREFIX_PRECEDENCE, max(binds, PRECEDENCE["mul"]))
+    (left, left_binds), (right, right_binds) = operands
+    if name == "div":
+        return f"<mfrac><mrow>{left}</mrow><mrow>{right}</mrow></mfrac>", PRECEDENCE["mul"]
+    if name == "pow":
+        base = _mathml_bracket(left, left_binds <= PRECEDENCE["pow"])
+        return f"<msup><mrow>{base}</mrow><mrow>{right}</mrow></msup>", PRECEDENCE["pow"]
+    binds = PRECEDENCE[name]
+    left = _mathml_bracket(left, left_binds < binds)
+    right = _mathml_bracket(right, right_binds < binds + (name == "sub") or right.startswith(_MINUS))
+    return f"{left}<mo>{_MATHML_SIGNS[name]}</mo>{right}", binds
+
+
+def _mathml_call(name: str, operands: list[str]) -> str:
+    inside = "<mo>,</mo>".join(operands)
+    if name == "sqrt":
+        return f"<msqrt>{inside}</msqrt>"
+    if name == "abs":
+        return f"<mrow><mo>|</mo><mrow>{inside}</mrow><mo>|</mo></mrow>"
+    return f'<mi mathvariant="normal">{escape(name)}</mi><mo>&#8289;</mo>{_mathml_bracket(inside, True)}'
+
+
+def _mathml_bracket(text: str, needed: bool) -> str:
+    return f"<mrow><mo>(</mo><mrow>{text}</mrow><mo>)</mo></mrow>" if needed else text
+
+
+def _mathml_name(name: str) -> str:
+    """x1 and x_1 as x with the index 1, Greek names as letters, longer words upright."""
+    stem, index = _stem_and_index(name)
+    if _GREEK.fullmatch(stem):
+        letter = f"<mi>&{stem};</mi>"
+    elif len(stem) > 1:
+        letter = f'<mi mathvariant="normal">{escape(stem)}</mi>'
+    else:
+        letter = f"<mi>{escape(stem)}</mi>"
+    return f"<msub>{letter}<mn>{index}</mn></msub>" if index else letter
+
+
+def _mathml_number(constant: Constant, precision: int | None) -> _Piece:
+    if constant.name is not None:
+        letter = _MATHML_CONSTANTS.get(constant.name)
+        return (f"<mi>{letter}</mi>" if letter else _mathml_name(constant.name)), _ATOM
+    text = _digits(constant, precision)
+    sign, text = (_MINUS, text[1:]) if text.startswith("-") else ("", text)
+    mantissa, _, exponent = text.partition("e")
+    if exponent:
+        power = f"<msup><mn>10</mn><mn>{str(int(exponent)).replace('-', '−')}</mn></msup>"
+        return f"{sign}<mn>{mantissa}</mn><mo>·</mo>{power}", PRECEDENCE["mul"]
+    return f"{sign}<mn>{mantissa}</mn>", PREFIX_PRECEDENCE if sign else _ATOM

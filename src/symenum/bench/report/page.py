@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from symenum.bench.report.summary import Group, by_problem, by_set
-from symenum.bench.report.svg import bars, points, steps
-from symenum.bench.report.tables import Table, failure_table, problem_table, set_table, unsolved_table
+from symenum.bench.report.tables import failure_table, problem_table, set_table, unsolved_table
 from symenum.bench.rows import Row
+from symenum.page import Table, bars, html_page, html_table, inline, markdown_table, points, steps
 from symenum.problems import MissingDataError, get_set
 
-__all__ = ["html_report", "html_table", "markdown_report", "markdown_table"]
+__all__ = ["html_report", "markdown_report"]
 
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 78em; padding: 0 1em; color: #222 }
-table { border-collapse: collapse; font-size: 13px; margin: .6em 0 1.6em }
-th, td { border-bottom: 1px solid #ddd; padding: .25em .7em; text-align: left; vertical-align: top }
-th { background: #f4f4f4; position: sticky; top: 0 }
-code, pre { background: #f4f4f4; padding: .1em .3em; white-space: pre-wrap }
-.plots { display: flex; flex-wrap: wrap; gap: 1em }
-"""
 _MOST_FRONTS = 6
 
 
@@ -35,14 +26,10 @@ def markdown_report(manifest: Mapping[str, Any], rows: Sequence[Row], notes: Seq
 
 def html_report(manifest: Mapping[str, Any], rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
     """The report as one page with its plots inside."""
-    facts = "".join(f"<p>{_inline(fact)}</p>" for fact in _facts(manifest, rows, notes))
+    facts = "".join(f"<p>{inline(fact)}</p>" for fact in _facts(manifest, rows, notes))
     tables = "".join(html_table(table) for table in _tables(rows) if table.cells)
     plots = "".join(f"<div>{plot}</div>" for plot in _plots(rows) if plot)
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>symenum benchmark</title>'
-        f'<style>{_STYLE}</style></head><body><h1>Benchmark</h1>{facts}<div class="plots">{plots}</div>'
-        f"{tables}</body></html>\n"
-    )
+    return html_page("symenum benchmark", f'<h1>Benchmark</h1>{facts}<div class="plots">{plots}</div>{tables}')
 
 
 def _facts(manifest: Mapping[str, Any], rows: Sequence[Row], notes: Sequence[str]) -> list[str]:
@@ -136,25 +123,3 @@ def _fronts(rows: Sequence[Row]) -> list[str]:
         )
         for name, problem in hardest
     ]
-
-
-def markdown_table(table: Table) -> str:
-    """A table as Markdown, with its title and note."""
-    lines = [f"## {table.title}", "", *([table.note, ""] if table.note else [])]
-    lines += [f"| {' | '.join(table.columns)} |", f"|{'---|' * len(table.columns)}"]
-    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in table.cells]
-    return "\n".join(lines)
-
-
-def html_table(table: Table) -> str:
-    """The same as HTML."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in table.cells)
-    note = f"<p>{escape(table.note)}</p>" if table.note else ""
-    return f"<h2>{escape(table.title)}</h2>{note}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _inline(text: str) -> str:
-    """Escaped, with `code` as code."""
-    parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from symenum.bench.published import PublishedSet, published_problem, published_set
 from symenum.bench.report.summary import Group
 from symenum.bench.rows import Row
+from symenum.page import Table
 
-__all__ = ["Table", "failure_table", "problem_table", "set_table", "unsolved_table"]
+__all__ = ["failure_table", "problem_table", "set_table", "unsolved_table"]
 
 _SHORT = 110
 _METHODS = ("PSE", "PySR", "Operon")  # of the nine published, those that fit beside ours
-
-
-@dataclass(frozen=True)
-class Table:
-    """A heading, what it says, the columns' names, and the cells."""
-
-    title: str
-    note: str
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
 
 
 def set_table(groups: Sequence[Group]) -> Table:

@@ -1,19 +1,31 @@
-"""Plots as SVG text of our own: steps of a share against time, points on two logarithmic axes, and bars."""
+"""Plots as SVG text of our own: steps of a share, points over a logarithmic axis, scatter on plain axes, and bars."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
-__all__ = ["COLOURS", "bars", "points", "steps"]
+__all__ = ["COLOURS", "Mark", "bars", "points", "scatter", "steps"]
 
 # Colours that differ for colour-blind eyes too (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # the legend has room for three lines
 
+_TICKS = 5  # about so many on a plain axis
+
 Series = Mapping[str, Sequence[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One series of a scatter: dots, or one line through all of them; in a colour of COLOURS."""
+
+    points: Sequence[tuple[float, float]]
+    line: bool = False
+    colour: int = 0
 
 
 def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
@@ -43,24 +55,40 @@ def points(title: str, series: Series, x_label: str, y_label: str) -> str:
     right = right if right > left else left + 1
     low, high = _decades([y for _, y in everything])
     body = [_axes(title, x_label, y_label)]
-    for i in range(6):
-        x = left + (right - left) * i / 5
-        body.append(_tick_x(_LEFT + (_WIDTH - _LEFT - _RIGHT) * i / 5, f"{x:.3g}"))
+    body += [_tick_x(_place(x, left, right), f"{x:.6g}") for x in _nice(left, right)]
     decades = range(low, high + 1, max(1, (high - low) // 6))
     body += [_tick_y(_y((decade - low) / (high - low)), _power(decade)) for decade in decades]
     for i, (name, line) in enumerate(series.items()):
-        places = [
-            (
-                _LEFT + (x - left) / (right - left) * (_WIDTH - _LEFT - _RIGHT),
-                _y((math.log10(y) - low) / (high - low)),
-            )
-            for x, y in line
-            if y > 0
-        ]
+        places = [(_place(x, left, right), _y((math.log10(y) - low) / (high - low))) for x, y in line if y > 0]
         path = "".join(f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places))
         body.append(f'<path d="{path}" fill="none" stroke="{_colour(i)}" stroke-width="1.5" opacity="0.6"/>')
         body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_colour(i)}"/>' for x, y in places]
         body.append(_legend(i, name))
+    return _svg(body)
+
+
+def scatter(title: str, marks: Mapping[str, Mark], x_label: str, y_label: str) -> str:
+    """Dots and lines on two plain axes; what is not finite is not drawn."""
+    drawn = {
+        name: [(x, y) for x, y in mark.points if math.isfinite(x) and math.isfinite(y)] for name, mark in marks.items()
+    }
+    everything = [point for line in drawn.values() for point in line]
+    if not everything:
+        return ""
+    left, right = _span([x for x, _ in everything])
+    low, high = _span([y for _, y in everything])
+    body = [_axes(title, x_label, y_label)]
+    body += [_tick_x(_place(x, left, right), f"{x:.6g}") for x in _nice(left, right)]
+    body += [_tick_y(_y(_share(y, low, high)), f"{y:.6g}") for y in _nice(low, high)]
+    for i, (name, mark) in enumerate(marks.items()):
+        places = [(_place(x, left, right), _y(_share(y, low, high))) for x, y in drawn[name]]
+        colour = _colour(mark.colour)
+        if mark.line:
+            path = "".join(f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places))
+            body.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        else:
+            body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}" opacity="0.6"/>' for x, y in places]
+        body.append(_legend(i, name, mark.colour))
     return _svg(body)
 
 
@@ -110,11 +138,11 @@ def _axes(title: str, x_label: str, y_label: str) -> str:
     )
 
 
-def _legend(i: int, name: str) -> str:
+def _legend(i: int, name: str, colour: int | None = None) -> str:
     x = _LEFT + 10 + 140 * (i % 4)
     y = 32 + 13 * (i // 4)
     return (
-        f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{_colour(i)}"/>'
+        f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{_colour(i if colour is None else colour)}"/>'
         f'<text x="{x + 14}" y="{y}">{escape(name)}</text>'
     )
 
@@ -129,6 +157,39 @@ def _y(share: float) -> float:
 
 def _x(value: float, low: int, high: int) -> float:
     return _LEFT + (math.log10(value) - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _place(x: float, left: float, right: float) -> float:
+    return _LEFT + _share(x, left, right) * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _share(value: float, low: float, high: float) -> float:
+    """Where a value stands between two ends; halves, since the distance of two doubles may be no double."""
+    span = high / 2 - low / 2
+    return (value / 2 - low / 2) / span if span > 0 else 0.5  # nothing lies between neighbours
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """The ends of an axis that holds the values, with a margin; of one value too."""
+    low, high = min(values), max(values)
+    margin = 0.03 * (high - low) if low < high else 0.5 * abs(low) or 0.5
+    wide = low - margin, high + margin
+    return wide if all(map(math.isfinite, wide)) else (low, high)
+
+
+def _nice(low: float, high: float) -> list[float]:
+    """Round numbers between two ends: 1, 2 or 5 times a power of ten apart.
+
+    >>> _nice(0.3, 11.2)
+    [2.0, 4.0, 6.0, 8.0, 10.0]
+    """
+    rough = high / _TICKS - low / _TICKS
+    decade = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 0.0
+    if decade == 0.0 or not math.isfinite(rough):
+        return [low, high]
+    step = min((one * decade for one in (1, 2, 5, 10)), key=lambda one: abs(math.log(one / rough)))
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [step * i for i in range(first, last + 1)]
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:

@@ -1,0 +1,132 @@
+"""The wheel in clean environments: `make wheel-check`, or python benchmarks/install.py [INTERPRETER ...]
+
+Builds the wheel, installs it with the pinned versions into a new environment of each Python that it finds (3.10 to
+3.13, on the PATH or from pyenv), and there imports it, fits a law and runs the command line. Prints one table; exit
+code 1 if anything failed. Needs an index of packages, and some GB for the torch that PyPI has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+MOST_SECONDS = 2.0  # for `import symenum`
+
+IMPORT = """
+import sys, time
+begin = time.perf_counter()
+import symenum
+print(time.perf_counter() - begin, "torch" in sys.modules, symenum.__file__)
+"""
+FIT = """
+import numpy as np
+from symenum import PSERegressor
+X = np.random.default_rng(0).uniform(1, 3, (40, 2))
+model = PSERegressor(max_time=20, random_state=0).fit(X, X[:, 0] ** 2 / X[:, 1])
+print(model.best_expression_)
+"""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one environment has shown; `fault` is empty where all went well."""
+
+    python: str
+    torch: str = ""
+    installed: float = 0.0
+    imported: float = 0.0
+    law: str = ""
+    command: str = ""
+    fault: str = ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("interpreters", nargs="*", help="default: every Python 3.10 to 3.13 that can be found")
+    given = parser.parse_args().interpreters or find_interpreters()
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build(Path(folder))
+        print(f"{wheel.name}, {wheel.stat().st_size / 1024:.0f} KB")
+        results = [check(interpreter, wheel) for interpreter in given]
+    print(f"{'Python':8} {'torch':14} {'install':>9} {'import':>9}  law of the fit | law of the command line")
+    for one in results:
+        seconds = f"{one.installed:7.1f} s {one.imported:7.2f} s"
+        print(f"{one.python:8} {one.torch:14} {seconds}  {one.fault or f'{one.law} | {one.command}'}")
+    return int(any(one.fault for one in results) or not results)
+
+
+def find_interpreters() -> list[str]:
+    """One interpreter of each version: on the PATH, or among pyenv's."""
+    found = []
+    for version in VERSIONS:
+        candidates = [shutil.which(f"python{version}"), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
+        found += [str(path) for path in candidates if path and runs(str(path), version)][:1]
+    return found
+
+
+def runs(path: str, version: str) -> bool:
+    """Whether it is an interpreter of that version: pyenv's shims may stand for none."""
+    done = subprocess.run([path, "-V"], capture_output=True, text=True, check=False)
+    return done.returncode == 0 and done.stdout.startswith(f"Python {version}.")
+
+
+def build(folder: Path) -> Path:
+    """The wheel of a copy of the tracked files: nothing that lies about in the tree gets into it."""
+    source = folder / "source"
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
+    subprocess.run(command, check=True)
+    (wheel,) = folder.glob("symenum-*.whl")
+    return wheel
+
+
+def check(interpreter: str, wheel: Path) -> Checked:
+    """Install and try; the environment is gone afterwards."""
+    version = output([interpreter, "-c", "import platform; print(platform.python_version())"])
+    with tempfile.TemporaryDirectory() as folder:
+        python = str(Path(folder) / "venv" / "bin" / "python")
+        try:
+            output([interpreter, "-m", "venv", str(Path(folder) / "venv")])
+            begin = time.perf_counter()
+            output([python, "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), str(wheel)], folder)
+            installed = time.perf_counter() - begin
+            torch = output([python, "-c", "import torch; print(torch.__version__)"], folder)
+            # Once before, so that the byte code is there, as it is from the second use on.
+            output([python, "-c", IMPORT], folder)
+            seconds, heavy, place = output([python, "-c", IMPORT], folder).split()
+            law = output([python, "-c", FIT], folder)
+            command = output([str(Path(python).with_name("symenum")), "fit", "--example", "planets", "-q"], folder)
+        except subprocess.CalledProcessError as error:
+            words = (error.stderr or error.stdout or "").strip().splitlines()
+            return Checked(version, fault=f"failed: {words[-1] if words else error}")
+    fault = ""
+    if float(seconds) > MOST_SECONDS:
+        fault = f"import symenum took {float(seconds):.2f} s"
+    elif heavy == "True":
+        fault = "import symenum imported torch"
+    elif not place.startswith(folder):
+        fault = f"symenum came from {place}"
+    elif law != "x1**2/x2":
+        fault = f"the fit found {law}"
+    return Checked(version, torch, installed, float(seconds), law, command, fault)
+
+
+def output(command: list[str], folder: str | None = None) -> str:
+    """What a command prints; run where no source tree lies, so that the installed package is what is tried."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

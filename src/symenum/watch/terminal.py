@@ -1,0 +1,91 @@
+"""The search on a terminal: the front as a table that renews itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from symenum.watch.losses import Losses
+from symenum.watch.observer import Report, Title, clock_text, rows_of, work_text
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+__all__ = ["LiveTable"]
+
+_REFRESH = 4.0  # a second
+_SPARE_LINES = 9  # of the terminal, beside the rows of the front
+
+
+class LiveTable:
+    """The front, the fall of the best loss, candidates per second and the time left."""
+
+    def __init__(
+        self,
+        console: Console,
+        title: Title,
+        rule: str,
+        max_time: float | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        from rich.live import Live
+
+        self._console = console
+        self._title = title
+        self._rule = rule
+        self._max_time = max_time
+        self._clock = clock
+        self._begin = clock()
+        self._report: Report | None = None
+        self._name = ""
+        self._losses = Losses()
+        # Transient: the result is printed when the search is over, in full.
+        self._live = Live(
+            console=console, get_renderable=self.render, refresh_per_second=_REFRESH, transient=True, screen=False
+        )
+
+    def __enter__(self) -> LiveTable:
+        self._begin = self._clock()
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def __call__(self, report: Report) -> None:
+        name = self._title(report)
+        if name != self._name:  # the law of another state: its losses have nothing to do with those before
+            self._name, self._losses = name, Losses()
+        self._losses.add(report)
+        self._report = report
+
+    def render(self) -> RenderableType:
+        """What the screen shows now; called from the thread that renews it."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        elapsed = self._clock() - self._begin
+        left = None if self._max_time is None else max(0.0, self._max_time - elapsed)
+        report = self._report
+        if report is None:
+            return Text(
+                f"{clock_text(elapsed, left)} | the first step is running | Ctrl-C ends the search", style="dim"
+            )
+        rows = rows_of(report.front, self._rule)
+        table = Table(box=None, expand=True, pad_edge=False)
+        for title, width in (("", 4), ("complexity", 10), ("loss", 10), ("score", 8)):
+            table.add_column(title, justify="right", no_wrap=True, min_width=width)
+        table.add_column(Text(self._name), overflow="ellipsis", no_wrap=True, ratio=1)
+        room = max(3, self._console.height - _SPARE_LINES)
+        selected = next((i for i, row in enumerate(rows) if row.chosen), 0)
+        first = max(0, min(len(rows) - room, selected))
+        for row in rows[first : first + room]:
+            mark, style = (">>>>", "bold") if row.chosen else ("", "")
+            cells = (mark, str(row.complexity), f"{row.loss:.4g}", f"{row.score:.3g}", row.law)
+            table.add_row(*(Text(cell) for cell in cells), style=style)
+        head = Text(f"{clock_text(elapsed, left)} | {work_text(report)}", style="bold")
+        losses = Text(self._losses.text(), style="cyan", no_wrap=True)
+        foot = Text(f"{report.message}\nCtrl-C ends the search and keeps what was found.", style="dim")
+        return Group(head, losses, table, foot)

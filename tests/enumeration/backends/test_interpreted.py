@@ -66,7 +66,7 @@ def test_no_loss_is_below_the_bound_of_its_unit(rows):
     plan, bank, scale2 = device_bank(net, x, target)
     scan = DeviceScan(net._architecture.last_layer, plan.columns, rows, 10, CPU, plan.directions)
     scan.factors.make(bank.values, bank.counts, target.y, target.weight, scale2)
-    bounds = scan.bounds(bank, 0).view(len(scan.families), scan.strip_rows, -1)[..., 0]
+    bounds = scan.bounds(bank, 0).view(len(scan.families), -1, scan.strip_rows)[:, 0]
     count = int(bank.counts[0])
     v = bank.values[:count]
     operators = {operator.name: operator for operator in net.operators}

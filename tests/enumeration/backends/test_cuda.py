@@ -8,7 +8,8 @@ import torch
 from enumeration.test_exact import assert_brute_force, sample
 
 from symenum import PSRN
-from symenum.enumeration.backends import cuda, device_scan
+from symenum.enumeration.backends import cuda, device_scan, device_screen
+from symenum.expressions import evaluate
 from symenum.operators import OPERATOR_SETS, get_operator
 
 pytestmark = pytest.mark.gpu
@@ -96,6 +97,42 @@ def test_out_of_memory_makes_the_strips_smaller(monkeypatch):
     monkeypatch.setattr(cuda, "_scan", scan)
     assert texts(net, data, y, device="cuda") == texts(net, data, y, device="cpu")
     assert tried[1] < tried[0]
+
+
+@pytest.mark.parametrize("operators", ["koza", "semikoza"])
+def test_screening_finds_the_law_and_the_losses_are_those_of_all_rows(operators):
+    net = PSRN(3, operators, 3)
+    data, _ = sample(6, 5000, 3, 0.2, 3.0)
+    y = np.sin(data[:, 0]) * (data[:, 1] + data[:, 2])
+    hits = net.search(data, y, device="cuda", mode="screen")
+    truth = net.search(data, y, device="cuda", mode="exact")
+    assert hits[0].loss < 1e-20
+    assert str(hits[0]) == str(truth[0])
+    assert len(hits) == len(truth)
+    for hit in hits:
+        columns = {f"x{i + 1}": torch.from_numpy(data[:, i].copy()) for i in range(3)}
+        error = evaluate(hit.expression, columns) - torch.from_numpy(y)
+        assert hit.loss == pytest.approx(float(error.square().mean()), rel=1e-9, abs=1e-25)
+
+
+def test_screening_falls_back_to_all_rows_where_there_is_no_room(monkeypatch):
+    net = PSRN(3, "koza", 3)
+    data, y = sample(6, 600, 3, 0.2, 3.0)
+    monkeypatch.setattr(device_screen, "CAPACITY", 1)
+    assert texts(net, data, y, device="cuda", mode="screen") == texts(net, data, y, device="cuda", mode="exact")
+    power = PSRN(2, ("+", "**", "neg"), 2)  # a power has no kernel
+    assert texts(power, data[:, :2], y, device="cuda", mode="screen") == texts(power, data[:, :2], y, device="cpu")
+
+
+def test_out_of_memory_while_screening_is_no_error(monkeypatch):
+    def none(*arguments):
+        raise torch.cuda.OutOfMemoryError
+
+    net = PSRN(3, "koza", 3)
+    data, y = sample(6, 600, 3, 0.2, 3.0)
+    truth = texts(net, data, y, device="cuda", mode="exact")
+    monkeypatch.setattr(cuda, "judge_again", none)
+    assert texts(net, data, y, device="cuda", mode="screen") == truth
 
 
 def test_an_index_beyond_the_devices_is_refused():

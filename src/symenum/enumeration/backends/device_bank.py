@@ -98,7 +98,7 @@ class BankPlan:
 
     def build(self, slots: Tensor, scale2: Tensor) -> DeviceBank:
         """The bank for slot values (inputs, rows) and the mean square of y (1,), float64 on the device."""
-        outputs = self._outputs(slots)
+        outputs = self.outputs(slots)
         pairs, classes, rows, kernels = self._pairs, self._classes, self.rows, self._kernels
 
         def empty(*shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
@@ -146,8 +146,8 @@ class BankPlan:
         )
         return DeviceBank(values, plus, minus, plus_complexity, minus_complexity, counts, stand_in)
 
-    def _outputs(self, slots: Tensor) -> Tensor:
-        """All outputs (raw width, rows) of the layer below the last one, NaN where they fail."""
+    def outputs(self, slots: Tensor) -> Tensor:
+        """All outputs (raw width, rows) of the layer below the last one, NaN where they fail; any number of rows."""
         for layer in self._layers:
             slots = layer.outputs(slots)
         return slots

@@ -26,7 +26,7 @@ from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.shortlist import SAME_FUNCTION, Finds, Pool
 from symenum.enumeration.target import ROUNDING_FLOOR
 
-__all__ = ["DeviceScan", "load_kernels"]
+__all__ = ["CAPACITY", "DeviceScan", "add_packed", "load_kernels"]
 
 UNITS = 1 << 25  # at a time: 128 MB of bounds, and as much for the list of those that are left
 CAPACITY = 1 << 18  # pairs that are written at a time
@@ -130,7 +130,7 @@ class DeviceScan:
         """Bring what `launch` wrote into the pool; `packed` is its result, on the CPU."""
         count = int(packed[0, 0])
         if count <= FAST:
-            _add(pool, packed[1 : 1 + count])
+            add_packed(pool, packed[1 : 1 + count])
             return
         if count <= CAPACITY:
             self._add_many(count, bank, pool)
@@ -154,6 +154,16 @@ class DeviceScan:
                 pieces += [(begin, middle), (middle, end)]
             else:
                 self._add_many(count, bank, pool)
+
+    @property
+    def written(self) -> tuple[Tensor, Tensor]:
+        """The codes (CAPACITY,) int64 of the pairs that `launch` has found, and their number (1,) int32."""
+        return self._out_code, self._out_count
+
+    def mean_square(self, y: Tensor, weight: Tensor, out: Tensor) -> None:
+        """The mean square of y into `out` (1,) float64."""
+        tiny = torch.finfo(torch.float64).tiny
+        self._preparing.mean_square[(1,)](y, weight, self._rows, tiny, out, BK=256)
 
     def bounds(self, bank: DeviceBank, strip: int) -> Tensor:
         """Step 1: the bounds (units,) float32, in units of the mean square of y."""
@@ -249,6 +259,10 @@ class DeviceScan:
             CAPACITY, SIZE=size,
         )  # fmt: skip
 
+    def pack(self, codes: Tensor, losses: Tensor, bank: DeviceBank) -> Tensor:
+        """Loss, complexity, number and signature (len(codes), 3 + signature) of these codes and their losses."""
+        return self._pack(codes, losses, torch.tensor([len(codes)], dtype=torch.int32, device=codes.device), bank)[1:]
+
     def _pack(self, codes: Tensor, losses: Tensor, count: Tensor, bank: DeviceBank) -> Tensor:
         """(len(codes) + 1, 3 + signature) float64: see `launch`."""
         packed = self.writer.pack(codes, losses, count, bank)
@@ -260,11 +274,11 @@ class DeviceScan:
             part = slice(start, min(start + _PIECE, count))
             if float(losses[part.start]) > pool.limit:
                 return
-            size = torch.tensor([part.stop - part.start], dtype=torch.int32, device=losses.device)
-            _add(pool, self._pack(self._out_code[order[part]], losses[part], size, bank)[1:].cpu())
+            add_packed(pool, self.pack(self._out_code[order[part]], losses[part], bank).cpu())
 
 
-def _add(pool: Pool, rows: Tensor) -> None:
+def add_packed(pool: Pool, rows: Tensor) -> None:
+    """Rows (N, 3 + signature) on the CPU, as `launch` writes them, into the pool."""
     table = rows.numpy()
     table = table[table[:, 2] >= 0]  # NONE: a half that semisub or semidiv does not have
     if len(table):

@@ -10,7 +10,15 @@ import triton.language as tl
 
 from symenum.enumeration.backends.operator_kernels import apply_code, finite_or_nan
 
-__all__ = ["lower_limit", "make_factors", "mean_square", "number_candidates", "pack_candidates", "unary_losses"]
+__all__ = [
+    "candidate_losses",
+    "lower_limit",
+    "make_factors",
+    "mean_square",
+    "number_candidates",
+    "pack_candidates",
+    "unary_losses",
+]
 
 
 @triton.jit
@@ -242,6 +250,38 @@ def pack_candidates(
         value = tl.where(inside[:, None], value, 0.0)
         room = ((at < total).to(tl.int32)[:, None] * (r < rows).to(tl.int32)[None, :]) > 0
         tl.store(into[:, None] + (3 + r)[None, :], value, mask=room)
+
+
+@triton.jit
+def candidate_losses(
+    codes, total, unary, plus, stand_in, outputs, rows, columns, y, weight, losses, BK: tl.constexpr
+):  # fmt: skip
+    """Add to losses (total,) float64 those of the codes on other rows; outputs (raw width, rows): see `survivors`."""
+    wide = columns.to(tl.int64) * columns
+    for at in range(tl.program_id(0), total, tl.num_programs(0)):
+        code = tl.load(codes + at)
+        form = code // wide
+        i = code // columns % columns
+        j = code % columns
+        is_unary = form >= 8
+        at_i = outputs + tl.load(stand_in + tl.load(plus + i)) * rows
+        at_j = outputs + tl.load(stand_in + tl.load(plus + tl.where(is_unary, i, j))) * rows
+        # (-,+) is j - i; the forms 3, 5 and 7 are negative.
+        first = tl.where(form == 2, at_j, at_i)
+        second = tl.where(form == 2, at_i, at_j)
+        sign = tl.where((form == 3) | (form == 5) | (form == 7), -1.0, 1.0)
+        operator = tl.where((form == 1) | (form == 2), 2, 1)
+        operator = tl.where((form == 4) | (form == 5), 3, tl.where((form == 6) | (form == 7), 4, operator))
+        kernel_code = tl.where(is_unary, tl.load(unary + 3 * tl.where(is_unary, form - 8, 0) + 2), operator)
+        turned = tl.where(is_unary & (j > 0), -1.0, 1.0)
+        loss = tl.zeros((BK,), tl.float64)
+        for start in range(0, rows, BK):
+            r = start + tl.arange(0, BK)
+            u = tl.load(first + r, mask=r < rows, other=1.0) * turned
+            v = tl.load(second + r, mask=r < rows, other=1.0)
+            error = apply_code(kernel_code, u, v) * sign - tl.load(y + r, mask=r < rows, other=0.0)
+            loss += tl.where(r < rows, tl.load(weight + r, mask=r < rows, other=0.0) * error * error, 0.0)
+        tl.store(losses + at, tl.load(losses + at) + tl.sum(loss, axis=0))
 
 
 @triton.jit

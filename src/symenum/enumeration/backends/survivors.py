@@ -27,6 +27,7 @@ _NUMBER = {
     (Family.QUOTIENT, -1, 1): 7,
 }
 _EXCHANGED = 2  # (-,+) on (i, j) is (+,-) on (j, i)
+_PROGRAMS = 4096
 _SIZE = 32  # codes, or columns, of a program
 
 
@@ -62,8 +63,8 @@ class Writer:
         from symenum.enumeration.backends.operator_kernels import CODES, has_codes  # Triton is not everywhere
 
         self.coded = has_codes(block.operator for block in self.unary)
-        fields = [(b.start, b.operator.complexity, CODES.get(b.operator.name, 0)) for b in self.unary]
-        self._unary = torch.tensor(fields or [(0, 0, 0)], dtype=torch.int64, device=device)
+        unary = [(b.start, b.operator.complexity, CODES.get(b.operator.name, 0)) for b in self.unary]
+        self._unary = torch.tensor(unary or [(0, 0, 0)], dtype=torch.int64, device=device)
 
     def reachable(self) -> Tensor:
         """(4, 8) bool on the CPU: whether a form can be written when i, j have both signs (bits 2 and 1 of axis 0)."""
@@ -100,6 +101,18 @@ class Writer:
                 applied = strict_function(block.operator)(operands, None)
                 packed[1:, 3:] = torch.where((forms == FORMS + place)[:, None], applied, packed[1:, 3:])
         return packed
+
+    def add_losses(
+        self, codes: Tensor, bank: DeviceBank, outputs: Tensor, y: Tensor, weight: Tensor, losses: Tensor
+    ) -> None:
+        """Add to `losses` (float64) those of the first so many codes on other rows: y, weight (rows,).
+
+        `outputs` (raw width, rows) float64: those of the layers below, in which `bank.stand_in` counts.
+        """
+        self._kernels.candidate_losses[(min(_PROGRAMS, max(1, len(losses))),)](
+            codes, len(losses), self._unary, bank.plus, bank.stand_in, outputs, len(y), len(bank.values), y, weight,
+            losses, BK=1024,
+        )  # fmt: skip
 
     def unary_losses(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
         """The losses (operators, 2, columns) float64 of u(v) and u(-v) for every column, inf where there is none."""

@@ -87,6 +87,7 @@ class AllHeads:
     `max_memory` bounds what the features take: with less of it there are fewer, the dearest are left out first.
     `origin`: the same heads with other weights of the rows, whose features will do here too.
     With `reduce` one stage looks for fewer variables that y depends on, and for a law in these.
+    `device`: "cpu", or anything else to let heads that can use a GPU choose by the size of their scan.
     """
 
     data: Data
@@ -96,6 +97,7 @@ class AllHeads:
     prior: Prior = NO_PRIOR
     origin: AllHeads | None = None
     reduce: bool = True
+    device: str = "cpu"
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
@@ -184,7 +186,7 @@ class AllHeads:
         yield self._stage("powers with two factors", self._on(ProductOfPowers(2), self._features))
         if len(self.data.stand_ins) == 1:
             yield self._stage("one variable", self._on(OneVariable(self.operators)))
-        yield self._stage("affine", self._on(Affine(self._products), self._extended))
+        yield self._stage("affine", self._on(Affine(self._products, device=self.device), self._extended))
         yield self.combined()
         if not many and len(self.data.stand_ins) > 1:
             yield self._stage("sums of terms", sums)
@@ -197,7 +199,7 @@ class AllHeads:
         for goal in self.goals:
             scans = [
                 self._on(TwoTerms(cap=3000), self._extended, goal),
-                self._on(Affine(self._products, cap=2000), self._extended, goal),
+                self._on(Affine(self._products, cap=2000, device=self.device), self._extended, goal),
             ]
             if len(self.data.stand_ins) == 1:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
@@ -235,7 +237,7 @@ class AllHeads:
         yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
         if len(self.data.stand_ins) == 1:
             yield self._stage("one variable", self._on(OneVariable(self.operators)))
-        yield self._stage("affine", self._on(Affine(self._products, cap=5000), self._extended))
+        yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self._extended))
         yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
 
     @property

@@ -9,6 +9,7 @@ from enumeration.test_exact import assert_brute_force, sample
 
 from symenum import PSRN
 from symenum.enumeration.backends import cuda, device_scan, device_screen
+from symenum.enumeration.budget import Budget
 from symenum.expressions import evaluate
 from symenum.operators import OPERATOR_SETS, get_operator
 
@@ -145,10 +146,43 @@ def test_an_index_beyond_the_devices_is_refused():
 def test_the_affine_heads_best_pairs_are_the_cpus(name, rows):
     from symenum.heads.affine import best_affine
 
-    generator = torch.Generator().manual_seed(rows)
-    V = torch.randn(1000, rows, generator=generator, dtype=torch.float64) + 0.5
-    y = torch.randn(rows, generator=generator, dtype=torch.float64)
-    root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
+    V, y, root = affine_problem(1000, rows)
     truth = best_affine(V, y, root, get_operator(name), width=100)
     found = best_affine(V.cuda(), y.cuda(), root.cuda(), get_operator(name), width=100)
     torch.testing.assert_close(found.residual.cpu(), truth.residual, rtol=1e-10, atol=0)
+
+
+def test_the_affine_head_goes_to_the_gpu_for_large_scans_and_finds_the_same(monkeypatch):
+    from symenum.heads import affine
+
+    asked = []
+    monkeypatch.setattr(affine, "choose_devices", lambda device, work: asked.append(work) or (torch.device("cuda", 0),))
+    V, t, root = (part.cpu() for part in affine_problem(300, 20))
+    ours, truth = (
+        affine.Affine((), width=50, device=device)._best(V, t, root, get_operator("mul"), Budget())
+        for device in ("auto", "cpu")
+    )
+    assert asked == [300**2 * 20]
+    assert not ours.i.is_cuda
+    torch.testing.assert_close(ours.residual, truth.residual, rtol=1e-10, atol=0)
+
+
+def test_the_affine_head_falls_back_to_the_cpu_when_memory_is_short(monkeypatch):
+    from symenum.heads import affine
+
+    def none(*arguments, **options):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(affine, "choose_devices", lambda device, work: (torch.device("cuda", 0),))
+    monkeypatch.setattr(affine, "AffineProductScan", none)
+    V, t, root = (part.cpu() for part in affine_problem(100, 20))
+    with pytest.warns(UserWarning, match="no memory"):
+        found = affine.Affine((), width=50, device="auto")._best(V, t, root, get_operator("mul"), Budget())
+    assert len(found.i) == 50
+
+
+def affine_problem(columns, rows):
+    generator = torch.Generator().manual_seed(rows)
+    V = torch.randn(columns, rows, generator=generator, dtype=torch.float64) + 0.5
+    y = torch.randn(rows, generator=generator, dtype=torch.float64)
+    return V, y, torch.full((rows,), rows**-0.5, dtype=torch.float64)

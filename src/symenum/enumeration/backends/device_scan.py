@@ -37,7 +37,6 @@ SUM_TILE = (128, 8, 8, 3)
 PRODUCT_TILE = (64, 12, 4, 2)
 PROGRAMS = 2048  # of the exact evaluation
 _GROUPS = 2048
-_EXACT_ROWS = 8  # whose loads an exact evaluation waits for at once
 _PIECE = 1 << 16
 _SMALL, _SORTED = 64, 1 << 13  # k and losses up to which one small kernel finds the limit
 _TIE = 2e-9  # relative, more than the pool's own
@@ -76,7 +75,7 @@ class DeviceScan:
         self.strips = range(0, columns, self.strip_rows)
         self._first_strip = place * self.strip_rows
         self._unit_count = len(self.families) * self.strip_rows * self._blocks
-        self._group_size = max(1, self._unit_count // max(_GROUPS, 4 * k))
+        self._group_size = max(1, self._unit_count // max(_GROUPS, 32 * k))
         self._groups = -(-self._unit_count // self._group_size)
 
         def buffer(size: int, dtype: torch.dtype) -> Tensor:
@@ -111,11 +110,11 @@ class DeviceScan:
         signature of the first of them.
         """
         self._out_count.zero_()
+        if self.families and strip == self._first_strip:
+            self.factors.make(bank.values, bank.counts, y, weight, scale2)
         with_unary = unary and bool(self.writer.unary)
         losses = self._unary_aside(bank, y, weight) if with_unary else None
         if self.families:
-            if strip == self._first_strip:
-                self.factors.make(bank.values, bank.counts, y, weight, scale2)
             self.bounds(bank, strip)
             self._first_limit(bank, y, weight, scale2, strip)
             self._list(scale2)
@@ -234,7 +233,7 @@ class DeviceScan:
         self._kernels.exact_units[(PROGRAMS,)](
             found, begin, end, self._kinds, self.factors.transposed, y, weight, self._rows, bank.counts, self._reach,
             self.limit, strip, self.strip_rows, self._blocks, self._columns, *out, self._out_count, CAPACITY,
-            COLUMNS=BLOCK, ROWS=_EXACT_ROWS, BEST=best,
+            COLUMNS=BLOCK, BEST=best,
         )  # fmt: skip
 
     def _unary_aside(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:

@@ -242,13 +242,13 @@ def _judge(loss, form, i, j, alive, paired, reach, limit, out_loss, out_code, ou
 def exact_units(
     found, begin, end, kinds, transposed, y, weight, rows, counts, reach, limit, strip, strip_rows, blocks, columns,
     out_loss, out_code, out_count, capacity,
-    COLUMNS: tl.constexpr, ROWS: tl.constexpr, BEST: tl.constexpr,
+    COLUMNS: tl.constexpr, BEST: tl.constexpr,
 ):  # fmt: skip
     """Losses (float64) of all pairs of the units found[begin:end], or of the best pair of each unit (BEST).
 
     transposed (rows, columns), y and weight (rows,) float64; kinds int32: the family of each part of the units;
     reach (4, 8) int32; `begin`, `end` and `out_count` int32 on the device, so that no number of them is ever waited
-    for. About 12 float64 instructions a pair and row; ROWS rows at a time, so that their loads are waited for at once.
+    for. About 12 float64 instructions a pair and row.
     """
     alive_columns = tl.load(counts)
     paired = tl.load(counts + 1)
@@ -260,18 +260,19 @@ def exact_units(
         unit = unit % (strip_rows * blocks)
         i = strip + unit % strip_rows
         j = (unit // strip_rows) * COLUMNS + tl.arange(0, COLUMNS)
-        first = tl.zeros((ROWS, COLUMNS), tl.float64)
-        second = tl.zeros((ROWS, COLUMNS), tl.float64)
-        third = tl.zeros((ROWS, COLUMNS), tl.float64)
-        fourth = tl.zeros((ROWS, COLUMNS), tl.float64)
-        for start in range(0, rows, ROWS):
-            row = start + tl.arange(0, ROWS)[:, None]
-            there = row < rows
-            at_row = transposed + row.to(tl.int64) * columns
-            a = tl.load(at_row + i, mask=there, other=0.0)
-            b = tl.load(at_row + j[None, :], mask=there, other=1.0)
-            t = tl.load(y + row, mask=there, other=0.0)
-            w = tl.load(weight + row, mask=there, other=0.0)
+        first = tl.zeros((COLUMNS,), tl.float64)
+        second = tl.zeros((COLUMNS,), tl.float64)
+        third = tl.zeros((COLUMNS,), tl.float64)
+        fourth = tl.zeros((COLUMNS,), tl.float64)
+        at_i = transposed + i
+        at_j = transposed + j
+        for row in range(0, rows):
+            a = tl.load(at_i)
+            b = tl.load(at_j)
+            at_i += columns
+            at_j += columns
+            t = tl.load(y + row)
+            w = tl.load(weight + row)
             if family == 0:
                 total = a + b
                 other = a - b
@@ -285,10 +286,6 @@ def exact_units(
                     value = a / b
                 first += w * (value - t) * (value - t)
                 second += w * (value + t) * (value + t)
-        first = tl.sum(first, axis=0)
-        second = tl.sum(second, axis=0)
-        third = tl.sum(third, axis=0)
-        fourth = tl.sum(fourth, axis=0)
         alive = (j < alive_columns) & (i < alive_columns)
         if family != 2:
             alive = alive & (i <= j)

@@ -126,24 +126,22 @@ def unary_losses(
     values (columns, rows) float64; operators (operators, 3) int64: first number, complexity and code. The second axis
     of the grid is the operator.
     """
-    c = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     code = tl.load(operators + 3 * tl.program_id(1) + 2)
-    loss = tl.zeros((SIZE,), tl.float64)
-    other = tl.zeros((SIZE,), tl.float64)
-    for start in range(0, rows, BK):
-        r = start + tl.arange(0, BK)
-        v = tl.load(values + c[:, None].to(tl.int64) * rows + r[None, :], mask=(r < rows)[None, :], other=1.0)
-        t = tl.load(y + r, mask=r < rows, other=0.0)[None, :]
-        w = tl.load(weight + r, mask=r < rows, other=0.0)[None, :]
-        error = apply_code(code, v, v) - t
-        loss += tl.sum(tl.where((r < rows)[None, :], w * error * error, 0.0), axis=1)
-        error = apply_code(code, -v, v) - t
-        other += tl.sum(tl.where((r < rows)[None, :], w * error * error, 0.0), axis=1)
+    c = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     into = losses + 2 * tl.program_id(1).to(tl.int64) * columns + c
-    fine = (tl.load(plus + c) >= 0) & (loss == loss)
-    tl.store(into, tl.where(fine, loss, float("inf")))
-    fine = (tl.load(minus + c) >= 0) & (other == other)
-    tl.store(into + columns, tl.where(fine, other, float("inf")))
+    for side in tl.static_range(2):
+        exists = tl.load((plus if side == 0 else minus) + c) >= 0
+        loss = tl.full((SIZE,), float("inf"), tl.float64)
+        if tl.max(exists.to(tl.int32), axis=0) > 0:
+            loss = tl.zeros((SIZE,), tl.float64)
+            for start in range(0, rows, BK):
+                r = start + tl.arange(0, BK)
+                v = tl.load(values + c[:, None].to(tl.int64) * rows + r[None, :], mask=(r < rows)[None, :], other=1.0)
+                v = v if side == 0 else -v
+                error = apply_code(code, v, v) - tl.load(y + r, mask=r < rows, other=0.0)[None, :]
+                w = tl.load(weight + r, mask=r < rows, other=0.0)[None, :]
+                loss += tl.sum(tl.where((r < rows)[None, :], w * error * error, 0.0), axis=1)
+        tl.store(into + side * columns, tl.where(exists & (loss == loss), loss, float("inf")))
 
 
 @triton.jit

@@ -28,7 +28,8 @@ _NUMBER = {
 }
 _EXCHANGED = 2  # (-,+) on (i, j) is (+,-) on (j, i)
 _PROGRAMS = 4096
-_SIZE = 32  # codes, or columns, of a program
+_SIZE = 32  # codes of a program
+_COLUMNS = 128  # of a program; each thread has one, so that no function is computed for padding
 
 
 class Writer:
@@ -120,8 +121,8 @@ class Writer:
         if not self.coded:
             return self._unary_losses_by_torch(bank, y, weight)
         losses = torch.empty(len(self.unary), 2, columns, dtype=torch.float64, device=y.device)
-        self._kernels.unary_losses[(columns // _SIZE, len(self.unary))](
-            bank.values, rows, columns, y, weight, bank.plus, bank.minus, self._unary, losses, SIZE=_SIZE, BK=32
+        self._kernels.unary_losses[(columns // _COLUMNS, len(self.unary))](
+            bank.values, rows, columns, y, weight, bank.plus, bank.minus, self._unary, losses, SIZE=_COLUMNS, BK=4
         )
         return losses
 

@@ -178,7 +178,7 @@ class Affine:
         devices = choose_devices("auto", len(V) ** 2 * len(t)) if on_gpu else ()
         if devices:
             try:
-                there = (part.to(devices[0]) for part in (V, t, root))
+                there = V.to(devices[0]), t.to(devices[0]), root.to(devices[0])
                 found = best_affine(*there, operator, width=self.width, budget=budget)
                 return Pairs(found.i.cpu(), found.j.cpu(), found.residual.cpu())
             except torch.cuda.OutOfMemoryError:

@@ -1,4 +1,4 @@
-"""Which of a few candidates are one function: the quick look at neighbours agrees with the thorough one, or declines."""
+"""Which of a few candidates are one function: the quick look at neighbours agrees with the thorough one, or passes."""
 
 from __future__ import annotations
 

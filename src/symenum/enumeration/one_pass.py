@@ -125,7 +125,8 @@ class Pass:
         pool = Pool(k, self.target)
         expressions: dict[int, Expression] = {}
         step = max(1, _VALUES // self.target.rows)
-        for part in torch.split(numbers, step):
+        for start in range(0, len(numbers), step):
+            part = numbers[start : start + step]
             values = torch.cat([self._evaluate(scanned, number) for number in part.tolist()])
             loss = self.target.loss(values)
             fine = torch.nonzero(torch.isfinite(loss)).flatten()

@@ -1,6 +1,6 @@
 """The paper's 61 benchmark problems through PSERegressor with its defaults: one configuration, several seeds.
 
-    python benchmarks/recovery.py [--set nguyen] [--seeds 0 1 2] [--problem Nguyen-5] [--max-time 60]
+    python benchmarks/recovery.py [--set nguyen] [--seeds 0 1 2] [--problem Nguyen-5] [--max-time 60] [--device cpu]
 
 A problem counts as recovered if an entry of the final front equals the law to 1e-9 on 1,000 fresh points of a range
 twice as wide, and SymPy, asked whether the two are equal, does not say no within 10 s ("-": it did not answer). The
@@ -68,11 +68,11 @@ def sympy_says(found: Expression, law: Expression, positive: bool) -> str:
     return "-" if answer is None else "yes" if answer else "no"
 
 
-def run(problem: Problem, seed: int, max_time: float) -> Line:
+def run(problem: Problem, seed: int, max_time: float, device: str) -> Line:
     """One problem, timed with everything that `fit` does."""
     X, y = problem.sample(seed)
     start = time.perf_counter()
-    model = PSERegressor(max_time=max_time, random_state=seed).fit(X, y)
+    model = PSERegressor(max_time=max_time, random_state=seed, device=device).fit(X, y)
     seconds = time.perf_counter() - start
     names = dict(zip(model.variable_names_, problem.variables, strict=True))
     assert all(a == b for a, b in names.items()), "the tables name their variables x1, x2, … as symenum does"
@@ -109,6 +109,7 @@ def main() -> None:
     parser.add_argument("--problem", nargs="*", default=None, help="only these problems")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--max-time", type=float, default=60.0, help="seconds per problem")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     options = parser.parse_args()
     by_set: dict[tuple[str, int], list[Line]] = {}
     print(f"{'problem':13s} {'seed':>4s} {'recovered':9s} {'sympy':5s} {'seconds':>7s} {'steps':>5s}  expression")
@@ -117,7 +118,7 @@ def main() -> None:
             if options.problem and problem.name not in options.problem:
                 continue
             for seed in options.seeds:
-                line = run(problem, seed, options.max_time)
+                line = run(problem, seed, options.max_time, options.device)
                 by_set.setdefault((name, seed), []).append(line)
                 mark = "yes" if line.recovered else "NO"
                 print(

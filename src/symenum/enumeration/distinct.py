@@ -8,6 +8,7 @@ decided by a hash alone: a sort key proposes pairs, and every pair is confirmed 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -100,8 +101,9 @@ def signature(values: Tensor) -> Tensor:
     return torch.mm(values, signature_directions(count))
 
 
+@lru_cache(maxsize=2)
 def signature_directions(points: int) -> Tensor:
-    """The projections (points, 32) float64 that make a signature of more than 32 values."""
+    """The projections (points, 32) float64 that make a signature of more than 32 values; not to be changed."""
     generator = torch.Generator().manual_seed(20_261_115)
     directions: Tensor = torch.randn(points, SIGNATURE, generator=generator, dtype=torch.float64)
     return directions / float(points**0.5)

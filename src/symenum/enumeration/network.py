@@ -111,9 +111,9 @@ class PSRN:
         their expressions; x1, x2, … without. With fewer than k candidates, all of them come back.
 
         `mode`: "exact" scores every candidate on all rows; "screen" scans 256 rows and judges on all of them what comes
-        near the best there, which costs far less but may lose a candidate; "auto" screens from 2,000 rows on, but not
-        on a GPU. After `time_limit` seconds, or when `stop()` is true, the best so far come back, and `complete` is
-        False. `threads`: all cores without.
+        near the best there, which costs far less but may lose a candidate; "auto" screens from 2,000 rows on. After
+        `time_limit` seconds, or when `stop()` is true, the best so far come back, and `complete` is False. `threads`:
+        all cores without.
 
         `device`: "cpu", "cuda", "cuda:1", or several of the latter, which share the pass; "auto" takes a GPU where
         there is one and the pass is large enough for it.
@@ -136,8 +136,7 @@ class PSRN:
             data, target = data[shuffle], target.at(shuffle)
         columns = data.T.contiguous()
         devices = choose_devices(device, self.sizes[-1] * len(rows))
-        # On a GPU all rows take less time than the choice of some, as long as their values fit.
-        wanted = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM and not devices)
+        wanted = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
         cores = threads or available_cores()
         one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, cores, devices)
         with torch_threads(1):

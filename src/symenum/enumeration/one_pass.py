@@ -23,7 +23,8 @@ from symenum.expressions import Expression, Variable, canonical, evaluate
 
 __all__ = ["Pass"]
 
-_DEVICE_POOL = 4096
+_DEVICE_POOL = 1024  # candidates of a scan on a few rows that are judged on all, and more
+_VALUES = 1 << 22  # of candidates that are evaluated at a time: 32 MB
 _SMALL = 5_000_000  # numbers in a bank; below this, threads inside an operation cost more than they give
 
 
@@ -58,9 +59,9 @@ class Pass:
     def screen(self, k: int) -> Shortlist:
         """The best k of those that are near the best on some of the rows."""
         few, target = select_rows(self.target, SCREEN_ROWS)
-        # A GPU takes its limit from the k-th best alone, and so needs a pool that is wide from the start.
-        pool = Pool(max(_DEVICE_POOL, 64 * k), target) if self.devices else screening_pool(k, target)
-        scanned = self._scan(self.values[:, few], target, pool)
+        if self.devices:
+            return self._screen_on_device(self.values[:, few], target, k)
+        scanned = self._scan(self.values[:, few], target, screening_pool(k, target))
 
         def losses(numbers: Tensor, rows: Tensor, target: Target) -> Tensor:
             return losses_of(self.architecture, scanned.stand_in, numbers, self.values[:, rows], target)
@@ -69,13 +70,34 @@ class Pass:
         complete = scanned.complete and not self.budget.over()
         return self._shortlist(replace(scanned, complete=complete), numbers[: 2 * k], k)
 
+    def _screen_on_device(self, few: Tensor, target: Target, k: int) -> Shortlist:
+        """`screen` for slot values (inputs, few rows); exact where the device has no room to screen."""
+        pool = Pool(2 * k, self.target)
+        found = cuda.screen_network(
+            self.architecture,
+            few,
+            target,
+            (self.values, self.target),
+            self._complexity,
+            max(_DEVICE_POOL, 32 * k),
+            pool,
+            self.devices[0],
+        )
+        if found is None:
+            return self.exact(k)
+        numbers = _numbers(pool)
+        return self._shortlist(_Scanned(numbers, found.stand_in, found.scored, found.complete), numbers, k)
+
+    @property
+    def _complexity(self) -> list[int]:
+        return [slot.complexity for slot in self.slots]
+
     def _scan(self, values: Tensor, target: Target, pool: Pool) -> _Scanned:
-        complexity = torch.tensor([slot.complexity for slot in self.slots])
         if self.devices:
             found = cuda.scan_network(
                 self.architecture,
                 values,
-                complexity.tolist(),
+                self._complexity,
                 target,
                 pool.k,
                 pool,
@@ -87,7 +109,7 @@ class Pass:
         check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         small = len(self.architecture.kept) * target.rows < _SMALL
         with torch_threads(1 if small else self.threads):
-            bank = build_bank(self.architecture, values, complexity)
+            bank = build_bank(self.architecture, values, torch.tensor(self._complexity))
         scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
         return _Scanned(_numbers(pool), bank.stand_in, scored, complete)
 
@@ -102,13 +124,16 @@ class Pass:
         """The best k as expressions, each with the loss of the expression itself on all rows."""
         pool = Pool(k, self.target)
         expressions: dict[int, Expression] = {}
-        for number in numbers.tolist():
-            expression = canonical(self.architecture.reconstruct(number, self.slots, scanned.stand_in))
-            values = self._evaluate(scanned, number)
+        step = max(1, _VALUES // self.target.rows)
+        for start in range(0, len(numbers), step):
+            part = numbers[start : start + step]
+            values = torch.cat([self._evaluate(scanned, number) for number in part.tolist()])
             loss = self.target.loss(values)
-            if bool(torch.isfinite(loss).all()):
-                expressions[number] = expression
-                pool.add(Finds(loss, torch.tensor([expression.complexity]), torch.tensor([number]), signature(values)))
+            fine = torch.nonzero(torch.isfinite(loss)).flatten()
+            for number in part[fine].tolist():
+                expressions[number] = canonical(self.architecture.reconstruct(number, self.slots, scanned.stand_in))
+            complexity = torch.tensor([expressions[number].complexity for number in part[fine].tolist()])
+            pool.add(Finds(loss[fine], complexity, part[fine], signature(values[fine])))
         best = pool.best()
         pairs = [] if best is None else zip(best.number.tolist(), best.loss.tolist(), strict=True)
         candidates = tuple(Candidate(expressions[number], loss) for number, loss in pairs)

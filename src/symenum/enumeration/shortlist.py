@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -80,8 +81,10 @@ class Finds:
     def __len__(self) -> int:
         return len(self.loss)
 
-    def take(self, which: Tensor) -> Finds:
-        return Finds(self.loss[which], self.complexity[which], self.number[which], self.signature[which])
+    def take(self, which: npt.NDArray[np.int64]) -> Finds:
+        # Through NumPy: for a handful of candidates its operations cost a third of torch's.
+        parts = (self.loss, self.complexity, self.number, self.signature)
+        return Finds(*(torch.from_numpy(part.numpy()[which]) for part in parts))
 
     @staticmethod
     def join(parts: Sequence[Finds]) -> Finds:
@@ -126,10 +129,10 @@ class Pool:
     def add(self, finds: Finds) -> None:
         """Take candidates in; what is dropped is worse than k distinct others, or equals a simpler one."""
         if self.full:
-            finds = finds.take(torch.nonzero(finds.loss <= self.limit).flatten())
+            finds = finds.take(np.flatnonzero(finds.loss.numpy() <= self.limit))
         with self._lock:
             if self._merged:
-                finds = finds.take(torch.nonzero(~_known(finds, self._merged[0])).flatten())
+                finds = finds.take(np.flatnonzero(~_known(finds, self._merged[0]).numpy()))
             if len(finds):
                 self._waiting.append(finds)
             # A merge costs as much as the pool is large: let a part of it come together first.
@@ -146,47 +149,49 @@ class Pool:
     def _merge(self) -> None:
         if not self._waiting:
             return
-        finds = self._distinct(Finds.join([*self._merged, *self._waiting]))
+        finds = Finds.join([*self._merged, *self._waiting])
         self._waiting.clear()
-        ties = finds.loss.clamp_min(self._floor)
-        order = _lexicographic(ties, finds.complexity, finds.number)[: self._most]
+        loss, complexity, number = finds.loss.numpy(), finds.complexity.numpy(), finds.number.numpy()
+        which = _distinct(finds, np.lexsort((number, complexity)))
+        ties = np.maximum(loss[which], self._floor)
+        order = np.lexsort((number[which], complexity[which], ties))[: self._most]
         ties = ties[order]
         if len(order) >= self._k:
             near = min(float(ties[0]) * (1 + self._slack), self._poor)
             limit = max(float(ties[self._k - 1]), near)
-            order = order[ties <= limit]
+            order = order[: int(np.searchsorted(ties, limit, side="right"))]
             limit = limit if len(order) < self._most else float(ties[-1])
             self.limit = limit * (1 + _TIE)
-        self._merged = [finds.take(order)]
-
-    def _distinct(self, finds: Finds) -> Finds:
-        order = _lexicographic(finds.complexity, finds.number)
-        if len(finds) <= _FEW and (first := _first_equals(finds.signature[order])) is not None:
-            return finds.take(order[first])
-        rank = torch.empty_like(order)
-        rank[order] = torch.arange(len(order))
-        leader = representatives(finds.signature, rank, tolerance=SAME_FUNCTION)
-        return finds.take(torch.nonzero(leader == torch.arange(len(leader))).flatten())
+        self._merged = [finds.take(which[order])]
 
 
-def _first_equals(marks: Tensor) -> Tensor | None:
-    """Of rows (N, points) the indices of those that no earlier one equals; None: to be equal is not transitive here.
+def _distinct(finds: Finds, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The indices of the finds that differ, of equal ones the first in `order`."""
+    if len(order) <= _FEW and (first := _first_equals(finds.signature.numpy()[order])) is not None:
+        return order[first]
+    rank = torch.empty(len(order), dtype=torch.int64)
+    rank[torch.from_numpy(order)] = torch.arange(len(order))
+    leader = representatives(finds.signature, rank, tolerance=SAME_FUNCTION)
+    return np.flatnonzero(leader.numpy() == np.arange(len(order)))
 
-    `representatives` for a few rows, all compared with all: on ten candidates the price is that of the operations.
+
+def _first_equals(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64] | None:
+    """Of rows (N, points) the indices of those that no earlier one equals, ascending; None: it takes a closer look.
+
+    `representatives` for a few rows: in the order of their first values, each is compared with the next. That tells all
+    where two that are near in the first value are near in all, and far nearer than they need be to count as equal.
     """
-    values = marks.numpy()
-    scale = np.maximum(np.abs(values).max(axis=1), np.finfo(np.float64).tiny)
+    order = np.argsort(values[:, 0])
+    ordered = values[order]
+    scale = np.maximum(np.abs(ordered).max(axis=1), np.finfo(np.float64).tiny)
+    step = (ordered[1:] - ordered[:-1]) / np.maximum(scale[1:], scale[:-1])[:, None]
     tolerance = SAME_FUNCTION * values.shape[1] ** 0.5
-    # Few are near in the first place, and only those are compared in all.
-    first = values[:, 0]
-    near = np.abs(first[:, None] - first) <= tolerance * np.maximum(scale[:, None], scale)
-    i, j = np.nonzero(near)
-    difference = (values[i] - values[j]) / np.maximum(scale[i], scale[j])[:, None]
-    near[i, j] = np.einsum("ij,ij->i", difference, difference) <= tolerance**2
-    leader = near.argmax(axis=1)
-    if not np.array_equal(leader, leader[leader]):
+    near = np.abs(step[:, 0]) <= tolerance
+    equal = np.einsum("ij,ij->i", step, step) <= (tolerance / len(values)) ** 2
+    if (near != equal).any():
         return None
-    return torch.from_numpy(np.flatnonzero(leader == np.arange(len(leader))))
+    starts = np.flatnonzero(np.concatenate([[True], ~equal]))
+    return np.sort(np.minimum.reduceat(order, starts))
 
 
 def _known(finds: Finds, pool: Finds) -> Tensor:
@@ -199,8 +204,3 @@ def _known(finds: Finds, pool: Finds) -> Tensor:
     same = (finds.signature - pool.signature[place]).abs().amax(dim=1) <= SAME_FUNCTION * scale
     later = (finds.complexity == pool.complexity[place]) & (finds.number >= pool.number[place])
     return same & (later | (finds.complexity > pool.complexity[place]))
-
-
-def _lexicographic(*keys: Tensor) -> Tensor:
-    """The order (int64) by the first key, ties by the second, and so on."""
-    return torch.from_numpy(np.lexsort([key.numpy() for key in reversed(keys)]))

@@ -33,7 +33,8 @@ class Target:
     @property
     def mean_square(self) -> float:
         """The weighted mean of y², at least the smallest normal number."""
-        return max(float((self.weight * self.y.square()).sum()), torch.finfo(torch.float64).tiny)
+        y = self.y.numpy()
+        return max(float(np.dot(self.weight.numpy() * y, y)), float(np.finfo(np.float64).tiny))
 
     @property
     def floor(self) -> float:

@@ -7,6 +7,7 @@ Gram matrix. Any other operator is evaluated pair by pair.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
@@ -123,11 +125,15 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
 
 @dataclass(frozen=True)
 class Affine:
-    """Every operator of `operators` on the `cap` simplest features (a twentieth of them where there is no formula)."""
+    """Every operator of `operators` on the `cap` simplest features (a twentieth of them where there is no formula).
+
+    With a `device` other than "cpu", products and quotients go to a GPU where there is one and they are worth it.
+    """
 
     operators: tuple[Operator, ...]
     cap: int = 4000
     width: int = 4096
+    device: str = "cpu"
     name: str = "affine"
 
     def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
@@ -162,9 +168,23 @@ class Affine:
         scale_free = operator.name in ("mul", "div", "semidiv")
         chosen = features.up_to_scale if scale_free else features
         chosen = chosen.simplest(self.cap if formula else self.cap // 20)
-        pairs = best_affine(chosen.values, t, root, operator, width=self.width, budget=budget)
+        pairs = self._best(chosen.values, t, root, operator, budget)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
         return _Found(operator, chosen, (pairs.i, pairs.j), choice)
+
+    def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
+        """`best_affine` on the device that suits it; the result lies on the CPU."""
+        on_gpu = self.device != "cpu" and operator.name in ("mul", "div", "semidiv")
+        devices = choose_devices("auto", len(V) ** 2 * len(t)) if on_gpu else ()
+        if devices:
+            try:
+                there = V.to(devices[0]), t.to(devices[0]), root.to(devices[0])
+                found = best_affine(*there, operator, width=self.width, budget=budget)
+                return Pairs(found.i.cpu(), found.j.cpu(), found.residual.cpu())
+            except torch.cuda.OutOfMemoryError:
+                torch.cuda.empty_cache()
+                warnings.warn("the GPU has no memory left for the affine head: it runs on the CPU", stacklevel=2)
+        return best_affine(V, t, root, operator, width=self.width, budget=budget)
 
     def _unary(
         self, operator: Operator, features: Features, t: Tensor, root: Tensor, k: int, rounding: float

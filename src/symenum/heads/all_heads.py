@@ -90,6 +90,7 @@ class AllHeads:
     `max_memory` bounds what the features take: with less of it there are fewer, the dearest are left out first.
     `origin`: the same heads with other weights of the rows, whose features will do here too.
     With `reduce` one stage looks for fewer variables that y depends on, and for a law in these.
+    `device`: "cpu", or anything else to let heads that can use a GPU choose by the size of their scan.
     """
 
     data: Data
@@ -99,6 +100,7 @@ class AllHeads:
     prior: Prior = NO_PRIOR
     origin: AllHeads | None = None
     reduce: bool = True
+    device: str = "cpu"
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
@@ -194,7 +196,7 @@ class AllHeads:
             "two terms": [on(TwoTerms(), self._extended)],
             "powers with two factors": [on(ProductOfPowers(2), self._features)],
             "one variable": [on(OneVariable(self.operators))] if alone else [],
-            "affine": [on(Affine(self._products), self._extended)],
+            "affine": [on(Affine(self._products, device=self.device), self._extended)],
             "combine": list(self.combined().scans),
             "sums of terms": [on(SumOfTerms(self.operators, max_memory=self.max_memory))],
             "inner constants": [on(InnerConstants(self.operators))],
@@ -224,7 +226,7 @@ class AllHeads:
         for goal in self.goals:
             scans = [
                 self._on(TwoTerms(cap=3000), self._extended, goal),
-                self._on(Affine(self._products, cap=2000), self._extended, goal),
+                self._on(Affine(self._products, cap=2000, device=self.device), self._extended, goal),
             ]
             if len(self.data.stand_ins) == 1:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
@@ -244,7 +246,7 @@ class AllHeads:
         yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
         if len(self.data.stand_ins) == 1:
             yield self._stage("one variable", self._on(OneVariable(self.operators)))
-        yield self._stage("affine", self._on(Affine(self._products, cap=5000), self._extended))
+        yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self._extended))
         yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
 
     @property

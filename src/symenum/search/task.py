@@ -51,7 +51,7 @@ class Settings:
     stop_loss: float | None = None
     probe: Expression | None = None
     threads: int | None = None
-    device: str = "auto"  # of the network's passes
+    device: str = "auto"  # of the network's passes, and of the heads that can use a GPU
     loss: Loss = field(default_factory=Squared)  # of the front; scans are least squares
     prior: Prior = NO_PRIOR
     forbidden: tuple[str, ...] = ()  # variables that no law may have
@@ -85,7 +85,7 @@ class Task:
             return self.origin.heads.with_target(self.data.target)
         settings = self.settings
         k = self.fetched(min(10, settings.top_k))
-        return AllHeads(self.data, settings.operators, k, settings.max_memory, settings.prior)
+        return AllHeads(self.data, settings.operators, k, settings.max_memory, settings.prior, device=settings.device)
 
     @property
     def prior(self) -> Prior:

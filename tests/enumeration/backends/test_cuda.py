@@ -8,7 +8,9 @@ import torch
 from enumeration.test_exact import assert_brute_force, sample
 
 from symenum import PSRN
-from symenum.enumeration.backends import cuda, device_scan
+from symenum.enumeration.backends import cuda, device_scan, device_screen
+from symenum.enumeration.budget import Budget
+from symenum.expressions import evaluate
 from symenum.operators import OPERATOR_SETS, get_operator
 
 pytestmark = pytest.mark.gpu
@@ -98,6 +100,42 @@ def test_out_of_memory_makes_the_strips_smaller(monkeypatch):
     assert tried[1] < tried[0]
 
 
+@pytest.mark.parametrize("operators", ["koza", "semikoza"])
+def test_screening_finds_the_law_and_the_losses_are_those_of_all_rows(operators):
+    net = PSRN(3, operators, 3)
+    data, _ = sample(6, 5000, 3, 0.2, 3.0)
+    y = np.sin(data[:, 0]) * (data[:, 1] + data[:, 2])
+    hits = net.search(data, y, device="cuda", mode="screen")
+    truth = net.search(data, y, device="cuda", mode="exact")
+    assert hits[0].loss < 1e-20
+    assert str(hits[0]) == str(truth[0])
+    assert len(hits) == len(truth)
+    for hit in hits:
+        columns = {f"x{i + 1}": torch.from_numpy(data[:, i].copy()) for i in range(3)}
+        error = evaluate(hit.expression, columns) - torch.from_numpy(y)
+        assert hit.loss == pytest.approx(float(error.square().mean()), rel=1e-9, abs=1e-25)
+
+
+def test_screening_falls_back_to_all_rows_where_there_is_no_room(monkeypatch):
+    net = PSRN(3, "koza", 3)
+    data, y = sample(6, 600, 3, 0.2, 3.0)
+    monkeypatch.setattr(device_screen, "CAPACITY", 1)
+    assert texts(net, data, y, device="cuda", mode="screen") == texts(net, data, y, device="cuda", mode="exact")
+    power = PSRN(2, ("+", "**", "neg"), 2)  # a power has no kernel
+    assert texts(power, data[:, :2], y, device="cuda", mode="screen") == texts(power, data[:, :2], y, device="cpu")
+
+
+def test_out_of_memory_while_screening_is_no_error(monkeypatch):
+    def none(*arguments):
+        raise torch.cuda.OutOfMemoryError
+
+    net = PSRN(3, "koza", 3)
+    data, y = sample(6, 600, 3, 0.2, 3.0)
+    truth = texts(net, data, y, device="cuda", mode="exact")
+    monkeypatch.setattr(cuda, "judge_again", none)
+    assert texts(net, data, y, device="cuda", mode="screen") == truth
+
+
 def test_an_index_beyond_the_devices_is_refused():
     with pytest.raises(ValueError, match="there are"):
         PSRN(2, "koza", 2).search([[1.0, 2.0]], [1.0], device="cuda:99")
@@ -108,10 +146,43 @@ def test_an_index_beyond_the_devices_is_refused():
 def test_the_affine_heads_best_pairs_are_the_cpus(name, rows):
     from symenum.heads.affine import best_affine
 
-    generator = torch.Generator().manual_seed(rows)
-    V = torch.randn(1000, rows, generator=generator, dtype=torch.float64) + 0.5
-    y = torch.randn(rows, generator=generator, dtype=torch.float64)
-    root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
+    V, y, root = affine_problem(1000, rows)
     truth = best_affine(V, y, root, get_operator(name), width=100)
     found = best_affine(V.cuda(), y.cuda(), root.cuda(), get_operator(name), width=100)
     torch.testing.assert_close(found.residual.cpu(), truth.residual, rtol=1e-10, atol=0)
+
+
+def test_the_affine_head_goes_to_the_gpu_for_large_scans_and_finds_the_same(monkeypatch):
+    from symenum.heads import affine
+
+    asked = []
+    monkeypatch.setattr(affine, "choose_devices", lambda device, work: asked.append(work) or (torch.device("cuda", 0),))
+    V, t, root = (part.cpu() for part in affine_problem(300, 20))
+    ours, truth = (
+        affine.Affine((), width=50, device=device)._best(V, t, root, get_operator("mul"), Budget())
+        for device in ("auto", "cpu")
+    )
+    assert asked == [300**2 * 20]
+    assert not ours.i.is_cuda
+    torch.testing.assert_close(ours.residual, truth.residual, rtol=1e-10, atol=0)
+
+
+def test_the_affine_head_falls_back_to_the_cpu_when_memory_is_short(monkeypatch):
+    from symenum.heads import affine
+
+    def none(*arguments, **options):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(affine, "choose_devices", lambda device, work: (torch.device("cuda", 0),))
+    monkeypatch.setattr(affine, "AffineProductScan", none)
+    V, t, root = (part.cpu() for part in affine_problem(100, 20))
+    with pytest.warns(UserWarning, match="no memory"):
+        found = affine.Affine((), width=50, device="auto")._best(V, t, root, get_operator("mul"), Budget())
+    assert len(found.i) == 50
+
+
+def affine_problem(columns, rows):
+    generator = torch.Generator().manual_seed(rows)
+    V = torch.randn(columns, rows, generator=generator, dtype=torch.float64) + 0.5
+    y = torch.randn(rows, generator=generator, dtype=torch.float64)
+    return V, y, torch.full((rows,), rows**-0.5, dtype=torch.float64)

@@ -7,13 +7,15 @@ import torch
 from enumeration.backends.interpreted import CPU
 
 from symenum import PSRN
-from symenum.enumeration.backends import device_scan
+from symenum.enumeration.backends import device_scan, survivors
 from symenum.enumeration.backends.device_bank import BankPlan
 from symenum.enumeration.backends.device_scan import DeviceScan
+from symenum.enumeration.backends.device_screen import judge_again
 from symenum.enumeration.bank import NONE, build_bank
 from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Pool
 from symenum.enumeration.target import Target
+from symenum.expressions import Variable, evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the interpreter's own divisions by zero
 
@@ -66,7 +68,7 @@ def test_no_loss_is_below_the_bound_of_its_unit(rows):
     plan, bank, scale2 = device_bank(net, x, target)
     scan = DeviceScan(net._architecture.last_layer, plan.columns, rows, 10, CPU, plan.directions)
     scan.factors.make(bank.values, bank.counts, target.y, target.weight, scale2)
-    bounds = scan.bounds(bank, 0).view(len(scan.families), scan.strip_rows, -1)[..., 0]
+    bounds = scan.bounds(bank, 0).view(len(scan.families), -1, scan.strip_rows)[:, 0]
     count = int(bank.counts[0])
     v = bank.values[:count]
     operators = {operator.name: operator for operator in net.operators}
@@ -100,6 +102,28 @@ def test_more_pairs_than_the_buffer_holds_are_found_in_pieces(monkeypatch):
     net = PSRN(2, ("+", "*", "sin"), 2)
     x, target = problem(8, 4, 2)
     assert_scan_finds(net, x, target, 12, net.search(x, target.y, k=12, device="cpu"))
+
+
+def test_survivors_are_judged_on_all_rows(monkeypatch):
+    monkeypatch.setattr(device_scan, "PROGRAMS", 2)
+    monkeypatch.setattr(device_scan, "_GROUPS", 96)
+    monkeypatch.setattr(survivors, "_PROGRAMS", 3)
+    net = PSRN(2, ("+", "*", "-", "/", "sin"), 2)
+    x, target = problem(7, 40, 2)
+    few = torch.arange(6)
+    plan, bank, scale2 = device_bank(net, x[few], target.at(few))
+    scan = DeviceScan(net._architecture.last_layer, plan.columns, len(few), 40, CPU, plan.directions)
+    scan.limit.fill_(float("inf"))
+    scan.launch(bank, target.y[few], target.at(few).weight, scale2, 0, unary=True)
+    pool = Pool(5, target)
+    assert judge_again(scan, bank, plan.outputs, x.T.contiguous(), target, pool)
+    best = pool.best()
+    assert best is not None
+    assert len(best) == 5
+    for number, loss in zip(best.number.tolist(), best.loss.tolist(), strict=True):
+        law = net._architecture.reconstruct(number, [Variable("a"), Variable("b")], bank.stand_in)
+        values = evaluate(law, {"a": x[:, 0], "b": x[:, 1]})
+        assert loss == pytest.approx(float(target.loss(values[None])), rel=1e-12)
 
 
 def assert_scan_finds(net, x, target, k, truth):

@@ -1,7 +1,7 @@
 """The Triton kernels of the bank: from the outputs of the layer below to ordered, distinct columns; see `device_bank`.
 
-Six launches instead of a hundred small operations. A member's key is complexity·classes + class (int64), so that the
-simplest of several, ties to the lowest class, is an atomic minimum; BIG stands for none.
+Eight launches and one for each layer, instead of a hundred small operations. A member's key is complexity·classes +
+class (int64), so that the simplest of several, ties to the lowest class, is an atomic minimum; BIG stands for none.
 """
 
 from __future__ import annotations
@@ -9,10 +9,44 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["choose_outputs", "classify", "find_leaders", "find_members", "judge_columns", "store_columns"]
+from symenum.enumeration.backends.operator_kernels import apply_code, finite_or_nan
+
+__all__ = [
+    "choose_outputs",
+    "classify",
+    "find_leaders",
+    "find_members",
+    "group_columns",
+    "judge_columns",
+    "layer_outputs",
+    "place_columns",
+    "store_columns",
+]
 
 BIG = tl.constexpr(1 << 62)
 HASH = tl.constexpr(0x1E3779B97F4A7C15)
+
+
+@triton.jit
+def layer_outputs(below, rows, left, right, parts, out, SIZE: tl.constexpr, BK: tl.constexpr):
+    """All outputs (width, rows) of a layer from those below (width, rows) float64, which are finite or NaN.
+
+    left, right int32: the operands of each output; parts (programs, 3) int32: a code, and from where to where the
+    outputs of a program go. Those of one program are of one operator.
+    """
+    part = parts + 3 * tl.program_id(0)
+    code = tl.load(part)
+    at = tl.load(part + 1) + tl.arange(0, SIZE)
+    inside = at < tl.load(part + 2)
+    i = tl.load(left + at, mask=inside, other=0).to(tl.int64)
+    j = tl.load(right + at, mask=inside, other=0).to(tl.int64)
+    for start in range(0, rows, BK):
+        r = start + tl.arange(0, BK)
+        there = (inside.to(tl.int32)[:, None] * (r < rows).to(tl.int32)[None, :]) > 0
+        a = tl.load(below + i[:, None] * rows + r[None, :], mask=there, other=1.0)
+        b = tl.load(below + j[:, None] * rows + r[None, :], mask=there, other=1.0)
+        value = finite_or_nan(apply_code(code, a, b))
+        tl.store(out + at[:, None].to(tl.int64) * rows + r[None, :], value, mask=there)
 
 
 @triton.jit
@@ -148,9 +182,54 @@ def find_members(key, pair, stored, leader, flipped, sides, classes, pairs, SIZE
 
 
 @triton.jit
+def group_columns(stored, leader, sides, far, classes, pairs, group, histogram, SIZE: tl.constexpr):
+    """group (pairs,) int32, and how many of each a program has: histogram (programs, 8) int32.
+
+    0: both signs, 1: both signs and out of range of the bounds, 2 and 3: one sign, likewise, 4: gone.
+    """
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    inside = at < pairs
+    head = tl.load(leader + at, mask=inside, other=-1)
+    gone = (tl.load(stored + at, mask=inside, other=0) == classes) | (head != at)
+    plus = tl.load(sides + at, mask=inside, other=0)
+    minus = tl.load(sides + pairs + at, mask=inside, other=0)
+    one_sided = ((plus == BIG) | (minus == BIG)).to(tl.int32)
+    kind = tl.where(gone, 4, 2 * one_sided + tl.load(far + at, mask=inside, other=0))
+    tl.store(group + at, kind, mask=inside)
+    for which in tl.static_range(5):
+        count = tl.sum((inside & (kind == which)).to(tl.int32), axis=0)
+        tl.store(histogram + 8 * tl.program_id(0) + which, count)
+
+
+@triton.jit
+def place_columns(
+    group, histogram, programs, pairs, order, counts, PROGRAMS: tl.constexpr, SIZE: tl.constexpr
+):  # fmt: skip
+    """order (pairs,) int32: the pairs by their group, and within it by their number; counts: see `DeviceBank`."""
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    inside = at < pairs
+    kind = tl.load(group + at, mask=inside, other=5)
+    program = tl.arange(0, PROGRAMS)
+    place = tl.zeros((SIZE,), tl.int32)
+    base = 0
+    for which in tl.static_range(5):
+        if tl.program_id(0) == 0:
+            if which == 2:
+                tl.store(counts + 1, base)
+            if which == 4:
+                tl.store(counts, base)
+        each = tl.load(histogram + 8 * program + which, mask=program < programs, other=0)
+        before = tl.sum(tl.where(program < tl.program_id(0), each, 0), axis=0)
+        mine = kind == which
+        place = tl.where(mine, base + before + tl.cumsum(mine.to(tl.int32), axis=0) - 1, place)
+        base += tl.sum(each, axis=0)
+    tl.store(order + place, at, mask=inside)
+
+
+@triton.jit
 def store_columns(
     outputs, rows, stand_in, stored, leader, flipped, sides, order, group, classes, pairs, never,
-    values, plus, minus, plus_cost, minus_cost, counts, SIZE: tl.constexpr, BK: tl.constexpr,
+    values, plus, minus, plus_cost, minus_cost, SIZE: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """The columns in their order: values (columns, rows) float64, and class and complexity of +v and -v (int64)."""
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
@@ -169,8 +248,6 @@ def store_columns(
     tl.store(minus + at, tl.where(m == BIG, -1, m % classes))
     tl.store(plus_cost + at, tl.where(p == BIG, never, p // classes))
     tl.store(minus_cost + at, tl.where(m == BIG, never, m // classes))
-    tl.atomic_add(counts, tl.sum(alive.to(tl.int32), axis=0))
-    tl.atomic_add(counts + 1, tl.sum((m != BIG).to(tl.int32), axis=0))
     flip = (tl.load(flipped + source) > 0) ^ only_minus
     output = tl.load(stand_in + tl.where(alive, tl.load(stored + source), 0))
     sign = tl.where(alive, tl.where(flip, -1.0, 1.0), 0.0).to(tl.float64)

@@ -1,7 +1,7 @@
 """A pass on one or several GPUs: bank, scan and shortlist on the device, the pool on the host.
 
-A pass that fits into one strip is recorded at its second run (a CUDA graph) and replayed from then on: some two
-hundred small operations, whose launches from Python would take longer than the scan itself.
+A pass that fits into one strip is recorded at its second run (a CUDA graph) and replayed from then on, transfers
+included: some forty small operations, whose launches from Python would take longer than the scan itself.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -16,15 +17,17 @@ from torch import Tensor
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends.device_bank import BankPlan, DeviceBank
 from symenum.enumeration.backends.device_scan import ROWS, UNITS, DeviceScan
+from symenum.enumeration.backends.device_screen import judge_again
 from symenum.enumeration.backends.tiles import OperatorScan
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import FORM_OPERATORS
+from symenum.enumeration.layer import Block, SymbolLayer
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.shortlist import Pool
 from symenum.enumeration.target import Target
 from symenum.enumeration.threads import Job, run_jobs
 
-__all__ = ["NetworkScan", "scan_network"]
+__all__ = ["NetworkScan", "scan_network", "screen_network"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,34 @@ def scan_network(
     )
 
 
+def screen_network(
+    architecture: Architecture,
+    slots: Tensor,
+    target: Target,
+    every: tuple[Tensor, Target],
+    complexity: Sequence[int],
+    width: int,
+    pool: Pool,
+    device: torch.device,
+) -> NetworkScan | None:
+    """Into the pool the best on all rows of some `width` or more candidates that are the best on a few rows.
+
+    slots (inputs, few rows) and `target` are the few rows, `every` all of them, which `pool` is for; float64 on the
+    CPU. The survivors never leave the device. None: the bank does not fit in one strip or not into memory, too many
+    candidates come near the best, or an operator has no kernel.
+    """
+    try:
+        shard = _shard(architecture, target.rows, width, device, 0, 1, UNITS)
+        if shard.strips > 1 or not shard.all_on_device:
+            return None
+        if not shard.screen(slots, target, tuple(complexity), every, pool):
+            return None
+    except torch.cuda.OutOfMemoryError:
+        _free()
+        return None
+    return NetworkScan(shard.stand_in, architecture.last_layer.size, True)
+
+
 def _try_scan(
     architecture: Architecture,
     slots: Tensor,
@@ -81,9 +112,13 @@ def _try_scan(
     try:
         return _scan(architecture, slots, complexity, target, k, pool, budget, devices, threads, units)
     except torch.cuda.OutOfMemoryError:
-        _shard.cache_clear()
-        torch.cuda.empty_cache()
+        _free()
         return None
+
+
+def _free() -> None:
+    _shard.cache_clear()
+    torch.cuda.empty_cache()
 
 
 def _scan(
@@ -101,21 +136,25 @@ def _scan(
     shards = [
         _shard(architecture, target.rows, k, device, place, len(devices), units) for place, device in enumerate(devices)
     ]
-    data = torch.cat([slots, target.y[None], target.weight[None]])
     if len(shards) == 1:
-        done = shards[0].run(data, complexity, pool, budget)
+        done = shards[0].run(slots, target, complexity, pool, budget)
     else:
-        jobs: list[Job] = [partial(shard.run, data, complexity, pool) for shard in shards]
+        jobs: list[Job] = [partial(shard.run, slots, target, complexity, pool) for shard in shards]
         done = run_jobs(jobs, budget, len(shards))
     total = shards[0].strips
     layer = architecture.last_layer
-    rest = [b for b in layer.blocks if b.operator.arity == 2 and b.operator.name not in FORM_OPERATORS]
+    rest = _rest(layer)
     complete = done == total
     if rest and complete:
         scorer = Scorer(layer, shards[0].bank.to_bank(), target, pool)
         work = [job for block in rest for job in OperatorScan(scorer, block).jobs()]
         complete = run_jobs([job for _, job in work], budget, threads) == sum(size for size, _ in work)
     return NetworkScan(shards[0].stand_in, layer.size * done // total, complete)
+
+
+def _rest(layer: SymbolLayer) -> list[Block]:
+    """What is scanned on the CPU."""
+    return [b for b in layer.blocks if b.operator.arity == 2 and b.operator.name not in FORM_OPERATORS]
 
 
 class _Shard:
@@ -138,31 +177,51 @@ class _Shard:
         )  # fmt: skip
         self._device = device
         self._inputs = architecture.inputs
-        self._data = torch.empty(architecture.inputs + 2, rows, dtype=torch.float64, device=device)
+        shape = architecture.inputs + 2, rows
+        self._data = torch.empty(shape, dtype=torch.float64, device=device)
+        self._host_data = torch.empty(shape, dtype=torch.float64, pin_memory=True)
+        self._scale2 = torch.empty(1, dtype=torch.float64, device=device)
+        self.all_on_device = self._scan.writer.coded and not _rest(architecture.last_layer)
         self._own = list(self._scan.strips)[place::shards]
         self.strips = len(self._scan.strips)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._runs = 0
+        self._lock = Lock()  # several searches of one process may share the buffers
 
-    def run(self, data: Tensor, complexity: tuple[int, ...], pool: Pool, budget: Budget) -> int:
-        """The number of strips done, for `data` (inputs + 2, rows) float64: slots, y and weights."""
-        with torch.cuda.device(self._device):
-            self._data.copy_(data)
-            self._plan.use(complexity)
+    def run(self, slots: Tensor, target: Target, complexity: tuple[int, ...], pool: Pool, budget: Budget) -> int:
+        """The number of strips done, for slot values (inputs, rows) float64 on the CPU."""
+        with self._lock, torch.cuda.device(self._device.index):
+            self._take(slots, target, complexity)
             if self.strips == 1:
                 self._whole()
-                torch.cuda.current_stream().synchronize()
-                self.stand_in = self._host_stand_in.clone()
-                self._scan.collect(self._host_result, self.bank, *self._target, self._square, 0, pool)
+                self._scan.collect(self._host_result, self.bank, *self._target, self._scale2, 0, pool)
                 return 1
             return self._strip_by_strip(pool, budget)
+
+    def screen(
+        self, slots: Tensor, target: Target, complexity: tuple[int, ...], every: tuple[Tensor, Target], pool: Pool
+    ) -> bool:
+        """Into the pool, with losses on all rows, the best of what comes near the best on some of them.
+
+        `every`: slot values (inputs, all rows) and target; `pool` is theirs. False: too many come near, none is judged.
+        """
+        with self._lock, torch.cuda.device(self._device.index):
+            self._take(slots, target, complexity)
+            self._whole()
+            return judge_again(self._scan, self.bank, self._plan.outputs, *every, pool)
+
+    def _take(self, slots: Tensor, target: Target, complexity: tuple[int, ...]) -> None:
+        data = self._host_data.numpy()
+        data[: self._inputs] = slots.numpy()
+        data[-2], data[-1] = target.y.numpy(), target.weight.numpy()
+        self._plan.use(complexity)
 
     @property
     def _target(self) -> tuple[Tensor, Tensor]:
         return self._data[self._inputs], self._data[self._inputs + 1]
 
     def _strip_by_strip(self, pool: Pool, budget: Budget) -> int:
-        self.bank = self._plan.build(self._data[: self._inputs], self._scale2())
+        self.bank = self._build()
         self.stand_in = self.bank.stand_in.cpu()
         columns = int(self.bank.counts[0])
         done = 0
@@ -171,13 +230,13 @@ class _Shard:
                 break
             if strip < columns:
                 self._scan.limit.fill_(pool.limit)
-                target = (*self._target, self._scale2())
-                result = self._scan.launch(self.bank, *target, strip, unary=strip == 0)
-                self._scan.collect(result.cpu(), self.bank, *target, strip, pool)
+                result = self._scan.launch(self.bank, *self._target, self._scale2, strip, unary=strip == 0)
+                self._scan.collect(result.cpu(), self.bank, *self._target, self._scale2, strip, pool)
             done += 1
         return done
 
     def _whole(self) -> None:
+        """A pass of one strip, and its result on the host."""
         self._runs += 1
         if self._graph is not None:
             self._graph.replay()
@@ -189,13 +248,14 @@ class _Shard:
                 self.bank = self._launch()
             self._graph = graph
             graph.replay()
+        torch.cuda.current_stream().synchronize()
+        self.stand_in = self._host_stand_in.clone()
 
     def _launch(self) -> DeviceBank:
-        """A pass of one strip; its result lies in pinned memory when the device is done."""
-        scale2 = self._square = self._scale2()
-        bank = self._plan.build(self._data[: self._inputs], scale2)
+        """Its result lies in pinned memory when the device is done."""
+        bank = self._build()
         self._scan.limit.fill_(float("inf"))
-        result = self._scan.launch(bank, *self._target, scale2, 0, unary=True)
+        result = self._scan.launch(bank, *self._target, self._scale2, 0, unary=True)
         if self._runs == 1:
             self._host_result = torch.empty_like(result, device="cpu", pin_memory=True)
             self._host_stand_in = torch.empty_like(bank.stand_in, device="cpu", pin_memory=True)
@@ -203,10 +263,10 @@ class _Shard:
         self._host_stand_in.copy_(bank.stand_in, non_blocking=True)
         return bank
 
-    def _scale2(self) -> Tensor:
-        """The mean square of y (1,)."""
-        y, weight = self._target
-        return (weight * y.square()).sum(dim=0, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+    def _build(self) -> DeviceBank:
+        self._data.copy_(self._host_data, non_blocking=True)
+        self._scan.mean_square(*self._target, self._scale2)
+        return self._plan.build(self._data[: self._inputs], self._scale2)
 
 
 # A search asks for passes of one shape again and again; a few hundred MB of buffers are kept for the last few shapes.

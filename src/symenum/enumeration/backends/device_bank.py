@@ -6,31 +6,25 @@ What `build_bank` drops is therefore moved to the end instead, and two counts on
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from symenum.enumeration.architecture import Architecture
+from symenum.enumeration.backends.device_layers import plan_layer
 from symenum.enumeration.backends.factors import OUT_OF_RANGE
 from symenum.enumeration.bank import Bank
 from symenum.enumeration.distinct import DATA_TOLERANCE, SIGNATURE, key_direction, signature_directions
-from symenum.enumeration.forms import FORM_OPERATORS
-from symenum.enumeration.layer import SymbolLayer, apply_poisoned, children
-from symenum.operators import Kind, Operator
 
-__all__ = ["BLOCK", "BankPlan", "DeviceBank", "padded", "strict_function"]
+__all__ = ["BLOCK", "BankPlan", "DeviceBank", "padded"]
 
 BLOCK = 128  # the columns of a bank are a multiple of this
 _BIG = 1 << 62
 _NEVER = torch.iinfo(torch.int64).max // 4  # the complexity of what does not exist, as in `bank`
 _SIZE = 32  # columns of a program
-_NAN = float("nan")
-# NaN in, NaN out: these need no poisoning of their own. (NaN**0 is 1.)
-_STRICT = FORM_OPERATORS | {"identity", "neg", "inv", "sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh"}
+_WIDE = 256  # classes of a program
+_PLACED = 1024  # pairs of a program that puts them in order
 
 
 def padded(columns: int) -> int:
@@ -60,13 +54,6 @@ class DeviceBank(NamedTuple):
         return Bank(values, plus, minus, plus_complexity, minus_complexity, self.stand_in.cpu())
 
 
-@dataclass(frozen=True)
-class _BlockPlan:
-    operator: Operator
-    left: Tensor  # int64, for the triangled ones
-    right: Tensor
-
-
 class BankPlan:
     """What can be known before the values: the operands of every output, complexities, classes; on `device`."""
 
@@ -77,7 +64,7 @@ class BankPlan:
         self.columns = padded(architecture.columns)
         self.rows = rows
         self.device = device
-        self._layers = [_plan_layer(layer, device) for layer in architecture.lower_layers]
+        self._layers = [plan_layer(layer, device) for layer in architecture.lower_layers]
         self._architecture = architecture
         self._slot_complexity: tuple[int, ...] | None = None
         self._by_rank, self._rank, self._complexity = torch.empty(
@@ -88,8 +75,6 @@ class BankPlan:
         _, pair = torch.unique(architecture.twin, return_inverse=True)
         self._pairs = int(pair.max()) + 1
         self._class_of, self._pair = class_of.to(device), pair.to(device)
-        self._self = torch.arange(self._pairs, device=device)
-        self._groups = torch.arange(5, device=device)[:, None]
         self._buckets = 1 << (16 * self._pairs - 1).bit_length()
         self.directions = signature_directions(rows).to(device) if rows > SIGNATURE else None
         self._key_direction = key_direction(rows).to(device)
@@ -113,7 +98,7 @@ class BankPlan:
 
     def build(self, slots: Tensor, scale2: Tensor) -> DeviceBank:
         """The bank for slot values (inputs, rows) and the mean square of y (1,), float64 on the device."""
-        outputs = self._outputs(slots)
+        outputs = self.outputs(slots)
         pairs, classes, rows, kernels = self._pairs, self._classes, self.rows, self._kernels
 
         def empty(*shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
@@ -128,8 +113,8 @@ class BankPlan:
         kernels.choose_outputs[_grid(len(outputs))](
             outputs, len(outputs), rows, self._rank, self._class_of, best, **tile
         )
-        kernels.classify[_grid(classes, 256)](
-            best, self._by_rank, self._complexity, self._pair, stand_in, key, stored, simplest, classes, SIZE=256
+        kernels.classify[_grid(classes, _WIDE)](
+            best, self._by_rank, self._complexity, self._pair, stand_in, key, stored, simplest, classes, SIZE=_WIDE
         )
         largest, (flipped, far) = empty(pairs, dtype=torch.float64), empty(2, pairs, dtype=torch.int32)
         buckets, leader = empty(pairs, 2), empty(pairs)
@@ -142,55 +127,31 @@ class BankPlan:
             *columns, self._pair, classes, pairs, largest, flipped, buckets, table, table2, DATA_TOLERANCE, leader,
             **tile,
         )  # fmt: skip
-        kernels.find_members[_grid(classes, 256)](
-            key, self._pair, stored, leader, flipped, sides, classes, pairs, SIZE=256
+        kernels.find_members[_grid(classes, _WIDE)](
+            key, self._pair, stored, leader, flipped, sides, classes, pairs, SIZE=_WIDE
         )
         # Those with both signs first, in each group those out of range of the bounds last, what is gone at the end.
-        gone = (stored == classes) | (leader != self._self)
-        group = torch.where(gone, 4, (sides.view(2, -1) == _BIG).any(dim=0) * 2 + far)
-        place = (group == self._groups).flatten().cumsum(0).view(5, -1).gather(0, group[None])[0] - 1
-        order = torch.empty_like(place).scatter_(0, place, self._self)
+        programs = _grid(pairs, _PLACED)
+        group, order = empty(2, pairs, dtype=torch.int32)
+        histogram, counts = empty(programs[0], 8, dtype=torch.int32), empty(2, dtype=torch.int32)
+        kernels.group_columns[programs](stored, leader, sides, far, classes, pairs, group, histogram, SIZE=_PLACED)
+        kernels.place_columns[programs](
+            group, histogram, programs[0], pairs, order, counts,
+            PROGRAMS=1 << (programs[0] - 1).bit_length(), SIZE=_PLACED,
+        )  # fmt: skip
         values = empty(self.columns, rows, dtype=torch.float64)
         plus, minus, plus_complexity, minus_complexity = members = empty(4, self.columns)
-        counts = torch.zeros(2, dtype=torch.int32, device=self.device)
         kernels.store_columns[(self.columns // _SIZE,)](
-            *columns, leader, flipped, sides, order, group, classes, pairs, _NEVER, values, *members, counts, **tile
+            *columns, leader, flipped, sides, order, group, classes, pairs, _NEVER, values, *members, **tile
         )
         return DeviceBank(values, plus, minus, plus_complexity, minus_complexity, counts, stand_in)
 
-    def _outputs(self, slots: Tensor) -> Tensor:
-        """All outputs (raw width, rows) of the layer below the last one, NaN where they fail."""
+    def outputs(self, slots: Tensor) -> Tensor:
+        """All outputs (raw width, rows) of the layer below the last one, NaN where they fail; any number of rows."""
         for layer in self._layers:
-            out = torch.cat([_apply(block, slots) for block in layer])
-            slots = out.nan_to_num_(nan=_NAN, posinf=_NAN, neginf=_NAN)
+            slots = layer.outputs(slots)
         return slots
 
 
-def _grid(count: int, size: int = 0) -> tuple[int]:
-    return (-(-count // (size or _SIZE)),)
-
-
-def _plan_layer(layer: SymbolLayer, device: torch.device) -> list[_BlockPlan]:
-    plans = []
-    for block in layer.blocks:
-        offsets = torch.arange(block.size if block.operator.kind is Kind.TRIANGLED else 0)
-        left, right = children(block.operator.kind, offsets, layer.width)
-        plans.append(_BlockPlan(block.operator, left.to(device), (left if right is None else right).to(device)))
-    return plans
-
-
-def _apply(block: _BlockPlan, below: Tensor) -> Tensor:
-    """The outputs (size, rows) of one operator on all its operands, which are finite or NaN."""
-    apply = strict_function(block.operator)
-    if block.operator.kind is Kind.UNARY:
-        return apply(below, None)
-    if block.operator.kind is Kind.SQUARED:
-        return apply(below[:, None], below[None]).flatten(0, 1)
-    return apply(below[block.left], below[block.right])
-
-
-def strict_function(operator: Operator) -> Callable[[Tensor, Tensor | None], Tensor]:
-    """The operator's values on operands that are finite or NaN; NaN where an operand is."""
-    if operator.name not in _STRICT:
-        return partial(apply_poisoned, operator)
-    return lambda left, right: operator.function(left) if right is None else operator.function(left, right)
+def _grid(count: int, size: int = _SIZE) -> tuple[int]:
+    return (-(-count // size),)

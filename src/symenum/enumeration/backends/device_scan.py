@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.backends.device_bank import BLOCK, DeviceBank, strict_function
+from symenum.enumeration.backends.device_bank import BLOCK, DeviceBank
 from symenum.enumeration.backends.factors import Factors, inner_size
 from symenum.enumeration.backends.survivors import Writer
 from symenum.enumeration.bank import NONE
@@ -26,7 +26,7 @@ from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.shortlist import SAME_FUNCTION, Finds, Pool
 from symenum.enumeration.target import ROUNDING_FLOOR
 
-__all__ = ["DeviceScan", "load_kernels"]
+__all__ = ["CAPACITY", "DeviceScan", "add_packed", "load_kernels"]
 
 UNITS = 1 << 25  # at a time: 128 MB of bounds, and as much for the list of those that are left
 CAPACITY = 1 << 18  # pairs that are written at a time
@@ -75,7 +75,8 @@ class DeviceScan:
         self.strips = range(0, columns, self.strip_rows)
         self._first_strip = place * self.strip_rows
         self._unit_count = len(self.families) * self.strip_rows * self._blocks
-        self._groups = _group_count(len(self.families) * self.strip_rows, max(_GROUPS, 4 * k))
+        self._group_size = max(1, self._unit_count // max(_GROUPS, 32 * k))
+        self._groups = -(-self._unit_count // self._group_size)
 
         def buffer(size: int, dtype: torch.dtype) -> Tensor:
             return torch.empty(size, dtype=dtype, device=device)
@@ -87,7 +88,7 @@ class DeviceScan:
         self._kth = torch.full((1,), k, device=device)
         self._zero = torch.zeros(1, dtype=torch.int32, device=device)
         self._all_groups = torch.full((1,), self._groups, dtype=torch.int32, device=device)
-        self._group_start = torch.arange(self._groups, device=device) * (self._unit_count // max(1, self._groups))
+        self._chosen = buffer(self._groups, torch.int32)
         self._best_loss, self._best_code = buffer(self._groups, torch.float64), buffer(self._groups, torch.int64)
         self._out_loss, self._out_code = buffer(CAPACITY, torch.float64), buffer(CAPACITY, torch.int64)
         self._out_count = buffer(1, torch.int32)
@@ -109,18 +110,18 @@ class DeviceScan:
         signature of the first of them.
         """
         self._out_count.zero_()
+        if self.families and strip == self._first_strip:
+            self.factors.make(bank.values, bank.counts, y, weight, scale2)
         with_unary = unary and bool(self.writer.unary)
         losses = self._unary_aside(bank, y, weight) if with_unary else None
         if self.families:
-            if strip == self._first_strip:
-                self.factors.make(bank.values, bank.counts, y, weight, scale2)
             self.bounds(bank, strip)
             self._first_limit(bank, y, weight, scale2, strip)
             self._list(scale2)
             self._exact(bank, y, weight, strip, self._found, self._zero, self._count, best=False)
         if losses is not None:
             self._list_unary(losses)
-        return self._pack(bank)
+        return self._pack(self._out_code[:FAST], self._out_loss[:FAST], self._out_count, bank)
 
     def collect(
         self, packed: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int, pool: Pool
@@ -128,7 +129,7 @@ class DeviceScan:
         """Bring what `launch` wrote into the pool; `packed` is its result, on the CPU."""
         count = int(packed[0, 0])
         if count <= FAST:
-            _add(pool, packed[1 : 1 + count])
+            add_packed(pool, packed[1 : 1 + count])
             return
         if count <= CAPACITY:
             self._add_many(count, bank, pool)
@@ -137,7 +138,7 @@ class DeviceScan:
         self._tighten(self._out_loss, self._out_code, bank, y, weight, scale2)
         self._out_count.zero_()
         if strip == 0 and self.writer.unary:  # again: which of them were written before the end is not known
-            self._list_unary(self._unary(bank, y, weight))
+            self._list_unary(self.writer.unary_losses(bank, y, weight))
         self._add_many(min(CAPACITY, int(self._out_count)), bank, pool)
         while pieces:
             begin, end = pieces.pop()
@@ -153,9 +154,18 @@ class DeviceScan:
             else:
                 self._add_many(count, bank, pool)
 
+    @property
+    def written(self) -> tuple[Tensor, Tensor]:
+        """The codes (CAPACITY,) int64 of the pairs that `launch` has found, and their number (1,) int32."""
+        return self._out_code, self._out_count
+
+    def mean_square(self, y: Tensor, weight: Tensor, out: Tensor) -> None:
+        """The mean square of y into `out` (1,) float64."""
+        tiny = torch.finfo(torch.float64).tiny
+        self._preparing.mean_square[(1,)](y, weight, self._rows, tiny, out, BK=256)
+
     def bounds(self, bank: DeviceBank, strip: int) -> Tensor:
         """Step 1: the bounds (units,) float32, in units of the mean square of y."""
-        self._units.fill_(float("inf"))
         K, part = inner_size(self._rows)
         size = self.strip_rows * self._blocks
         factors = self.factors
@@ -166,17 +176,18 @@ class DeviceScan:
             tile |= {"num_warps": warps, "num_stages": stages}
             grid = (self._blocks, -(-self.strip_rows // (rows * step)))
             if family is Family.SUM:
-                self._kernels.sum_bounds[grid](factors.x, factors.own, factors.along, *where, self._blocks, **tile)
+                self._kernels.sum_bounds[grid](factors.x, factors.own, factors.along, *where, **tile)
             else:
                 both = factors.product if family is Family.PRODUCT else factors.quotient
                 symmetric = family is Family.PRODUCT
-                self._kernels.product_bounds[grid](*both, *where, self._blocks, SYMMETRIC=symmetric, **tile)
+                self._kernels.product_bounds[grid](*both, *where, SYMMETRIC=symmetric, **tile)
         return self._units
 
     def _first_limit(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int) -> None:
-        lowest = self._units.view(self._groups, -1).argmin(dim=1)
-        chosen = (lowest + self._group_start).int()
-        self._exact(bank, y, weight, strip, chosen, self._zero, self._all_groups, best=True)
+        self._kernels.lowest_of_groups[(self._groups,)](
+            self._units, self._unit_count, self._group_size, self._chosen, SIZE=1024
+        )
+        self._exact(bank, y, weight, strip, self._chosen, self._zero, self._all_groups, best=True)
         self._tighten(self._best_loss, self._best_code, bank, y, weight, scale2)
 
     def _tighten(self, loss: Tensor, code: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor) -> None:
@@ -184,7 +195,7 @@ class DeviceScan:
 
         Losses whose roots differ by more than two equal functions could make them differ belong to different functions.
         """
-        number, _ = self.writer.write(code, bank)
+        number = self.writer.numbers(code, bank)
         if self._k <= _SMALL and len(loss) <= _SORTED:
             self._preparing.lower_limit[(1,)](
                 loss, number, len(loss), self._k, y, weight, self._rows, scale2, 10 * SAME_FUNCTION, ROUNDING_FLOOR,
@@ -226,28 +237,16 @@ class DeviceScan:
         )  # fmt: skip
 
     def _unary_aside(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
-        """`_unary`; in a recorded pass beside the bounds, which leave room for such small operations."""
+        """The losses of the unary operators; in a recorded pass beside the bounds, which leave room for them."""
         if not (y.is_cuda and torch.cuda.is_current_stream_capturing()):
-            return self._unary(bank, y, weight)
+            return self.writer.unary_losses(bank, y, weight)
         here = torch.cuda.current_stream()
         aside: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(here)
         with torch.cuda.stream(aside):
-            losses = self._unary(bank, y, weight)
+            losses = self.writer.unary_losses(bank, y, weight)
         self._aside = aside
         return losses
-
-    def _unary(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
-        """The losses (operators, 2, columns) float64 of u(v) and u(-v) for every column, inf where there is none."""
-        step = max(BLOCK, (1 << 23) // self._rows)
-        parts = []
-        for start in range(0, self._columns, step):
-            signed = torch.stack([bank.values[start : start + step], -bank.values[start : start + step]])
-            values = torch.stack([strict_function(block.operator)(signed, None) for block in self.writer.unary])
-            parts.append(values.sub_(y).square_() @ weight)
-        losses = parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
-        exists = torch.stack([bank.plus != NONE, bank.minus != NONE])
-        return torch.where(exists, losses, float("inf")).nan_to_num_(nan=float("inf"))
 
     def _list_unary(self, losses: Tensor) -> None:
         if self._aside is not None:
@@ -259,19 +258,14 @@ class DeviceScan:
             CAPACITY, SIZE=size,
         )  # fmt: skip
 
-    def _pack(self, bank: DeviceBank) -> Tensor:
-        rows = self._finds(self._out_code[:FAST], self._out_loss[:FAST], bank)
-        written = torch.arange(FAST, device=rows.device) < self._out_count
-        rows = torch.where(written[:, None], rows, 0.0)
-        head = self._out_count.double().expand(1, rows.shape[1])
-        return torch.cat([head, rows])
+    def pack(self, codes: Tensor, losses: Tensor, bank: DeviceBank) -> Tensor:
+        """Loss, complexity, number and signature (len(codes), 3 + signature) of these codes and their losses."""
+        return self._pack(codes, losses, torch.tensor([len(codes)], dtype=torch.int32, device=codes.device), bank)[1:]
 
-    def _finds(self, codes: Tensor, losses: Tensor, bank: DeviceBank) -> Tensor:
-        """(len(codes), 3 + signature) float64; numbers are below 2⁵³. Codes that mean nothing give anything."""
-        codes = codes.clamp(min=0, max=(8 + len(self.writer.unary)) * self._columns**2 - 1)
-        number, complexity, values = self.writer.finds(codes, bank)
-        marks = values if self._directions is None else values @ self._directions
-        return torch.cat([torch.stack([losses, complexity.double(), number.double()], dim=1), marks], dim=1)
+    def _pack(self, codes: Tensor, losses: Tensor, count: Tensor, bank: DeviceBank) -> Tensor:
+        """(len(codes) + 1, 3 + signature) float64: see `launch`."""
+        packed = self.writer.pack(codes, losses, count, bank)
+        return packed if self._directions is None else torch.cat([packed[:, :3], packed[:, 3:] @ self._directions], 1)
 
     def _add_many(self, count: int, bank: DeviceBank, pool: Pool) -> None:
         losses, order = self._out_loss[:count].sort()
@@ -279,24 +273,16 @@ class DeviceScan:
             part = slice(start, min(start + _PIECE, count))
             if float(losses[part.start]) > pool.limit:
                 return
-            _add(pool, self._finds(self._out_code[order[part]], losses[part], bank).cpu())
+            add_packed(pool, self.pack(self._out_code[order[part]], losses[part], bank).cpu())
 
 
-def _add(pool: Pool, rows: Tensor) -> None:
+def add_packed(pool: Pool, rows: Tensor) -> None:
+    """Rows (N, 3 + signature) on the CPU, as `launch` writes them, into the pool."""
     table = rows.numpy()
     table = table[table[:, 2] >= 0]  # NONE: a half that semisub or semidiv does not have
     if len(table):
-        loss, complexity, number = (torch.from_numpy(np.ascontiguousarray(part)) for part in table[:, :3].T)
-        marks = torch.from_numpy(np.ascontiguousarray(table[:, 3:]))
-        pool.add(Finds(loss, complexity.long(), number.long(), marks))
-
-
-def _group_count(rows: int, wanted: int) -> int:
-    """A number of equal groups that `rows` rows of units make, at least `wanted` of them if there are so many rows."""
-    group = 1
-    while rows % (2 * group) == 0 and rows // (2 * group) >= wanted:
-        group *= 2
-    return rows // group
+        loss, (complexity, number) = table[:, 0], table[:, 1:3].T.astype(np.int64)
+        pool.add(Finds(*map(torch.from_numpy, (loss, complexity, number, table[:, 3:]))))
 
 
 def load_kernels() -> tuple[ModuleType, ModuleType]:

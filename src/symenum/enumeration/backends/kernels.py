@@ -14,7 +14,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["exact_units", "list_losses", "list_units", "product_bounds", "sum_bounds"]
+__all__ = ["exact_units", "list_losses", "list_units", "lowest_of_groups", "product_bounds", "sum_bounds"]
 
 
 @triton.jit
@@ -32,95 +32,165 @@ def _product(left, right, first, second, K: tl.constexpr, BK: tl.constexpr, ROWS
 
 
 @triton.jit
+def _all_signs(penalty, paired_i, paired_j, WAYS: tl.constexpr):
+    """Whether every sign can be written (a scalar), for columns i, j that have both signs, or not."""
+    at = penalty + (paired_i.to(tl.int32) * 2 + paired_j.to(tl.int32)) * WAYS
+    missing = tl.load(at)
+    for way in tl.static_range(1, WAYS):
+        missing += tl.load(at + way)
+    return missing == 0.0
+
+
+@triton.jit
+def _tiles(penalty, counts, strip, strip_rows, second, WAYS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+           STEP: tl.constexpr, SYMMETRIC: tl.constexpr):  # fmt: skip
+    """The tiles of a program: their start, the end of those with all signs, of those that are needed, of all."""
+    columns = tl.load(counts)
+    paired = tl.load(counts + 1)
+    start = tl.program_id(1) * STEP
+    last = tl.minimum(start + STEP, strip_rows // ROWS)
+    needed = columns
+    if SYMMETRIC:
+        needed = tl.minimum(second + COLUMNS, columns)
+    stop = tl.minimum(last, tl.cdiv(needed - strip, ROWS))
+    stop = tl.maximum(start, tl.where(second < columns, stop, start))
+    with_both = tl.cdiv(tl.maximum(paired - strip, 0), ROWS)  # columns with both signs come first
+    middle = tl.where(_all_signs(penalty, paired > 0, second < paired, WAYS), with_both, 0)
+    middle = tl.where(_all_signs(penalty, paired < 0, second < paired, WAYS), stop, middle)
+    return start, tl.maximum(start, tl.minimum(middle, stop)), stop, last
+
+
+@triton.jit
+def _leave_out(units, begin, end, strip_rows, ROWS: tl.constexpr):
+    """An infinite bound for the units of the tiles that nobody needs."""
+    for tile in range(begin, end):
+        unit = tl.program_id(0) * strip_rows + tile * ROWS + tl.arange(0, ROWS)
+        tl.store(units + unit, tl.full((ROWS,), float("inf"), tl.float32))
+
+
+@triton.jit
+def _gram(x, b, strip, row, second, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    if K == BK:
+        i = strip + row + tl.arange(0, ROWS)
+        a = tl.load(x + i[:, None] * K + tl.arange(0, BK)[None, :])
+        g = tl.dot(a, tl.trans(b), input_precision="tf32")
+    else:
+        g = _product(x, x, strip + row, second, K, BK, ROWS, COLUMNS)
+    return g
+
+
+@triton.jit
 def sum_bounds(
-    x, own, along, counts, penalty, units, strip, strip_rows, blocks,
+    x, own, along, counts, penalty, units, strip, strip_rows,
     K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
     """Lower bounds of |±x_i ± x_j - z|² for the units of a strip of columns i; see `factors`.
 
-    x (columns, K), own and along (columns,), units (strip rows, blocks) float32; counts int32: columns, and those with
+    x (columns, K), own and along (columns,), units (blocks, strip rows) float32; counts int32: columns, and those with
     both signs; penalty (4, 4) float32: 0 where a sign pair (last axis) can be written when i, j have both signs.
-    A program keeps one block of columns j and goes over STEP tiles of rows i: what depends on j stays in registers, and
-    a pair costs 2·K flops and 12 instructions. Units left out keep their inf: those beyond the last column or
-    below the diagonal.
+    A program keeps one block of columns j and goes over STEP tiles of rows i: what depends on j stays in registers.
+    Where all signs exist, the lowest of the four losses is s_i + s_j + 2·min(g - |a_i + a_j|, -g - |a_i - a_j|) with
+    a half of `along`: 2·K flops and 7 instructions a pair, elsewhere 10. Units left out are inf: those beyond the last
+    column or below the diagonal.
     """
-    columns = tl.load(counts)
-    paired = tl.load(counts + 1)
     second = tl.program_id(0) * COLUMNS
+    start, middle, stop, last = _tiles(penalty, counts, strip, strip_rows, second, 4, ROWS, COLUMNS, STEP, True)
+    paired = tl.load(counts + 1)
     j = second + tl.arange(0, COLUMNS)
-    k = tl.arange(0, BK)
-    own_j = tl.load(own + j)
-    along_j = tl.load(along + j)
-    minus_j = (own_j - along_j)[None, :]
-    plus_j = (own_j + along_j)[None, :]
-    b = tl.load(x + j[:, None] * K + k[None, :])
-    start = tl.program_id(1) * STEP
-    stop = tl.minimum(start + STEP, strip_rows // ROWS)
-    stop = tl.minimum(stop, tl.cdiv(tl.minimum(second + COLUMNS, columns) - strip, ROWS))
-    stop = tl.where(second < columns, stop, 0)
-    for tile in range(start, stop):
+    own_j = 0.5 * tl.load(own + j)[None, :]
+    along_j = 0.5 * tl.load(along + j)[None, :]
+    minus_j = own_j - along_j
+    plus_j = own_j + along_j
+    b = tl.load(x + j[:, None] * K + tl.arange(0, BK)[None, :])
+    first = strip + tl.arange(0, ROWS)
+    into = units + tl.program_id(0) * strip_rows + tl.arange(0, ROWS)
+    for tile in range(start, middle):
         row = tile * ROWS
-        i = strip + row + tl.arange(0, ROWS)
-        if K == BK:
-            a = tl.load(x + i[:, None] * K + k[None, :])
-            g = tl.dot(a, tl.trans(b), input_precision="tf32")
-        else:
-            g = _product(x, x, strip + row, second, K, BK, ROWS, COLUMNS)
+        g = _gram(x, b, strip, row, second, K, BK, ROWS, COLUMNS)
+        along_i = 0.5 * tl.load(along + first + row)[:, None]
+        # The negative of the bound: a minus sign before g would be one more instruction.
+        high = tl.maximum(tl.abs(along_i + along_j) - g, tl.abs(along_i - along_j) + g) - own_j
+        tl.store(into + row, tl.load(own + first + row) - 2.0 * tl.max(high, axis=1))
+    for tile in range(middle, stop):
+        row = tile * ROWS
+        g = _gram(x, b, strip, row, second, K, BK, ROWS, COLUMNS)
         at = penalty + ((strip + row < paired).to(tl.int32) * 2 + (second < paired).to(tl.int32)) * 4
-        own_i = tl.load(own + i)
-        along_i = tl.load(along + i)
-        same = tl.minimum(
-            (own_i - along_i + tl.load(at))[:, None] + minus_j, (own_i + along_i + tl.load(at + 3))[:, None] + plus_j
-        )
+        along_i = 0.5 * tl.load(along + first + row)
+        same = tl.minimum((tl.load(at) - along_i)[:, None] + minus_j, (tl.load(at + 3) + along_i)[:, None] + plus_j)
         other = tl.minimum(
-            (own_i - along_i + tl.load(at + 1))[:, None] + plus_j,
-            (own_i + along_i + tl.load(at + 2))[:, None] + minus_j,
+            (tl.load(at + 1) - along_i)[:, None] + plus_j, (tl.load(at + 2) + along_i)[:, None] + minus_j
         )
-        low = tl.minimum(same + 2.0 * g, other - 2.0 * g)
-        unit = (row + tl.arange(0, ROWS)) * blocks + tl.program_id(0)
-        tl.store(units + unit, tl.min(low, axis=1))
+        low = tl.minimum(same + g, other - g)
+        tl.store(into + row, 2.0 * tl.min(low, axis=1) + tl.load(own + first + row))
+    _leave_out(units, stop, last, strip_rows, ROWS)
+
+
+@triton.jit
+def _cross_and_square(
+    left, left2, right, right2, b, b2, strip, row, second,
+    K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    if K == BK:
+        i = strip + row + tl.arange(0, ROWS)
+        k = tl.arange(0, BK)
+        a = tl.load(left + i[:, None] * K + k[None, :])
+        a2 = tl.load(left2 + i[:, None] * K + k[None, :])
+        cross = tl.dot(a, tl.trans(b), input_precision="tf32")
+        square = tl.dot(a2, tl.trans(b2), input_precision="tf32")
+    else:
+        cross = _product(left, right, strip + row, second, K, BK, ROWS, COLUMNS)
+        square = _product(left2, right2, strip + row, second, K, BK, ROWS, COLUMNS)
+    return cross, square
 
 
 @triton.jit
 def product_bounds(
-    left, left2, right, right2, counts, penalty, units, strip, strip_rows, blocks,
+    left, left2, right, right2, counts, penalty, units, strip, strip_rows,
     K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
     SYMMETRIC: tl.constexpr,
 ):  # fmt: skip
     """Lower bounds of Σ w (±v_i r_j - y)² for the units of a strip of columns i; r is v, or 1/v.
 
     left, right (columns, K) float32 hold 2 w y v_i and r_j, left2, right2 what makes the square and the constant;
-    penalty (4, 2) for the signs +, -. 4·K flops and 6 instructions a pair.
+    penalty (4, 2) for the signs +, -. 4·K flops and 2 instructions a pair where both signs exist, elsewhere 4.
     """
-    columns = tl.load(counts)
-    paired = tl.load(counts + 1)
     second = tl.program_id(0) * COLUMNS
+    start, middle, stop, last = _tiles(penalty, counts, strip, strip_rows, second, 2, ROWS, COLUMNS, STEP, SYMMETRIC)
+    paired = tl.load(counts + 1)
     j = second + tl.arange(0, COLUMNS)
     k = tl.arange(0, BK)
     b = tl.load(right + j[:, None] * K + k[None, :])
     b2 = tl.load(right2 + j[:, None] * K + k[None, :])
-    start = tl.program_id(1) * STEP
-    stop = tl.minimum(start + STEP, strip_rows // ROWS)
-    end = columns
-    if SYMMETRIC:
-        end = tl.minimum(second + COLUMNS, columns)
-    stop = tl.minimum(stop, tl.cdiv(end - strip, ROWS))
-    stop = tl.where(second < columns, stop, 0)
-    for tile in range(start, stop):
+    into = units + tl.program_id(0) * strip_rows + tl.arange(0, ROWS)
+    for tile in range(start, middle):
         row = tile * ROWS
-        if K == BK:
-            i = strip + row + tl.arange(0, ROWS)
-            a = tl.load(left + i[:, None] * K + k[None, :])
-            a2 = tl.load(left2 + i[:, None] * K + k[None, :])
-            cross = tl.dot(a, tl.trans(b), input_precision="tf32")
-            square = tl.dot(a2, tl.trans(b2), input_precision="tf32")
-        else:
-            cross = _product(left, right, strip + row, second, K, BK, ROWS, COLUMNS)
-            square = _product(left2, right2, strip + row, second, K, BK, ROWS, COLUMNS)
+        cross, square = _cross_and_square(left, left2, right, right2, b, b2, strip, row, second, K, BK, ROWS, COLUMNS)
+        tl.store(into + row, tl.min(square - tl.abs(cross), axis=1))
+    for tile in range(middle, stop):
+        row = tile * ROWS
+        cross, square = _cross_and_square(left, left2, right, right2, b, b2, strip, row, second, K, BK, ROWS, COLUMNS)
         at = penalty + ((strip + row < paired).to(tl.int32) * 2 + (second < paired).to(tl.int32)) * 2
-        low = square + tl.minimum(-cross, cross + tl.load(at + 1))
-        unit = (row + tl.arange(0, ROWS)) * blocks + tl.program_id(0)
-        tl.store(units + unit, tl.min(low, axis=1))
+        lower = tl.maximum(cross, -tl.load(at + 1) - cross)
+        tl.store(into + row, tl.min(square - lower, axis=1))
+    _leave_out(units, stop, last, strip_rows, ROWS)
+
+
+@triton.jit
+def lowest_of_groups(units, total, size, chosen, SIZE: tl.constexpr):
+    """chosen (programs,) int32: the unit of lowest bound of each group of `size` neighbours; NaN counts as lowest."""
+    first = tl.program_id(0) * size
+    size = tl.minimum(size, total - first)
+    lane = tl.arange(0, SIZE)
+    lowest = tl.full((SIZE,), float("inf"), tl.float32)
+    where = tl.full((SIZE,), 0, tl.int32)
+    for start in range(0, size, SIZE):
+        bound = tl.load(units + first + start + lane, mask=start + lane < size, other=float("inf"))
+        bound = tl.where(bound == bound, bound, -float("inf"))
+        where = tl.where(bound < lowest, start, where)
+        lowest = tl.minimum(lowest, bound)
+    best = tl.argmin(lowest, axis=0)
+    at = tl.sum(tl.where(lane == best, where, 0), axis=0)
+    tl.store(chosen + tl.program_id(0), first + at + best)
 
 
 @triton.jit
@@ -180,7 +250,7 @@ def exact_units(
 
     transposed (rows, columns), y and weight (rows,) float64; kinds int32: the family of each part of the units;
     reach (4, 8) int32; `begin`, `end` and `out_count` int32 on the device, so that no number of them is ever waited
-    for. About 12 float64 instructions a pair and row: rare, so their speed does not matter.
+    for. About 12 float64 instructions a pair and row.
     """
     alive_columns = tl.load(counts)
     paired = tl.load(counts + 1)
@@ -190,8 +260,8 @@ def exact_units(
         unit = tl.load(found + at).to(tl.int64)
         family = tl.load(kinds + unit // (strip_rows * blocks))
         unit = unit % (strip_rows * blocks)
-        i = strip + unit // blocks
-        j = (unit % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+        i = strip + unit % strip_rows
+        j = (unit // strip_rows) * COLUMNS + tl.arange(0, COLUMNS)
         first = tl.zeros((COLUMNS,), tl.float64)
         second = tl.zeros((COLUMNS,), tl.float64)
         third = tl.zeros((COLUMNS,), tl.float64)
@@ -208,10 +278,10 @@ def exact_units(
             if family == 0:
                 total = a + b
                 other = a - b
-                third += w * (other + t) * (other + t)
-                fourth += w * (total + t) * (total + t)
                 first += w * (total - t) * (total - t)
                 second += w * (other - t) * (other - t)
+                third += w * (other + t) * (other + t)
+                fourth += w * (total + t) * (total + t)
             else:
                 value = a * b
                 if family == 2:

@@ -8,7 +8,17 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["lower_limit", "make_factors", "write_candidates"]
+from symenum.enumeration.backends.operator_kernels import apply_code, finite_or_nan
+
+__all__ = [
+    "candidate_losses",
+    "lower_limit",
+    "make_factors",
+    "mean_square",
+    "number_candidates",
+    "pack_candidates",
+    "unary_losses",
+]
 
 
 @triton.jit
@@ -97,18 +107,48 @@ def make_factors(
 
 
 @triton.jit
-def write_candidates(
-    codes, total, table, unary, plus, minus, plus_cost, minus_cost, values, rows, columns, width,
-    number_out, cost_out, values_out, forms,
-    WAYS: tl.constexpr, SIZE: tl.constexpr, VALUES: tl.constexpr, BK: tl.constexpr,
-):  # fmt: skip
-    """Number and complexity (int64) of the simplest way to write each code, -1 where there is none, and the values.
+def mean_square(y, weight, rows, least, out, BK: tl.constexpr):
+    """out (1,): the weighted mean of y² (float64), at least `least`. One program."""
+    total = tl.zeros((BK,), tl.float64)
+    for start in range(0, rows, BK):
+        r = start + tl.arange(0, BK)
+        t = tl.load(y + r, mask=r < rows, other=0.0)
+        total += tl.load(weight + r, mask=r < rows, other=0.0) * t * t
+    tl.store(out, tl.maximum(tl.sum(total, axis=0), least))
 
-    table (8, WAYS, 8) and unary (operators, 2) int64, see `survivors`; values (columns, rows) and values_out
-    (codes, rows) float64: of a unary operator only its operand. `forms` int32: the form of each code.
+
+@triton.jit
+def unary_losses(
+    values, rows, columns, y, weight, plus, minus, operators, losses, SIZE: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """losses (operators, 2, columns) float64 of u(v) and u(-v) for each column, inf where there is none.
+
+    values (columns, rows) float64; operators (operators, 3) int64: first number, complexity and code. The second axis
+    of the grid is the operator.
     """
-    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
-    code = tl.load(codes + at, mask=at < total, other=0)
+    code = tl.load(operators + 3 * tl.program_id(1) + 2)
+    c = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    into = losses + 2 * tl.program_id(1).to(tl.int64) * columns + c
+    for side in tl.static_range(2):
+        exists = tl.load((plus if side == 0 else minus) + c) >= 0
+        loss = tl.full((SIZE,), float("inf"), tl.float64)
+        if tl.max(exists.to(tl.int32), axis=0) > 0:
+            loss = tl.zeros((SIZE,), tl.float64)
+            for start in range(0, rows, BK):
+                r = start + tl.arange(0, BK)
+                v = tl.load(values + c[:, None].to(tl.int64) * rows + r[None, :], mask=(r < rows)[None, :], other=1.0)
+                v = v if side == 0 else -v
+                error = apply_code(code, v, v) - tl.load(y + r, mask=r < rows, other=0.0)[None, :]
+                w = tl.load(weight + r, mask=r < rows, other=0.0)[None, :]
+                loss += tl.sum(tl.where((r < rows)[None, :], w * error * error, 0.0), axis=1)
+        tl.store(into + side * columns, tl.where(exists & (loss == loss), loss, float("inf")))
+
+
+@triton.jit
+def _simplest(
+    code, table, unary, plus, minus, plus_cost, minus_cost, columns, width, WAYS: tl.constexpr, SIZE: tl.constexpr
+):  # fmt: skip
+    """Form, columns i and j in the order of the form, number and complexity of the simplest way to write each code."""
     wide = columns.to(tl.int64) * columns
     form = code // wide
     i = code // columns % columns
@@ -140,27 +180,106 @@ def write_candidates(
         better = exists & ((this_cost < cost) | ((this_cost == cost) & (this < number)))
         number = tl.where(better, this, number)
         cost = tl.where(better, this_cost, cost)
-    operator = tl.where(is_unary, form - 8, 0)
+    operator = unary + 3 * tl.where(is_unary, form - 8, 0)
     index = tl.where(j == 0, tl.load(plus + i), tl.load(minus + i))
     own_cost = tl.where(j == 0, tl.load(plus_cost + i), tl.load(minus_cost + i))
-    number = tl.where(is_unary, tl.load(unary + 2 * operator) + index, number)
-    cost = tl.where(is_unary, tl.load(unary + 2 * operator + 1) + own_cost, cost)
-    tl.store(number_out + at, tl.where(cost < (1 << 60), number, -1), mask=at < total)
-    tl.store(cost_out + at, cost, mask=at < total)
-    if VALUES:
-        tl.store(forms + at, form.to(tl.int32), mask=at < total)
+    number = tl.where(is_unary, tl.load(operator) + index, number)
+    cost = tl.where(is_unary, tl.load(operator + 1) + own_cost, cost)
+    return form, first, second, tl.where(cost < (1 << 60), number, -1), cost
+
+
+@triton.jit
+def number_candidates(
+    codes, total, table, unary, plus, minus, plus_cost, minus_cost, columns, width, numbers,
+    WAYS: tl.constexpr, SIZE: tl.constexpr,
+):  # fmt: skip
+    """numbers (codes,) int64 of the simplest way to write each code, -1 where there is none.
+
+    table (8, WAYS, 8) and unary (operators, 3) int64, see `survivors`.
+    """
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    code = tl.load(codes + at, mask=at < total, other=0)
+    _, _, _, number, _ = _simplest(
+        code, table, unary, plus, minus, plus_cost, minus_cost, columns, width, WAYS, SIZE
+    )  # fmt: skip
+    tl.store(numbers + at, number, mask=at < total)
+
+
+@triton.jit
+def pack_candidates(
+    codes, losses, count, total, table, unary, plus, minus, plus_cost, minus_cost, values, rows, columns, width, packed,
+    WAYS: tl.constexpr, UNARY: tl.constexpr, SIZE: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """packed (total + 1, 3 + rows) float64: first `count`, then loss, complexity, number and values of each code.
+
+    Zero beyond `count` (int32 on the device), whatever lies there. Numbers are below 2⁵³. values (columns, rows)
+    float64. Of the unary operators kernels compute the first UNARY; of any further one come the operand's values.
+    """
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    written = tl.load(count)
+    stride = rows + 3
+    if tl.program_id(0) == 0:
+        tl.store(packed, written.to(tl.float64))
+    inside = at < tl.minimum(written, total)
+    code = tl.load(codes + at, mask=inside, other=0)
+    form, first, second, number, cost = _simplest(
+        code, table, unary, plus, minus, plus_cost, minus_cost, columns, width, WAYS, SIZE
+    )
+    into = packed + (at + 1).to(tl.int64) * stride
+    tl.store(into, tl.load(losses + at, mask=inside, other=0.0), mask=at < total)
+    tl.store(into + 1, tl.where(inside, cost, 0).to(tl.float64), mask=at < total)
+    tl.store(into + 2, tl.where(inside, number, 0).to(tl.float64), mask=at < total)
+    f = form[:, None]
+    for start in range(0, rows, BK):
+        r = start + tl.arange(0, BK)
+        there = (inside.to(tl.int32)[:, None] * (r < rows).to(tl.int32)[None, :]) > 0
+        u = tl.load(values + first[:, None] * rows + r[None, :], mask=there, other=0.0)
+        v = tl.load(values + second[:, None] * rows + r[None, :], mask=there, other=0.0)
+        value = tl.where((f == 1) | (f == 2), u - v, u + v)
+        value = tl.where((f == 4) | (f == 5), u * v, value)
+        value = tl.where((f == 6) | (f == 7), u / v, value)
+        value = tl.where((f == 3) | (f == 5) | (f == 7), -value, value)
+        operand = tl.where((second == 0)[:, None], u, -u)
+        value = tl.where(f >= 8, operand, value)
+        for operator in tl.static_range(UNARY):
+            if tl.max((form == 8 + operator).to(tl.int32), axis=0) > 0:
+                applied = finite_or_nan(apply_code(tl.load(unary + 3 * operator + 2), operand, operand))
+                value = tl.where(f == 8 + operator, applied, value)
+        value = tl.where(inside[:, None], value, 0.0)
+        room = ((at < total).to(tl.int32)[:, None] * (r < rows).to(tl.int32)[None, :]) > 0
+        tl.store(into[:, None] + (3 + r)[None, :], value, mask=room)
+
+
+@triton.jit
+def candidate_losses(
+    codes, total, unary, plus, stand_in, outputs, rows, columns, y, weight, losses, BK: tl.constexpr
+):  # fmt: skip
+    """Add to losses (total,) float64 those of the codes on other rows; outputs (raw width, rows): see `survivors`."""
+    wide = columns.to(tl.int64) * columns
+    for at in range(tl.program_id(0), total, tl.num_programs(0)):
+        code = tl.load(codes + at)
+        form = code // wide
+        i = code // columns % columns
+        j = code % columns
+        is_unary = form >= 8
+        at_i = outputs + tl.load(stand_in + tl.load(plus + i)) * rows
+        at_j = outputs + tl.load(stand_in + tl.load(plus + tl.where(is_unary, i, j))) * rows
+        # (-,+) is j - i; the forms 3, 5 and 7 are negative.
+        first = tl.where(form == 2, at_j, at_i)
+        second = tl.where(form == 2, at_i, at_j)
+        sign = tl.where((form == 3) | (form == 5) | (form == 7), -1.0, 1.0)
+        operator = tl.where((form == 1) | (form == 2), 2, 1)
+        operator = tl.where((form == 4) | (form == 5), 3, tl.where((form == 6) | (form == 7), 4, operator))
+        kernel_code = tl.where(is_unary, tl.load(unary + 3 * tl.where(is_unary, form - 8, 0) + 2), operator)
+        turned = tl.where(is_unary & (j > 0), -1.0, 1.0)
+        loss = tl.zeros((BK,), tl.float64)
         for start in range(0, rows, BK):
             r = start + tl.arange(0, BK)
-            inside = ((at < total).to(tl.int32)[:, None] * (r < rows).to(tl.int32)[None, :]) > 0
-            u = tl.load(values + first[:, None] * rows + r[None, :], mask=inside, other=0.0)
-            v = tl.load(values + second[:, None] * rows + r[None, :], mask=inside, other=0.0)
-            f = form[:, None]
-            value = tl.where((f == 1) | (f == 2), u - v, u + v)
-            value = tl.where((f == 4) | (f == 5), u * v, value)
-            value = tl.where((f == 6) | (f == 7), u / v, value)
-            value = tl.where((f == 3) | (f == 5) | (f == 7), -value, value)
-            value = tl.where(f >= 8, tl.where((second == 0)[:, None], u, -u), value)
-            tl.store(values_out + at[:, None].to(tl.int64) * rows + r[None, :], value, mask=inside)
+            u = tl.load(first + r, mask=r < rows, other=1.0) * turned
+            v = tl.load(second + r, mask=r < rows, other=1.0)
+            error = apply_code(kernel_code, u, v) * sign - tl.load(y + r, mask=r < rows, other=0.0)
+            loss += tl.where(r < rows, tl.load(weight + r, mask=r < rows, other=0.0) * error * error, 0.0)
+        tl.store(losses + at, tl.load(losses + at) + tl.sum(loss, axis=0))
 
 
 @triton.jit

@@ -7,7 +7,9 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from symenum.enumeration.backends.device_bank import DeviceBank, strict_function
+from symenum.enumeration.backends.device_bank import DeviceBank
+from symenum.enumeration.backends.device_layers import strict_function
+from symenum.enumeration.bank import NONE
 from symenum.enumeration.forms import Family, forms_of
 from symenum.enumeration.layer import SymbolLayer
 from symenum.operators import Kind
@@ -25,7 +27,9 @@ _NUMBER = {
     (Family.QUOTIENT, -1, 1): 7,
 }
 _EXCHANGED = 2  # (-,+) on (i, j) is (+,-) on (j, i)
+_PROGRAMS = 4096
 _SIZE = 32  # codes of a program
+_COLUMNS = 128  # of a program; each thread has one, so that no function is computed for padding
 
 
 class Writer:
@@ -57,8 +61,11 @@ class Writer:
                 )
                 table[number, place] = torch.tensor([int(field) for field in fields])
         self._table = table.to(device)
-        unary = [(block.start, block.operator.complexity) for block in self.unary] or [(0, 0)]
-        self._unary = torch.tensor(unary, dtype=torch.int64, device=device)
+        from symenum.enumeration.backends.operator_kernels import CODES, has_codes  # Triton is not everywhere
+
+        self.coded = has_codes(block.operator for block in self.unary)
+        unary = [(b.start, b.operator.complexity, CODES.get(b.operator.name, 0)) for b in self.unary]
+        self._unary = torch.tensor(unary or [(0, 0, 0)], dtype=torch.int64, device=device)
 
     def reachable(self) -> Tensor:
         """(4, 8) bool on the CPU: whether a form can be written when i, j have both signs (bits 2 and 1 of axis 0)."""
@@ -73,38 +80,67 @@ class Writer:
         """Those that the operators can write, in the order of their numbers."""
         return [family for family in Family if any(form.family is family for form in self.forms.values())]
 
-    def write(self, codes: Tensor, bank: DeviceBank) -> tuple[Tensor, Tensor]:
-        """Number and complexity (int64) of the simplest way to write each of `codes` (int64); NONE: there is none."""
-        number, complexity = torch.empty(2, len(codes), dtype=torch.int64, device=codes.device)
-        self._launch(codes, bank, number, complexity, bank.values, number, values=False)
-        return number, complexity
+    def numbers(self, codes: Tensor, bank: DeviceBank) -> Tensor:
+        """The number (int64) of the simplest way to write each of `codes` (int64); NONE: there is none."""
+        numbers = torch.empty_like(codes)
+        self._kernels.number_candidates[(-(-len(codes) // _SIZE),)](
+            codes, len(codes), *self._ways(bank), len(bank.values), self._layer.width, numbers, **self._tile
+        )
+        return numbers
 
-    def finds(self, codes: Tensor, bank: DeviceBank) -> tuple[Tensor, Tensor, Tensor]:
-        """Numbers and complexities as `write`, and the values (len(codes), rows) float64."""
-        number, complexity = torch.empty(2, len(codes), dtype=torch.int64, device=codes.device)
-        values = torch.empty(len(codes), bank.values.shape[1], dtype=torch.float64, device=codes.device)
-        forms = torch.empty(len(codes), dtype=torch.int32, device=codes.device)
-        self._launch(codes, bank, number, complexity, values, forms, values=True)
-        operands = values
-        for place, block in enumerate(self.unary):
-            applied = strict_function(block.operator)(operands, None)
-            values = torch.where((forms == FORMS + place)[:, None], applied, values)
-        return number, complexity, values
-
-    def _launch(
-        self,
-        codes: Tensor,
-        bank: DeviceBank,
-        number: Tensor,
-        complexity: Tensor,
-        out: Tensor,
-        forms: Tensor,
-        *,
-        values: bool,
-    ) -> None:
+    def pack(self, codes: Tensor, losses: Tensor, count: Tensor, bank: DeviceBank) -> Tensor:
+        """(len(codes) + 1, 3 + rows) float64: `count`, then loss, complexity, number and values of so many."""
         columns, rows = bank.values.shape
-        self._kernels.write_candidates[(-(-len(codes) // _SIZE),)](
-            codes, len(codes), self._table, self._unary, bank.plus, bank.minus, bank.plus_complexity,
-            bank.minus_complexity, bank.values, rows, columns, self._layer.width, number, complexity, out, forms,
-            WAYS=self._table.shape[1], SIZE=_SIZE, VALUES=values, BK=32,
+        packed = torch.empty(len(codes) + 1, 3 + rows, dtype=torch.float64, device=codes.device)
+        self._kernels.pack_candidates[(-(-len(codes) // _SIZE),)](
+            codes, losses, count, len(codes), *self._ways(bank), bank.values, rows, columns, self._layer.width, packed,
+            UNARY=len(self.unary) if self.coded else 0, BK=32, **self._tile,
         )  # fmt: skip
+        if not self.coded:
+            operands, forms = packed[1:, 3:].clone(), codes // columns**2
+            for place, block in enumerate(self.unary):
+                applied = strict_function(block.operator)(operands, None)
+                packed[1:, 3:] = torch.where((forms == FORMS + place)[:, None], applied, packed[1:, 3:])
+        return packed
+
+    def add_losses(
+        self, codes: Tensor, bank: DeviceBank, outputs: Tensor, y: Tensor, weight: Tensor, losses: Tensor
+    ) -> None:
+        """Add to `losses` (float64) those of the first so many codes on other rows: y, weight (rows,).
+
+        `outputs` (raw width, rows) float64: those of the layers below, in which `bank.stand_in` counts.
+        """
+        self._kernels.candidate_losses[(min(_PROGRAMS, max(1, len(losses))),)](
+            codes, len(losses), self._unary, bank.plus, bank.stand_in, outputs, len(y), len(bank.values), y, weight,
+            losses, BK=1024,
+        )  # fmt: skip
+
+    def unary_losses(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
+        """The losses (operators, 2, columns) float64 of u(v) and u(-v) for every column, inf where there is none."""
+        columns, rows = bank.values.shape
+        if not self.coded:
+            return self._unary_losses_by_torch(bank, y, weight)
+        losses = torch.empty(len(self.unary), 2, columns, dtype=torch.float64, device=y.device)
+        self._kernels.unary_losses[(columns // _COLUMNS, len(self.unary))](
+            bank.values, rows, columns, y, weight, bank.plus, bank.minus, self._unary, losses, SIZE=_COLUMNS, BK=4
+        )
+        return losses
+
+    def _unary_losses_by_torch(self, bank: DeviceBank, y: Tensor, weight: Tensor) -> Tensor:
+        columns, rows = bank.values.shape
+        step = max(_SIZE, (1 << 23) // rows)
+        parts = []
+        for start in range(0, columns, step):
+            signed = torch.stack([bank.values[start : start + step], -bank.values[start : start + step]])
+            values = torch.stack([strict_function(block.operator)(signed, None) for block in self.unary])
+            parts.append(values.sub_(y).square_() @ weight)
+        losses = torch.cat(parts, dim=2)
+        exists = torch.stack([bank.plus != NONE, bank.minus != NONE])
+        return torch.where(exists, losses, float("inf")).nan_to_num_(nan=float("inf"))
+
+    @property
+    def _tile(self) -> dict[str, int]:
+        return {"WAYS": self._table.shape[1], "SIZE": _SIZE}
+
+    def _ways(self, bank: DeviceBank) -> tuple[Tensor, ...]:
+        return self._table, self._unary, bank.plus, bank.minus, bank.plus_complexity, bank.minus_complexity

@@ -85,13 +85,12 @@ def _bounded(base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
 def from_sympy(expr: sympy.Expr, operators: Iterable[Operator] = ()) -> Expression:
     """The tree of a SymPy expression of real numbers; `operators` are the user's own, found by name.
 
-        Sums with negative terms become differences, negative powers quotients, and square roots `sqrt`.
+    Sums with negative terms become differences, negative powers quotients, and square roots `sqrt`.
 
-        >>> import sympy
-    import torch
-        >>> x = sympy.Symbol("x")
-        >>> print(from_sympy(sympy.sqrt(x) - 2/x))
-        sqrt(x) - 2/x
+    >>> import sympy
+    >>> x = sympy.Symbol("x")
+    >>> print(from_sympy(sympy.sqrt(x) - 2/x))
+    sqrt(x) - 2/x
     """
     if not isinstance(expr, sympy.Basic):
         raise TypeError(f"from_sympy takes a SymPy expression, not {type(expr).__name__}; for text use parse")

@@ -17,7 +17,7 @@ from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, same_function, walk
 from symenum.heads.goal import bent, law_limit, unsnapped
 
-__all__ = ["MODEL_SELECTIONS", "Front", "fitted_constants", "reward"]
+__all__ = ["MODEL_SELECTIONS", "Front", "fitted_constants", "reward", "rule_of"]
 
 MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
 _NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
@@ -35,6 +35,11 @@ def reward(loss: float, complexity: int, discount: float = 0.99) -> float:
     0.49
     """
     return float(discount**complexity / (1 + math.sqrt(loss)))
+
+
+def rule_of(model_selection: str) -> str:
+    """How a front marks a law while the search runs: rows held out are asked only when it is over."""
+    return model_selection if model_selection in MODEL_SELECTIONS else "best"
 
 
 @dataclass(frozen=True)

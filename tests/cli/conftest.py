@@ -67,6 +67,8 @@ class FakeModel:
         if models.error is not None:
             raise models.error
         self.front_ = front
+        self.elapsed_, self.n_iter_, self.scored_ = report.elapsed, report.iteration, report.scored
+        self.plan_ = report.message
         self.selected_index_ = front.select(models.selected_by)
         self.interrupted_ = models.interrupted
         self.stop_reason_ = "interrupted" if models.interrupted else "the time limit of 60 s is over"

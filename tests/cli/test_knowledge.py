@@ -5,9 +5,12 @@ import json
 import pandas
 import pytest
 
+from symenum import front
 from symenum.cli.errors import InputError
+from symenum.cli.options import MODEL_SELECTIONS
 from symenum.cli.outputs import model_json, read_model
 from symenum.cli.results import Law, Result
+from symenum.estimator.validation import HELD_OUT
 from symenum.expressions import parse
 
 DATA = "a,b,y\n" + "".join(f"{i},{i % 7},{i * i + i % 7}\n" for i in range(1, 21))
@@ -56,6 +59,15 @@ def test_standard_errors_are_shown_on_request(symenum, models, table):
     models.uncertainties = pandas.DataFrame({"constant": [2.123456789], "standard_error": [0.0123]})
     assert "±" not in symenum("fit", table(DATA)).stdout
     assert "2.1234568 ± 0.012" in symenum("fit", table(DATA), "--errors").stdout
+
+
+def test_there_is_no_r_squared_of_another_loss(symenum, table):
+    assert "R²" in symenum("fit", table(DATA)).stdout
+    assert "R²" not in symenum("fit", table(DATA), "--loss", "mae").stdout
+
+
+def test_the_rules_are_those_of_the_estimator():
+    assert set(MODEL_SELECTIONS) == {*front.MODEL_SELECTIONS, *HELD_OUT}
 
 
 def test_named_constants_are_read_back(tmp_path):

@@ -51,6 +51,16 @@ def test_a_checkpoint_alone_is_enough(data: Path, tmp_path: Path) -> None:
     assert resumed.stdout.startswith("speed = ")
 
 
+def test_a_search_that_is_at_its_end_before_the_first_step_has_its_results(tmp_path: Path) -> None:
+    line = tmp_path / "line.csv"
+    line.write_text("a,y\n" + "".join(f"{i},{2 * i}\n" for i in range(1, 12)))
+    for command in (("fit", line, "--max-iterations", 1, "--out"), ("resume",)):
+        result = symenum(*command, tmp_path / "out")
+        assert result.exit_code == 0, result.output
+        assert result.stdout.endswith("y = 2*a\n")
+        assert "equals the data" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -68,6 +78,21 @@ def test_what_is_no_checkpoint_ends_with_2(data: Path, tmp_path: Path, spoil, me
     result = symenum("resume", out)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_rows_that_were_held_out_are_named_again(data: Path, tmp_path: Path) -> None:
+    out, rule = tmp_path / "out", ("--model-selection", "validation")
+    symenum("fit", data, *QUICK, *rule, "--validation-fraction", 0.25, "--max-iterations", 1, "--out", out)
+    refused = symenum("resume", out)
+    assert refused.exit_code == 2
+    assert "name them with --validation FILE" in " ".join(refused.stderr.split())
+    chosen = [
+        symenum("resume", out, "--max-iterations", 2, "-q", *how)
+        for how in (("--validation", data), ("--model-selection", "accuracy"))
+    ]
+    assert [result.exit_code for result in chosen] == [0, 0], chosen[0].output
+    kept = read_model(out / "model.json")
+    assert kept.selected == len(kept.laws) - 1
 
 
 def test_a_size_that_is_none_ends_with_2(data: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from symenum import PSERegressor, make_operator
+from symenum.expressions import variables
 from symenum.search import StepReport
 
 RNG = np.random.default_rng(1)
@@ -211,6 +212,24 @@ def test_warm_start_on_other_data_judges_the_old_laws_anew() -> None:
     model.set_params(max_iterations=1).fit(other, 2 * other[:, 0] ** 2 / other[:, 1] + other[:, 1])
     assert model.front_[-1].loss < 1e-20
     np.testing.assert_allclose(model.predict(X), law, rtol=1e-9)
+
+
+def test_warm_start_keeps_to_new_constraints_and_judges_by_the_new_loss() -> None:
+    model = quick(warm_start=True, max_iterations=2).fit(X, Y)
+    assert any("x2" in variables(entry.expression) for entry in model.front_)
+    model.set_params(forbidden_variables=["x2"], loss="mae", max_depth=2).fit(X, Y)
+    for i, entry in enumerate(model.front_):
+        assert "x2" not in variables(entry.expression)
+        assert entry.expression.depth <= 2
+        assert entry.loss == pytest.approx(np.abs(model.predict(X, index=i) - Y).mean())
+
+
+def test_a_resumed_fit_chooses_its_law_on_rows_that_are_given_again(path: Path) -> None:
+    quick(max_iterations=2, model_selection="validation", checkpoint=path).fit(X, Y, validation=(X[:9], Y[:9]))
+    with pytest.raises(ValueError, match="needs rows to choose on"):
+        PSERegressor.resume(path)
+    resumed = PSERegressor.resume(path, validation=(X[:9], Y[:9]))
+    assert resumed.equations_["validation_loss"][0] == pytest.approx(np.mean((resumed.predict(X[:9], 0) - Y[:9]) ** 2))
 
 
 def test_a_fit_in_another_thread_ends_when_it_is_asked_to() -> None:

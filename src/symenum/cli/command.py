@@ -16,14 +16,14 @@ import click
 
 from symenum.cli.errors import InputError
 from symenum.cli.examples import EXAMPLES
-from symenum.cli.fit import make_regressor, run_fit, say
+from symenum.cli.fit import make_regressor, run_fit, say, silent
 from symenum.cli.held_out import hold_out
 from symenum.cli.labels import CHECKPOINT, Labels, write_labels
-from symenum.cli.options import assignments, memory, non_negative, seconds, split_list
+from symenum.cli.options import MODEL_SELECTIONS, assignments, memory, non_negative, seconds, split_list, was_given
 from symenum.cli.outputs import prepare
 from symenum.cli.tables import Choice, choose, read_frame
 
-__all__ = ["fit_command", "operators_of", "silent", "table_path"]
+__all__ = ["fit_command", "operators_of", "table_path"]
 
 
 @click.command("fit", no_args_is_help=True)
@@ -45,11 +45,11 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
 )
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Steps to search.")
 @click.option(
-    "--stop-loss", metavar="NUMBER", callback=non_negative, help="Mean squared error that is good enough to end."
+    "--stop-loss", metavar="NUMBER", callback=non_negative, help="Loss that is good enough to end the search."
 )
 @click.option("--operators", default="koza", show_default=True, help='A set\'s name, or a list such as "+,*,sin".')
 @click.option("--constants/--no-constants", default=True, show_default=True, help="Whether laws may hold constants.")
-@click.option("--max-complexity", type=click.IntRange(min=0), default=50, show_default=True, help="Of a law.")
+@click.option("--max-complexity", type=click.IntRange(min=1), default=50, show_default=True, help="Of a law.")
 @click.option("--max-depth", type=click.IntRange(min=1), help="Of a law: operators inside one another.")
 @click.option("--loss", default="mse", show_default=True, help="mse, mae, huber, log_cosh or relative.")
 @click.option("--guess", multiple=True, metavar="FORMULA", help='A law to begin with, such as "a*x**2 + b".')
@@ -64,7 +64,7 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
 @click.option("--errors", is_flag=True, help="Show the standard errors of the law's constants.")
 @click.option(
     "--model-selection",
-    type=click.Choice(["best", "accuracy", "reward", "mdl", "validation", "kfold"]),
+    type=click.Choice(MODEL_SELECTIONS),
     default="best",
     show_default=True,
     help="How the law is chosen from the front.",
@@ -76,7 +76,7 @@ __all__ = ["fit_command", "operators_of", "silent", "table_path"]
 @click.option("--layers", type=click.IntRange(min=1), help="Layers of the network. [default: chosen]")
 @click.option("--inputs", type=click.IntRange(min=1), help="Inputs of the network. [default: chosen]")
 @click.option("--max-memory", metavar="SIZE", callback=memory, help="Such as 2GB. [default: from the machine]")
-@click.option("--device", default="auto", show_default=True, help="'auto' or 'cpu'; see symenum devices.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:1; see symenum devices.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For results that repeat; also set --max-iterations.")
 @click.option(
     "-o",
@@ -132,7 +132,7 @@ def fit_command(
     shown = EXAMPLES[example] if example is not None else None
     if shown is not None:
         target, drop = target or shown.target, drop or shown.drop
-        settings |= {name: value for name, value in shown.settings.items() if _is_default(context, name)}
+        settings |= {name: value for name, value in shown.settings.items() if not was_given(context, name)}
     choice = Choice(target, features or None, drop, weights, drop_nan)
     with table_path(data, example or "") as path:
         where = f"'{path.name}'"
@@ -191,10 +191,6 @@ def _knowledge(
     return {name: value for name, value in told.items() if value}
 
 
-def _is_default(context: click.Context, option: str) -> bool:
-    return context.get_parameter_source(option) == click.core.ParameterSource.DEFAULT
-
-
 def operators_of(text: str) -> str | list[str]:
     """A set's name as it is; a list of names and signs cut at its commas."""
     from symenum.operators import OPERATOR_SETS, get_operators
@@ -207,7 +203,3 @@ def operators_of(text: str) -> str | list[str]:
         known = f" Sets: {', '.join(OPERATOR_SETS)}." if "," not in text else ""
         raise InputError(f"--operators: {error}{known}") from error
     return operators
-
-
-def silent(message: str) -> None:
-    """Says nothing."""

@@ -19,21 +19,20 @@ from symenum.cli.errors import Failure, InputError
 from symenum.cli.examples import Example
 from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
 from symenum.cli.report import REPORT, fit_report
-from symenum.cli.results import Law, Model, Result, error_lines, front_lines, laws_of, r_squared
+from symenum.cli.results import Course, Law, Model, Result, Search, error_lines, front_lines, laws_of, r_squared
 from symenum.cli.tables import Table
 from symenum.watch import Report, for_command
 from symenum.watch.observer import short_text
 
-__all__ = ["make_regressor", "run_fit", "say"]
+__all__ = ["make_regressor", "run_fit", "say", "silent"]
 
-MakeModel = Callable[..., Model]
-_WITHOUT_ROWS = ("best", "accuracy", "reward", "mdl")  # rules that a front can follow while the search runs
+MakeModel = Callable[..., Search]
 
 
-def make_regressor(**settings: Any) -> Model:
+def make_regressor(**settings: Any) -> Search:
     from symenum import PSERegressor
 
-    model: Model = PSERegressor(**settings)
+    model: Search = PSERegressor(**settings)
     return model
 
 
@@ -53,41 +52,43 @@ def run_fit(
 
     `held`: rows that the search does not see, to choose the law on. `errors`: show those of the law's constants.
     """
-    rule = settings["model_selection"] if settings["model_selection"] in _WITHOUT_ROWS else "best"
+    from symenum.front import rule_of
+
+    rule = rule_of(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
     progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model: Model | None = None
     failure: str | None = None
     try:
-        model = make_model(callbacks=[recorder, progress], **settings)
+        search = make_model(callbacks=[recorder, progress], **settings)
         with _terminated_like_interrupted(), progress:
             validation = {} if held is None else {"validation": (held.X, held.y, held.weights)}
-            model.fit(table.X, table.y, sample_weight=table.weights, **validation)
+            model = search.fit(table.X, table.y, sample_weight=table.weights, **validation)
     except (Exception, KeyboardInterrupt) as error:
         if recorder.last is None:
             raise _beginning_failed(error) from error
         failure = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         if not isinstance(error, KeyboardInterrupt):
             click.echo("".join(traceback.format_exception(error)), err=True)
-    front = recorder.last.front if failure is not None or model is None else model.front_
-    interrupted = failure == "interrupted" or (model is not None and getattr(model, "interrupted_", False))
-    reason = failure if failure is not None or model is None else model.stop_reason_
+    front = recorder.last.front if model is None else model.front_
+    interrupted = failure == "interrupted" if model is None else model.interrupted_
+    reason = failure if model is None else model.stop_reason_
     result = Result(
         target=table.target,
         names=tuple(table.X.columns),
         columns=table.columns,
         laws=laws_of(front),
-        selected=front.select(rule) if failure is not None or model is None else model.selected_index_,
+        selected=front.select(rule) if model is None else model.selected_index_,
         settings={**_told(settings), "operators": _spelled(settings["operators"])},
         stop_reason=reason or "",
-        interrupted=bool(interrupted),
+        interrupted=interrupted,
         rows=len(table.y),
         source=source,
     )
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
     with _undisturbed():
-        problems += _deliver(result, table, recorder.last, out, quiet, example)
-        if errors and model is not None and failure is None:
+        problems += _deliver(result, table, Course.of(model, recorder.last), out, quiet, example)
+        if errors and model is not None:
             problems += _printed("\n".join(error_lines(model.uncertainties())))
     if problems:
         raise Failure(" ".join(problems))
@@ -95,7 +96,7 @@ def run_fit(
 
 
 def _deliver(
-    result: Result, table: Table, last: Report, out: Path | None, quiet: bool, example: Example | None
+    result: Result, table: Table, course: Course, out: Path | None, quiet: bool, example: Example | None
 ) -> list[str]:
     """Print and write the result; what went wrong is given back, since one must not keep the other from happening."""
     lines = [f"{result.target} = {result.law.expression}"] if quiet else _summary(result, table, example)
@@ -104,7 +105,7 @@ def _deliver(
         return problems
     try:
         written = [*write_results(out, result), out / REPORT]
-        write_whole(out / REPORT, fit_report(result, table, last))
+        write_whole(out / REPORT, fit_report(result, table, course))
         if not quiet:
             say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
     except (OSError, ValueError) as error:  # ValueError: text that the file system cannot encode
@@ -130,7 +131,7 @@ def _summary(result: Result, table: Table, example: Example | None) -> list[str]
     ended = (
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
-    lines += ["", ended, f"{_explained(result.law, table)}The law:", f"{result.target} = {result.law.expression}"]
+    lines += ["", ended, f"{_explained(result, table)}The law:", f"{result.target} = {result.law.expression}"]
     short = short_text(result.law.expression, 3)
     if short != str(result.law.expression):
         lines += ["With three digits of each constant:", f"{result.target} = {short}"]
@@ -139,14 +140,18 @@ def _summary(result: Result, table: Table, example: Example | None) -> list[str]
     return lines
 
 
-def _explained(law: Law, table: Table) -> str:
+def _explained(result: Result, table: Table) -> str:
+    """R², where the loss is the mean squared error."""
     import numpy
+
+    if result.settings.get("loss", "mse") != "mse":
+        return ""
 
     mean = numpy.average(table.y, weights=table.weights)
     variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
     if not variance > 0:  # values too small for their squares
         return ""
-    return f"{r_squared(law.loss / variance)}. "
+    return f"{r_squared(result.law.loss / variance)}. "
 
 
 def _difference(law: Law, table: Table, example: Example) -> float:
@@ -224,3 +229,7 @@ def _spelled(operators: str | list[str]) -> list[str]:
 
 def say(message: str) -> None:
     click.echo(message, err=True)
+
+
+def silent(message: str) -> None:
+    """Says nothing."""

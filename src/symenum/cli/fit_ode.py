@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from symenum.cli.command import operators_of, silent, table_path
+from symenum.cli.command import operators_of, table_path
 from symenum.cli.errors import Failure, InputError
-from symenum.cli.fit import say
+from symenum.cli.fit import say, silent
 from symenum.cli.options import seconds
 from symenum.cli.outputs import prepare, write_whole
 from symenum.cli.tables import read_frame

@@ -19,10 +19,10 @@ def hold_out(
     choice: Choice,
     note: Callable[[str], None],
     path: Path | None,
-    fraction: float | None,
-    seed: int | None,
-    header: bool | None,
-    delimiter: str | None,
+    fraction: float | None = None,
+    seed: int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
 ) -> tuple[Table, Table | None]:
     """The rows to search on, and those to choose the law on, if there are any."""
     if path is not None and fraction is not None:

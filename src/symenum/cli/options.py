@@ -1,4 +1,4 @@
-"""Checks of options that click does not have; each is the callback of an option."""
+"""Options: checks that click does not have, each the callback of an option, and what several commands share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 import click
 
-__all__ = ["assignments", "memory", "non_negative", "seconds", "split_list"]
+__all__ = ["MODEL_SELECTIONS", "assignments", "memory", "non_negative", "seconds", "split_list", "was_given"]
+
+# Those of the estimator, whose module would import torch; a test compares them.
+MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl", "validation", "kfold")
 
 
 def seconds(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
@@ -52,6 +55,11 @@ def memory(context: click.Context, option: click.Parameter, value: str | None) -
         except ValueError as error:
             raise click.BadParameter(f"{error}.") from error
     return value
+
+
+def was_given(context: click.Context, option: str) -> bool:
+    """Whether the user has set the option, be it to its default."""
+    return context.get_parameter_source(option) != click.core.ParameterSource.DEFAULT
 
 
 def _number(text: str) -> float:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
 
-from symenum.cli.results import Result
+from symenum.cli.results import Course, Result
 from symenum.cli.tables import Table
-
-if TYPE_CHECKING:
-    from symenum.watch import Report
 
 __all__ = ["REPORT", "fit_report"]
 
 REPORT = "report.html"
 
 
-def fit_report(result: Result, table: Table, last: Report) -> str:
-    """The page of a result, of the data behind it, and of the last step of its search."""
+def fit_report(result: Result, table: Table, course: Course) -> str:
+    """The page of a result, of the data behind it, and of how its search went."""
     from symenum.report import Content, Evidence, LawRow, report_page, run_facts
 
     evidence = Evidence.of(
@@ -30,10 +26,10 @@ def fit_report(result: Result, table: Table, last: Report) -> str:
         None if table.weights is None else table.weights.to_numpy(dtype=float),
     )
     run = {"command": shlex.join(["symenum", *sys.argv[1:]]), "data": result.source}
-    run |= run_facts(result.stop_reason, last.elapsed, last.iteration, last.scored, last.message)
+    run |= run_facts(result.stop_reason, course.elapsed, course.steps, course.scored, course.plan)
     laws = [LawRow(law.expression, law.complexity, law.loss, law.score) for law in result.laws]
     squared = result.settings.get("loss", "mse") == "mse"
     content = Content(
-        result.target, laws, result.selected, evidence, last.front.floor, run, result.settings, squared=squared
+        result.target, laws, result.selected, evidence, course.floor, run, result.settings, squared=squared
     )
     return report_page(content)

@@ -15,19 +15,46 @@ from symenum.watch.observer import FrontLike, short_text
 if TYPE_CHECKING:
     from symenum.expressions import Expression
 
-__all__ = ["Law", "Model", "Result", "error_lines", "front_lines", "laws_of", "r_squared"]
+__all__ = ["Course", "Law", "Model", "Result", "Search", "error_lines", "front_lines", "laws_of", "r_squared"]
 
 
 class Model(Protocol):
-    """The estimator, as far as the command line needs it."""
+    """The fitted estimator, as far as the command line needs it."""
 
     front_: Any
     interrupted_: bool
     stop_reason_: str
     selected_index_: int
+    elapsed_: float
+    n_iter_: int
+    scored_: int
+    plan_: str
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> Any: ...
     def uncertainties(self, index: int | None = None) -> Any: ...
+
+
+class Search(Protocol):
+    """What is to be fitted."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> Model: ...
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a search went: time, steps, what its network scored and looks like; and the loss that is rounding only."""
+
+    elapsed: float
+    steps: int
+    scored: int
+    plan: str
+    floor: float
+
+    @staticmethod
+    def of(model: Model | None, last: Any) -> Course:
+        """Of a search that came to its end, which may be there before the first step, or of its last report."""
+        if model is not None:
+            return Course(model.elapsed_, model.n_iter_, model.scored_, model.plan_, model.front_.floor)
+        return Course(last.elapsed, last.iteration, last.scored, last.message, last.front.floor)
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from symenum.cli.errors import InputError
-from symenum.cli.fit import run_fit
+from symenum.cli.fit import run_fit, say, silent
+from symenum.cli.held_out import hold_out
 from symenum.cli.labels import CHECKPOINT, read_labels
-from symenum.cli.options import seconds
+from symenum.cli.options import MODEL_SELECTIONS, seconds, was_given
 from symenum.cli.outputs import prepare
-from symenum.cli.tables import Table
+from symenum.cli.results import Model
+from symenum.cli.tables import Choice, Table
 
 __all__ = ["resume_command"]
 
@@ -21,22 +25,39 @@ __all__ = ["resume_command"]
 @click.argument("kept", type=click.Path(path_type=Path, exists=True))
 @click.option("--max-time", metavar="SECONDS", callback=seconds, help="Seconds to go on. [default: as before]")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Steps, those before included. [default: as before]")
+@click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
+@click.option(
+    "--model-selection", type=click.Choice(MODEL_SELECTIONS), help="How the law is chosen. [default: as before]"
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: that of before]")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 def resume_command(
-    kept: Path, max_time: float | None, max_iterations: int | None, out: Path | None, quiet: bool
+    kept: Path,
+    max_time: float | None,
+    max_iterations: int | None,
+    validation: Path | None,
+    model_selection: str | None,
+    out: Path | None,
+    quiet: bool,
 ) -> None:
     """Go on with the search kept in KEPT: a folder of results, or a checkpoint file.
 
-    With an iteration limit and a seed the result is that of one search without a pause.
+    With an iteration limit and a seed the result is that of one search without a pause. Rows that were held out to
+    choose the law are not kept: name them again with --validation, or choose by another rule.
     """
     path = kept / CHECKPOINT if kept.is_dir() else kept
     out = out or (kept if kept.is_dir() else None)
     context = click.get_current_context()
-    given = {"max_time": max_time, "max_iterations": max_iterations}
-    changes = {name: value for name, value in given.items() if _was_given(context, name)}
+    given = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
+    changes = {name: value for name, value in given.items() if was_given(context, name)}
     labels = read_labels(path)
     table, settings = _opened(path, changes, labels.target, labels.columns)
+    table, held = hold_out(table, Choice(), silent if quiet else say, validation)
+    if held is None and settings["model_selection"] == "validation":
+        raise click.UsageError(
+            "The law is to be chosen on rows that were held out, and these are not kept: name them with "
+            "--validation FILE, or another rule with --model-selection."
+        )
     if out is not None:
         prepare(out)
     run_fit(
@@ -45,12 +66,9 @@ def resume_command(
         out=out,
         quiet=quiet,
         source=labels.source,
-        make_model=lambda callbacks, **settings: _Resumed(path, {**changes, "callbacks": callbacks}),
+        make_model=lambda callbacks, **settings: _Kept(path, {**changes, "callbacks": callbacks}),
+        held=held,
     )
-
-
-def _was_given(context: click.Context, option: str) -> bool:
-    return context.get_parameter_source(option) == click.core.ParameterSource.COMMANDLINE
 
 
 def _opened(path: Path, changes: dict[str, Any], target: str, columns: tuple[str, ...]) -> tuple[Table, dict[str, Any]]:
@@ -72,25 +90,15 @@ def _opened(path: Path, changes: dict[str, Any], target: str, columns: tuple[str
     return table, {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
 
 
-class _Resumed:
-    """An estimator whose `fit` goes on from a checkpoint."""
+@dataclass(frozen=True)
+class _Kept:
+    """A search whose `fit` goes on from a checkpoint."""
 
-    front_: Any
-    interrupted_: bool
-    stop_reason_: str
-    selected_index_: int
+    path: Path
+    changes: Mapping[str, Any]
 
-    def __init__(self, path: Path, changes: dict[str, Any]) -> None:
-        self._path = path
-        self._changes = changes
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> _Resumed:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> Model:
         from symenum import PSERegressor
 
-        self._model = model = PSERegressor.resume(self._path, X, y, sample_weight, **self._changes)
-        self.front_, self.interrupted_, self.stop_reason_ = model.front_, model.interrupted_, model.stop_reason_
-        self.selected_index_ = model.selected_index_
-        return self
-
-    def uncertainties(self, index: int | None = None) -> Any:
-        return self._model.uncertainties(index)
+        model: Model = PSERegressor.resume(self.path, X, y, sample_weight, **held_out, **self.changes)
+        return model

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from symenum.cli.command import silent, table_path
+from symenum.cli.command import table_path
 from symenum.cli.errors import InputError
-from symenum.cli.fit import say
+from symenum.cli.fit import say, silent
 from symenum.cli.options import assignments
 from symenum.cli.results import r_squared
 from symenum.cli.tables import Choice, choose, read_frame

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from symenum.enumeration.shortlist import Candidate
 from symenum.estimator.keeping import Fitted, forget_others, keeper_of, signature_of
-from symenum.expressions import evaluate, variables
+from symenum.expressions import variables
+from symenum.fitting.under_loss import judged
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, Keeper
 
@@ -82,10 +83,12 @@ def beginning(model: Estimator, task: Task, data: Fitted, kept: Checkpoint | Non
 
 
 def _known(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The laws of an earlier front that have a value on every row of these data, with their losses here."""
-    found = []
-    for entry in front:
-        if set(variables(entry.expression)) <= set(task.columns):
-            loss = float(task.target.loss(evaluate(entry.expression, task.columns)[None]))
-            found += [Candidate(entry.expression, loss)] if loss < float("inf") else []
-    return tuple(found)
+    """The laws of an earlier front that the task allows, finite on every row of its data, with their losses there."""
+    target, usable = task.target, set(task.columns) - set(task.settings.forbidden)
+    allowed = [
+        entry.expression
+        for entry in front
+        if set(variables(entry.expression)) <= usable and task.allows(entry.expression)
+    ]
+    found = [judged(law, task.columns, target.y, target.weight, task.settings.loss) for law in allowed]
+    return tuple(candidate for candidate in found if candidate.loss < float("inf"))

@@ -31,10 +31,12 @@ from symenum.front import Front
 from symenum.operators import Operator
 
 __all__ = [
+    "TIE",
     "FittedForm",
     "Form",
     "Training",
     "check_constants",
+    "column_names",
     "fit_constants",
     "fitted",
     "read_form",
@@ -42,7 +44,7 @@ __all__ = [
     "training_of",
 ]
 
-_TIE = 1e-9  # losses nearer than this, relative, are equal
+TIE = 1e-9  # losses nearer than this, relative, are equal
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Training:
 
     columns: Mapping[str, Tensor]
     target: Target
+
+    @staticmethod
+    def of(table: Tensor, names: Iterable[str], target: Target) -> Training:
+        """The columns of a table (rows, features) by their names in laws."""
+        return Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
 
     @property
     def variance(self) -> float:
@@ -177,12 +184,12 @@ def standing(form: FittedForm, front: Front) -> FittedForm:
     beaten = [
         i
         for i, entry in enumerate(front)
-        if entry.complexity <= form.complexity and entry.loss <= form.loss * (1 + _TIE)
+        if entry.complexity <= form.complexity and entry.loss <= form.loss * (1 + TIE)
     ]
     beats = [
         i
         for i, entry in enumerate(front)
-        if entry.complexity >= form.complexity and entry.loss >= form.loss * (1 - _TIE)
+        if entry.complexity >= form.complexity and entry.loss >= form.loss * (1 - TIE)
     ]
     same = set(beaten) & set(beats)  # the law itself, or one that is as good: neither beats the other
     return replace(
@@ -222,12 +229,12 @@ def training_of(X: object, y: object, sample_weight: object, called: tuple[str, 
     values, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
     weight = None if sample_weight is None else np.asarray(sample_weight)
     target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
-    names = called or _names(labels, values.shape[1])
-    table = torch.tensor(values)[rows]
-    return Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
+    names = called or column_names(labels, values.shape[1])
+    return Training.of(torch.tensor(values)[rows], names, target)
 
 
-def _names(labels: Iterable[object] | None, count: int) -> tuple[str, ...]:
+def column_names(labels: Iterable[object] | None, count: int) -> tuple[str, ...]:
+    """x1, x2, … for an array; the columns' own names for a DataFrame, made readable where they must be."""
     if labels is None:
         return tuple(f"x{i + 1}" for i in range(count))
     return tuple(formula_names([str(label) for label in labels]).values())

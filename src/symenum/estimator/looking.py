@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
 from symenum.files import write_whole
-from symenum.front import MODEL_SELECTIONS
+from symenum.front import rule_of
 from symenum.report import Content, Evidence, LawRow, report_page, run_facts
 from symenum.watch import Observer, for_estimator
 
@@ -23,9 +23,8 @@ Array = npt.NDArray[np.float64]
 
 
 def watching(model: PSERegressor) -> Observer:
-    """The observer that suits `verbose` and the place; rows held out are asked only when the search is over."""
-    rule = model.model_selection if model.model_selection in MODEL_SELECTIONS else "best"
-    return for_estimator(lambda _: "y", rule, model.max_time, verbose=model.verbose)
+    """The observer that suits `verbose` and the place."""
+    return for_estimator(lambda _: "y", rule_of(model.model_selection), model.max_time, verbose=model.verbose)
 
 
 def evidence_for(model: PSERegressor, X: object, y: object) -> Evidence | None:

@@ -20,7 +20,7 @@ from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
 from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import as_callbacks, check_parameters
-from symenum.estimator.given import Training
+from symenum.estimator.given import Training, column_names
 from symenum.estimator.keeping import Fitted
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.looking import watching, write_report
@@ -42,7 +42,6 @@ from symenum.expressions import (
     to_sympy,
     to_torch,
 )
-from symenum.expressions.names import formula_names
 from symenum.fitting.losses import Loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
@@ -196,11 +195,11 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         target, rows = check_target(left, weight, len(values))
         if len(rows) < 2:
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
-        names = self._names()
+        names = column_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
         table = torch.tensor(values)[rows]
-        training = Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
+        training = Training.of(table, names, target)
         settings = self._settings(training, weighted=weight is not None)
-        held = check_validation(self, validation, self.loss)
+        held = check_validation(self, validation, names)
         columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
         data = Fitted(values, left, weight, columns)
         task = make_task(names, table, target, settings)
@@ -331,12 +330,6 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
             device=self.device,
             max_memory=memory_limit(self.max_memory),
         )
-
-    def _names(self) -> tuple[str, ...]:
-        """x1, x2, … for an array; the columns' own names for a DataFrame, made readable where they must be."""
-        if not hasattr(self, "feature_names_in_"):
-            return tuple(f"x{i + 1}" for i in range(self.n_features_in_))
-        return tuple(formula_names([str(name) for name in self.feature_names_in_]).values())
 
     def _expression(self, index: int | None) -> Expression:
         check_is_fitted(self, "front_")

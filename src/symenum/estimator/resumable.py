@@ -46,7 +46,7 @@ class Resumable(BaseEstimator):  # type: ignore[misc]
     _attendance: Attendance | None = None
     _kept: Checkpoint | None = None  # where the next fit goes on from
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Any:
+    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> Any:
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -56,13 +56,20 @@ class Resumable(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def resume(
-        cls, path: str | Path, X: object = None, y: object = None, sample_weight: object = None, **changes: Any
+        cls,
+        path: str | Path,
+        X: object = None,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        validation: object = None,
+        **changes: Any,
     ) -> Any:
         """The estimator of a checkpoint, gone on from there to its limits, or to those given in `changes`.
 
         X and y are those of the fit; without, they are read from the file beside the checkpoint. With an iteration
         limit the result is that of one uninterrupted fit. What decides the search's way (operators, layers, …) cannot
-        change; operators of your own must be given again, since a checkpoint holds no code.
+        change; operators of your own must be given again, since a checkpoint holds no code, and so must `validation`.
         """
         names = cls._get_param_names()
         unknown = set(changes) - set(names)
@@ -73,4 +80,4 @@ class Resumable(BaseEstimator):  # type: ignore[misc]
             X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
         model = cls(**found.parameters)
         model._kept = found.checkpoint
-        return model.fit(X, y, sample_weight)
+        return model.fit(X, y, sample_weight, validation)

@@ -18,12 +18,12 @@ from torch import Tensor
 
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import check_target
-from symenum.estimator.given import Training
+from symenum.estimator.given import TIE, Training
 from symenum.expressions import Expression, evaluate
 from symenum.fitting import refine
 from symenum.fitting.losses import Loss, Squared, make_loss
 from symenum.fitting.under_loss import refit
-from symenum.front import MODEL_SELECTIONS, Front
+from symenum.front import Front, rule_of
 from symenum.heads.goal import law_limit
 from symenum.search.judging import loss_floor
 
@@ -32,7 +32,6 @@ __all__ = ["HELD_OUT", "HeldOut", "check_validation", "choose_law", "on_folds", 
 HELD_OUT = ("validation", "kfold")
 """Rules of `model_selection` beside those of a front."""
 _FOLDS = 5
-_TIE = 1e-9  # losses nearer than this, relative, are equal
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class HeldOut:
 
     def _error(self, one: int, other: int) -> float:
         """The standard error of the difference of two losses."""
-        tie = _TIE * max(self.losses[other], self.floor)
+        tie = TIE * max(self.losses[other], self.floor)
         if self.rows is None or self.losses[one] == math.inf or len(self.weight) < 2:
             return tie
         difference = self.rows[one] - self.rows[other]
@@ -75,7 +74,7 @@ def choose_law(
     chosen = held.select() if held is not None and rule in (*HELD_OUT, "best") else None
     if chosen is None:
         judged = _by_most_rows(front, training) if loss.robust else front
-        chosen = judged.select(rule if rule in MODEL_SELECTIONS else "best")
+        chosen = judged.select(rule_of(rule))
     return chosen, held
 
 
@@ -118,8 +117,8 @@ def on_folds(front: Front, training: Training, loss: Loss) -> HeldOut:
     return HeldOut(tuple(losses.tolist()), by_row, training.target.weight, loss_floor(loss, training.target))
 
 
-def check_validation(estimator: Any, validation: object, loss: object) -> Training | None:
-    """The rows of `fit(validation=...)`, for an estimator that knows its features; or a clear error."""
+def check_validation(estimator: Any, validation: object, names: Sequence[str]) -> Training | None:
+    """The rows of `fit(validation=...)`, for an estimator that knows its features, `names` in laws; or an error."""
     if validation is None:
         if estimator.model_selection == "validation":
             raise ValueError("model_selection='validation' needs rows to choose on: fit(X, y, validation=(X2, y2))")
@@ -132,11 +131,10 @@ def check_validation(estimator: Any, validation: object, loss: object) -> Traini
         )
         weight = validation[2] if len(validation) == 3 else None
         target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
-        make_loss(loss, target, weighted=weight is not None)  # only to refuse what it cannot judge
+        make_loss(estimator.loss, target, weighted=weight is not None)  # only to refuse what it cannot judge
     except (TypeError, ValueError) as error:
         raise ValueError(f"validation: {error}") from error
-    table = torch.tensor(values)[rows]
-    return Training({name: table[:, i] for i, name in enumerate(estimator._names())}, target)
+    return Training.of(torch.tensor(values)[rows], names, target)
 
 
 def _part(training: Training, rows: Tensor) -> Training:

@@ -41,10 +41,10 @@ def test_devices():
     assert done.returncode == 0
     for pattern in (
         r"^CPU: +\d+.* cores",
-        r"^memory: +[\d.]+ GiB",
+        r"^memory: +[\d.]+ GiB, of which a search takes up to [\d.]+ GiB$",
         r"^torch: +\d",
         r"^(CUDA|cuda:0): +",
-        r"^auto: +cpu",
+        r"^auto: +(cpu \(.+\)|cuda:0 for large passes, cpu for small ones)$",
     ):
         assert re.search(pattern, done.stdout, re.MULTILINE), done.stdout
 

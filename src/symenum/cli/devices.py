@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
@@ -24,12 +23,15 @@ def devices_command() -> None:
 def _facts() -> Iterator[tuple[str, str]]:
     import torch
 
+    from symenum.enumeration.devices import gpu_fault
+    from symenum.enumeration.memory import machine_memory, memory_limit
     from symenum.enumeration.threads import available_cores
 
     cores, all_cores = available_cores(), os.cpu_count() or 1
     usable = "" if cores == all_cores else f" of {all_cores}"
     yield "CPU", f"{cores}{usable} cores ({platform.processor() or platform.machine()})"
-    yield "memory", _memory()
+    total, usual = machine_memory() / _GIB, memory_limit() / _GIB
+    yield "memory", f"{total:.1f} GiB, of which a search takes up to {usual:.1f} GiB"
     yield "torch", torch.__version__
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if not count:
@@ -37,23 +39,5 @@ def _facts() -> Iterator[tuple[str, str]]:
     for i in range(count):
         properties = torch.cuda.get_device_properties(i)
         yield f"cuda:{i}", f"{properties.name}, {properties.total_memory / _GIB:.1f} GiB"
-    why = "this version searches on the CPU" if count else "no CUDA device"
-    yield "auto", f"cpu ({why})"
-
-
-def _memory() -> str:
-    try:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return "unknown"
-    limit = _container_limit()
-    if limit is not None and limit < total:
-        return f"{limit / _GIB:.1f} GiB (limit of the container; the machine has {total / _GIB:.1f} GiB)"
-    return f"{total / _GIB:.1f} GiB"
-
-
-def _container_limit() -> int | None:
-    try:
-        return int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
+    fault = gpu_fault(0)
+    yield "auto", "cuda:0 for large passes, cpu for small ones" if fault is None else f"cpu ({fault})"

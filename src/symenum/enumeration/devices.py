@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-__all__ = ["choose_devices"]
+__all__ = ["choose_devices", "gpu_fault"]
 
 # Candidates times rows from which a GPU is worth its start: a tenth of a second on two cores of a CPU.
 _WORTH = 2_000_000_000
@@ -29,7 +29,7 @@ def choose_devices(device: str | Sequence[str], work: int) -> tuple[torch.device
     if names == ["cpu"]:
         return ()
     if names == ["auto"]:
-        return (torch.device("cuda", 0),) if work >= _WORTH and _fault(0) is None else ()
+        return (torch.device("cuda", 0),) if work >= _WORTH and gpu_fault(0) is None else ()
     return tuple(_checked(name) for name in names)
 
 
@@ -37,14 +37,14 @@ def _checked(name: str) -> torch.device:
     kind, _, index = name.partition(":")
     if kind != "cuda" or (index and not index.isdecimal()):
         raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:0', 'cuda:1', …, not {name!r}")
-    fault = _fault(int(index or 0))
+    fault = gpu_fault(int(index or 0))
     if fault is not None:
         raise ValueError(f"device {name!r}: {fault}; use device='cpu' or 'auto'")
     return torch.device("cuda", int(index or 0))
 
 
-def _fault(index: int) -> str | None:
-    """Why that GPU cannot be used."""
+def gpu_fault(index: int) -> str | None:
+    """Why that GPU cannot be used; None where it can."""
     if torch.version.cuda is None:
         return f"torch {torch.__version__} is built without CUDA"
     if not torch.cuda.is_available():

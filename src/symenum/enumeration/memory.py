@@ -12,7 +12,15 @@ from symenum.enumeration.layer import layer_sizes
 from symenum.expressions import sample_points
 from symenum.operators import Operator
 
-__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "check_bank_fits", "check_mask_fits", "fits_memory", "memory_limit"]
+__all__ = [
+    "DEFAULT_MEMORY",
+    "LEAST_MEMORY",
+    "check_bank_fits",
+    "check_mask_fits",
+    "fits_memory",
+    "machine_memory",
+    "memory_limit",
+]
 
 DEFAULT_MEMORY = 4 << 30
 LEAST_MEMORY = 200_000_000  # below this not even the tiles of a small pass fit

@@ -41,13 +41,13 @@ def test_without_a_gpu_cuda_is_refused_and_auto_is_the_cpu():
 
 
 def test_auto_takes_the_gpu_for_large_passes_only(monkeypatch):
-    monkeypatch.setattr(devices, "_fault", lambda index: None)
+    monkeypatch.setattr(devices, "gpu_fault", lambda index: None)
     assert choose_devices("auto", 1000) == ()
     assert choose_devices("auto", HUGE) == (torch.device("cuda", 0),)
 
 
 def test_auto_falls_back_where_the_gpu_has_a_fault(monkeypatch):
-    monkeypatch.setattr(devices, "_fault", lambda index: "too old")
+    monkeypatch.setattr(devices, "gpu_fault", lambda index: "too old")
     assert choose_devices("auto", HUGE) == ()
     with pytest.raises(ValueError, match="too old"):
         choose_devices("cuda", HUGE)

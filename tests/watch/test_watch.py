@@ -98,14 +98,16 @@ def test_the_fall_of_the_best_loss_is_drawn(console):
     assert "▁ 0" in shown(progress, console)
 
 
-def test_the_losses_of_one_state_are_not_drawn_beside_those_of_another(console):
-    progress = LiveTable(console, lambda told: told.message, "best", None)
-    progress(report(front_of(0.1)))
-    progress(report(front_of(0.01)))
+def test_the_losses_of_one_state_are_not_drawn_beside_those_of_another(console, kernel):
+    live = LiveTable(console, lambda told: told.message, "best", None)
+    notebook = NotebookTable(lambda told: told.message, "best")
     other = report(front_of(5.0))
     other.message = "another"
-    progress(other)
-    assert "best loss" not in shown(progress, console)
+    for told in (report(front_of(0.1)), report(front_of(0.01)), other):
+        live(told)
+        notebook(told)
+    assert "best loss" not in shown(live, console)
+    assert "best loss" not in notebook.html(other)
 
 
 def test_lines_name_the_state_where_there_are_several():

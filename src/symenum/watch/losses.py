@@ -13,12 +13,15 @@ _MOST = 10_000  # steps that are kept
 
 
 class Losses:
-    """Collects the decimal logarithms of the best loss."""
+    """Collects the decimal logarithms of the best loss, of the laws of one name at a time."""
 
     def __init__(self) -> None:
+        self._name = ""
         self._logs: list[float] = []
 
-    def add(self, report: Report) -> None:
+    def add(self, report: Report, name: str) -> None:
+        if name != self._name:  # the laws of another state: their losses have nothing to do with those before
+            self._name, self._logs = name, []
         best = min((entry.loss for entry in report.front), default=math.inf)
         if math.isfinite(best):
             self._logs.append(math.log10(max(best, _LEAST)))

@@ -44,7 +44,7 @@ class NotebookTable:
             self._show(self._last)
 
     def __call__(self, report: Report) -> None:
-        self._losses.add(report)
+        self._losses.add(report, self._title(report))
         self._last = report
         if self._clock() - self._shown >= _INTERVAL:
             self._show(report)

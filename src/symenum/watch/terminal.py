@@ -54,10 +54,8 @@ class LiveTable:
         self._live.stop()
 
     def __call__(self, report: Report) -> None:
-        name = self._title(report)
-        if name != self._name:  # the law of another state: its losses have nothing to do with those before
-            self._name, self._losses = name, Losses()
-        self._losses.add(report)
+        self._name = self._title(report)
+        self._losses.add(report, self._name)
         self._report = report
 
     def render(self) -> RenderableType:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import symenum
+from symenum import PSERegressor
 from symenum.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +93,16 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in [*DOCS.rglob("*.md"), *NOTEBOOKS]:
         assert f": {page.relative_to(DOCS).as_posix()}\n" in navigation
+
+
+def test_every_parameter_is_on_the_page_of_tables() -> None:
+    page = (DOCS / "guide" / "table.md").read_text(encoding="utf-8")
+    assert [name for name in PSERegressor().get_params() if f"`{name}=" not in page] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    assert [name for name in symenum.__all__ if not re.search(rf"\b{name}\b", page)] == []
 
 
 def test_there_are_blocks_to_run() -> None:

@@ -66,8 +66,8 @@ def _is_callbacks(value: object) -> bool:
     return value is None or callable(value) or (isinstance(value, Iterable) and all(map(callable, value)))
 
 
-# `operators`, `random_state`, `device`, `loss`, `guesses` and what laws may look like are checked by those who know
-# what they mean.
+# `operators`, `random_state`, `device`, `max_memory`, `loss`, `guesses` and what laws may look like are checked by
+# those who know what they mean.
 _TABLE: Mapping[str, Constraint] = {
     "max_time": _number(0.0, open_below=True, or_none=True),
     "max_iterations": _whole(1, or_none=True),
@@ -101,5 +101,6 @@ def check_parameters(parameters: Mapping[str, object]) -> None:
     for name, constraint in _TABLE.items():
         if name in parameters and not constraint.allows(parameters[name]):
             raise ValueError(f"{name} must be {constraint.words}, not {parameters[name]!r}")
-    if parameters["max_time"] is None and parameters["max_iterations"] is None and parameters["callbacks"] is None:
+    limits = (parameters["max_time"], parameters["max_iterations"])
+    if limits == (None, None) and not as_callbacks(parameters["callbacks"]):  # type: ignore[arg-type]
         raise ValueError("max_time and max_iterations are both None: the search would not end; give one of them")

@@ -18,6 +18,7 @@ from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant
+from symenum.expressions.plain import plain
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
 from symenum.heads.features import Features, build_features, extended_by_unary
@@ -70,17 +71,23 @@ class Stage:
                 break
             try:
                 with governing(budget):
-                    new = [
-                        candidate
-                        for candidate in scan(budget)
-                        if self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
-                    ]
+                    new = [candidate for candidate in self._with_plain(scan(budget)) if self._allows(candidate)]
             except CutShortError:
                 break
             found += new
             if any(self.data.is_law(candidate) for candidate in new):
                 break
         return found
+
+    def _allows(self, candidate: Candidate) -> bool:
+        return self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
+
+    def _with_plain(self, found: list[Candidate]) -> list[Candidate]:
+        """And laws as people would write them, where the data agree; on the raw variables only, where they are read."""
+        if self.data.slots != self.data.stand_ins:
+            return found
+        laws = [plain(candidate.expression) for candidate in found if self.data.is_law(candidate)]
+        return found + [candidate for law in laws if (candidate := self.data.candidate(law)) is not None]
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,12 @@ def stage_order(slots: int, scanned_rows: int) -> tuple[str, ...]:
     if slots == 1:
         return (*_BEGIN, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_DEEP, *_END, *_LAST)
     if slots <= _FEW_SLOTS:
-        head = (*_BEGIN, *_SHALLOW, *_FEATURES, *_REDUCTIONS, *_TWO_TERMS, *_DEEP, *_SUMS, *_END)
+        head = (*_BEGIN, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_DEEP, *_SUMS, *_END)
         return (*head, *_EXPONENTS, *_WITH_FUNCTIONS, *_LAST)
     if slots > MANY_SLOTS:
-        return (*_BEGIN, *_SUMS, *_SHALLOW, *_FEATURES, *_REDUCTIONS, *_TWO_TERMS, *_DEEP, *_END, *_LAST)
+        return (*_BEGIN, *_SUMS, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_DEEP, *_END, *_LAST)
     if scanned_rows > _DEAR_ROWS:
         cheap = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_SUMS, *_WITH_FUNCTIONS, *_REDUCTIONS)
         return (*cheap, *_FEATURES, *_TWO_TERMS, *_DEEP, *_END, *_LAST)
-    early = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_FEATURES, *_REDUCTIONS, *_TWO_TERMS, *_WITH_FUNCTIONS)
+    early = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_WITH_FUNCTIONS)
     return (*early, *_DEEP, *_SUMS, *_END, *_LAST)

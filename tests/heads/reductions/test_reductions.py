@@ -12,9 +12,9 @@ from heads.reductions.reduced_problems import PLANTED, Planted, data_of
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import evaluate, parse, same_function
+from symenum.expressions.powers import merged, power_product, powers_of
 from symenum.heads.reductions import reductions, search_reduced
 from symenum.heads.reductions.find import FEWEST_ROWS
-from symenum.heads.reductions.powers import merged, power_product, powers_of
 from symenum.heads.reductions.reduced import Reduced, reduce_by
 from symenum.heads.reductions.surface import best_surface
 from symenum.heads.reductions.symmetry import Symmetry, symmetries

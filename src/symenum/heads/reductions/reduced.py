@@ -15,8 +15,8 @@ from torch import Tensor
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, apply, simplify
+from symenum.expressions.powers import Powers, merged, power_product, powers_of
 from symenum.heads.goal import Data, make_data
-from symenum.heads.reductions.powers import Powers, merged, power_product, powers_of
 from symenum.heads.reductions.symmetry import Symmetry
 
 __all__ = ["Reduced", "reduce_by"]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
 
-from symenum.expressions import Apply, Constant, Expression, apply
+from symenum.expressions.build import apply
+from symenum.expressions.tree import Apply, Constant, Expression
 
 __all__ = ["Powers", "merged", "power_product", "powers_of"]
 

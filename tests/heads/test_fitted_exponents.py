@@ -16,7 +16,8 @@ from symenum.enumeration.budget import Budget
 from symenum.expressions import Constant, Variable, evaluate, parse
 from symenum.heads import Goal, Head, PowersOfSums, SumOfPowers
 from symenum.heads.companions import make_companions
-from symenum.heads.exponents import monomial, snapped_exponent
+from symenum.heads.exponents import make_bases, monomial, snapped_exponent
+from symenum.heads.head import LAST_FITS
 from symenum.heads.product_of_angles import ProductOfAngles
 from symenum.heads.projected_fit import Starts, race, solve
 from symenum.heads.transforms import power_goals
@@ -169,3 +170,52 @@ def test_a_projected_fit_finds_rate_and_coefficient_from_every_start() -> None:
     best = solved.best(1).theta
     assert float(best[0, 0]) == pytest.approx(-0.7, abs=1e-10)
     assert float(race(_Exponential(x), starts, y / y.norm(), 1, Budget()).loss.min()) < 1e-20
+
+
+def test_units_far_from_one_make_no_constants_beyond_the_doubles() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 3, (60, 5))
+    y = np.sin(x[:, 0] * x[:, 1]) * x[:, 2] + np.sqrt(x[:, 3] * x[:, 4] + 3) + 0.1 * random.normal(size=60) + 5
+    goal = make_goal(x * np.array([1e-34, 1e-27, 1e8, 1e-19, 1e-30]), y)
+    assert all(np.isfinite(loss) for loss in scan(PowersOfSums(KOZA, 1), goal))
+
+
+def test_values_most_of_which_are_zero_have_starts_that_are_numbers() -> None:
+    random = np.random.default_rng(0)
+    X = random.uniform(1, 3, (120, 2))
+    goal = make_goal(X, np.where(X[:, 0] > 2.4, X[:, 1], 0.0))
+    head = SumOfPowers(KOZA, 2)
+    assert bool(torch.isfinite(head._starts(goal, make_bases(goal, KOZA, functions=False)).theta).all())
+
+
+class _Counting:
+    """One exponent on one column; notes how many starts are asked for at once."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.most = rows, 0
+
+    def columns(self, theta: torch.Tensor, members: torch.Tensor):
+        self.most = max(self.most, len(theta))
+        x = torch.linspace(1, 2, self.rows, dtype=torch.float64)
+        F = (theta * x.log()).exp()[..., None]
+        return F, lambda coefficients: F * coefficients[:, None] * x.log()[:, None]
+
+
+def test_many_starts_go_in_parts_that_bound_memory_and_end_in_time() -> None:
+    rows, count = 2000, 3000
+    target = torch.linspace(1, 2, rows, dtype=torch.float64).sin()
+    starts = Starts(torch.linspace(-1, 1, count, dtype=torch.float64)[:, None], torch.zeros(count).long())
+    model, over = _Counting(rows), Budget()
+    over.end()
+    ended = race(model, starts, target / target.norm(), 10, over)
+    assert model.most * rows <= 1 << 20
+    assert 0 < len(ended.loss) < count
+
+
+@pytest.mark.parametrize("sums", [1, 2])
+def test_when_the_time_is_over_only_a_few_are_fitted(sums: int) -> None:
+    goal = goal_of("x1*sqrt(1 + x2) + sin(x3)", 3, noise=0.1)
+    over = Budget()
+    over.end()
+    found = PowersOfSums(KOZA, sums).scan(features_of(goal, 0), goal, 50, over)
+    assert len(found) <= 3 * LAST_FITS  # each with its constant fitted, recognised, or as a root

@@ -14,13 +14,13 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 
-__all__ = ["Choice", "Head", "choose", "fit_chosen", "rounding_of"]
+__all__ = ["LAST_FITS", "Choice", "Head", "choose", "fit_chosen", "rounding_of"]
 
 # Residuals (relative to the part of t that is to be explained) below this may be rounding: there the simplest comes
 # first, not the smallest.
 NEARLY_EXACT = 3e-10
 _ENOUGH_LAWS = 5
-_LAST_FITS = 3
+LAST_FITS = 3  # the best, which are fitted even if the time is over
 _SIMPLEST = 40  # of the nearly exact ones, so many are fitted
 
 
@@ -86,7 +86,7 @@ def fit_chosen(
     out: list[Candidate] = []
     laws = 0
     for place, index in enumerate(choice.indices):
-        if laws >= _ENOUGH_LAWS or (laws and place >= choice.nearly) or (place >= _LAST_FITS and budget.over()):
+        if laws >= _ENOUGH_LAWS or (laws and place >= choice.nearly) or (place >= LAST_FITS and budget.over()):
             break
         found = [candidate for candidate in fit(index) if candidate is not None]
         out += found

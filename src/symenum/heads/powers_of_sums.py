@@ -36,6 +36,7 @@ _STARTS_EACH = 32  # for each companion
 _STEPS = 50
 _SURVIVORS = 24
 _LARGEST = 60.0  # of an exponent of e
+_MOST_LOG = 460.0  # of a: in units far from 1 a constant may be beyond what can be written
 _FIRST_SIZE = 0.7  # of a·g·∏x^q at the start, at its largest: 1 - 0.7 is above zero on all rows
 _EXACT_WINDOW = 1e-6  # of the constant a, relative, in an exact fit
 _RARITY, _EXACT_RARITY = 0.06, 0.02
@@ -106,7 +107,7 @@ class PowersOfSums:
         order = torch.argsort(solved.loss, stable=True).tolist()
         found = (self._features(bases, solved, at) for at in order)
         sets = dict.fromkeys(tuple(chosen) for chosen in found if chosen is not None)
-        return fit_products(goal, list(sets)[:k], 1)
+        return fit_products(goal, list(sets)[:k], 1, budget)
 
     def _starts(self, bases: Bases) -> Starts:
         """Random exponents, and constants that keep the sums above zero; the same ones in every run."""
@@ -145,7 +146,10 @@ class PowersOfSums:
             q = [exponent for exponent in exponents if exponent is not None]
             if len(q) < len(exponents):
                 return None
-            a = signs[j] * math.exp(theta[0] - float(torch.tensor(q, dtype=torch.float64) @ bases.means))
+            log_a = theta[0] - float(torch.tensor(q, dtype=torch.float64) @ bases.means)
+            if abs(log_a) > _MOST_LOG:
+                return None
+            a = signs[j] * math.exp(log_a)
             last = j == self.sums - 1
             companion = bases.companions.expressions[int(member) >> self.sums] if last else ONE
             if not any(q) and companion == ONE:

@@ -102,7 +102,7 @@ class ProductOfAngles:
         for level in (scan.singles, scan.pairs, scan.triples):
             if budget.over() or any(data.is_law(candidate) for candidate in out):
                 break
-            out += fit_products(goal, [tuple(factors[at] for at in chosen) for chosen in level(k, budget)], 1)
+            out += fit_products(goal, [tuple(factors[at] for at in chosen) for chosen in level(k, budget)], 1, budget)
         return out
 
 

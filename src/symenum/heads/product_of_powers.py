@@ -21,7 +21,7 @@ from symenum.fitting import Number, nice_number, plain_number, scaled
 from symenum.fitting.least_squares import Array, least_squares
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
-from symenum.heads.head import choose
+from symenum.heads.head import LAST_FITS, choose
 from symenum.heads.power_factors import raised
 from symenum.heads.projection import orthonormal
 from symenum.heads.two_terms import best_pairs, best_single
@@ -68,7 +68,7 @@ class ProductOfPowers:
         if len(goal.t) < len(usable) + self.features + 2:
             return []
         sets = [()] if self.features == 0 else self._best(features, goal, usable, k, budget)
-        return fit_products(goal, sets, k)
+        return fit_products(goal, sets, k, budget)
 
     def _best(
         self, features: Features, goal: Goal, usable: Sequence[Expression], k: int, budget: Budget
@@ -118,10 +118,18 @@ class ProductOfPowers:
         return sets
 
 
-def fit_products(goal: Goal, sets: Sequence[tuple[Expression, ...]], k: int) -> list[Candidate]:
-    """Products of powers of the slots and of each set of further factors, until k of them are laws; t has no zero."""
+def fit_products(goal: Goal, sets: Sequence[tuple[Expression, ...]], k: int, budget: Budget) -> list[Candidate]:
+    """Products of powers of the slots and of each set of further factors, until k of them are laws; t has no zero.
+
+    The sets that come first are the best; when the time is over, a few of them are still fitted.
+    """
     usable = _usable(goal)
-    drafts = [draft for chosen in sets if (draft := _draft(goal, usable, chosen)) is not None]
+    drafts: list[_Draft] = []
+    for place, chosen in enumerate(sets):
+        if place >= LAST_FITS and budget.over():
+            break
+        draft = _draft(goal, usable, chosen)
+        drafts += [] if draft is None else [draft]
     # Fractional exponents change the domain, so they weigh most.
     drafts.sort(key=lambda draft: (draft.fractional, len(draft.factors), draft.product.complexity))
     out: list[Candidate] = []

@@ -91,7 +91,8 @@ class SumOfPowers:
     def _starts(self, goal: Goal, bases: Bases) -> Starts:
         """Random exponents about those of the best single product of powers, and about 0; the same in every run."""
         t = goal.t[bases.rows].abs()
-        size = t.clamp_min(_SMALL * float(t.median()))
+        middle = float(t.median()) or float(t.max())  # most of t may be zero
+        size = t.clamp_min(max(_SMALL * middle, torch.finfo(t.dtype).tiny))
         A = torch.cat([torch.ones(len(t), 1, dtype=torch.float64), bases.logs], dim=1)
         single = torch.linalg.lstsq(A, size.log()[:, None]).solution[1:, 0]
         companions = torch.arange(len(bases.companions))

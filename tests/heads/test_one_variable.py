@@ -50,3 +50,10 @@ def test_nothing_where_it_does_not_apply(X: np.ndarray) -> None:
 def test_operators_that_are_not_permitted_are_not_used() -> None:
     goal = make_goal(Z[:, None], np.exp(-Z))
     assert OneVariable(get_operators(["+", "*", "/"])).scan(features_of(goal, 0), goal, 5, Budget()) == []
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-170, 1e170])
+def test_powers_that_are_all_zero_or_infinite_are_left_out(size: float) -> None:
+    z = size * np.linspace(1, 2, 40)
+    goal = make_goal(z[:, None], np.linspace(1, 2, 40) ** 2)
+    assert all(np.isfinite(candidate.loss) for candidate in HEAD.scan(features_of(goal, 0), goal, 5, Budget(0.5)))

@@ -152,6 +152,8 @@ def _grid(z: Tensor, kinds: list[str]) -> _Batch | None:
     for kind, base, factor in itertools.product(kinds, _BASES, _FACTORS):
         column, power = z ** float(base), z ** float(factor)
         width = float(column.max() - column.min())
+        if not width > 0:  # powers of very small or large numbers may all be 0, or infinite
+            continue
         ends = _GROWTHS if kind == "exp" else _TURNS
         for first, last in zip((ends[0] / 2, *ends[:-1]), ends, strict=True):
             families.append(_Family(kind, base, factor))

@@ -281,9 +281,13 @@ class AllHeads:
         return search_reduced(self.data, self._solve, budget)
 
     def _solve(self, data: Data, budget: Budget) -> list[Candidate]:
-        """What the cheaper stages find on a reduced problem, which is not reduced again."""
+        """What the cheaper stages find on a reduced problem, which is not reduced again.
+
+        A required variable may stand in what was taken out of y: it is asked for when the law is whole again.
+        """
+        prior = replace(self.prior, required=())
         found: list[Candidate] = []
-        for stage in replace(self, data=data, reduce=False, origin=None).on_reduced():
+        for stage in replace(self, data=data, prior=prior, reduce=False, origin=None).on_reduced():
             found += stage.run(budget)
             if budget.over() or any(data.is_law(candidate) for candidate in found):
                 break

@@ -9,15 +9,18 @@ import pytest
 import torch
 from heads.reductions.reduced_problems import PLANTED, Planted, data_of
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, CutShortError, governing
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import evaluate, parse, same_function
 from symenum.expressions.powers import merged, power_product, powers_of
+from symenum.heads.all_heads import AllHeads
+from symenum.heads.prior import Prior
 from symenum.heads.reductions import reductions, search_reduced
 from symenum.heads.reductions.find import FEWEST_ROWS
 from symenum.heads.reductions.reduced import Reduced, reduce_by
 from symenum.heads.reductions.surface import best_surface
 from symenum.heads.reductions.symmetry import Symmetry, symmetries
+from symenum.operators import get_operators
 
 
 def furthest(planted: Planted, noise: float = 0.0) -> Reduced | None:
@@ -161,3 +164,30 @@ def test_nothing_is_done_when_the_time_is_over() -> None:
     budget.end()
     assert list(reductions(PLANTED[0].data(), budget)) == []
     assert search_reduced(PLANTED[0].data(), lambda data, budget: [], budget) == []
+
+
+def test_a_required_variable_may_be_the_factor_that_a_reduction_takes_out() -> None:
+    data = Planted("a*sin(b - c)", 3, 1).data(rows=200)
+    heads = AllHeads(data, get_operators("koza"), 5, prior=Prior(required=("a",)))
+    (stage,) = [stage for stage in heads.on_target() if stage.name == "reductions"]
+    assert any(data.is_law(candidate) for candidate in stage.run(Budget()))
+
+
+def test_looking_for_symmetries_of_many_slots_ends_with_the_time() -> None:
+    X = torch.from_numpy(np.random.default_rng(0).uniform(1, 2, (12, 500)))
+    weight = torch.full((500,), 1 / 500, dtype=torch.float64)
+    surface = best_surface(X, X.prod(dim=0), weight)
+    assert surface is not None
+    over = Budget()
+    over.end()
+    with governing(over), pytest.raises(CutShortError):
+        symmetries(surface, X, weight, 3)
+
+
+def test_weights_of_a_reduced_problem_do_not_vanish_in_small_units() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 2, (60, 2)) * np.array([1e-90, 1.0])
+    data = data_of(["a", "b"], x, (x[:, 0] / 1e-90) ** 2 * np.sin(x[:, 1]))
+    reduced = reduce_by(Reduced.of(data), Symmetry(True, (0,), (1,), Fraction(2)))
+    assert reduced is not None
+    assert float(reduced.weight.sum()) == pytest.approx(1)

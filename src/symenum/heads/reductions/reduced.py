@@ -47,7 +47,7 @@ class Reduced:
     @property
     def weight(self) -> Tensor:
         """(rows,), summing to 1."""
-        weight = self.root.target.weight * self.scale.square()
+        weight = self.root.target.weight * (self.scale / self.scale.abs().max()).square()
         return weight / weight.sum()
 
     def data(self) -> Data:
@@ -89,7 +89,7 @@ def reduce_by(problem: Reduced, symmetry: Symmetry, pivot: int | None = None) ->
     elif degree:
         y, factor, outer = y - float(degree) * column, {}, _shifted(problem, float(degree), base)
     reduced = Reduced(problem.root, tuple(slots), torch.stack(values), y, scale, factor, outer)
-    fine = all(bool(torch.isfinite(part).all()) for part in (reduced.values, y, scale))
+    fine = all(bool(torch.isfinite(part).all()) for part in (reduced.values, y, scale, reduced.weight))
     return reduced if fine and bool((y != y[0]).any()) else None
 
 

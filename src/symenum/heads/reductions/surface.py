@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.enumeration.budget import check_time
+
 __all__ = ["Chart", "Surface", "best_surface", "degree_of", "fit_surface"]
 
 _MOST_TERMS = 240
@@ -68,6 +70,7 @@ def _charts(X: Tensor, y: Tensor) -> Iterator[Chart]:
 
 def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart) -> Surface | None:
     """The polynomial of this chart; None where the rows are too few for degree 2, or y has no logarithm."""
+    check_time()
     slots, rows = X.shape
     degree = degree_of(slots, rows)
     if degree < 2 or (chart.log_y and not bool((y > 0).all() or (y < 0).all())):

@@ -17,6 +17,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
+from symenum.enumeration.budget import check_time
 from symenum.heads.reductions.surface import Surface
 
 __all__ = ["Symmetry", "symmetries"]
@@ -54,6 +55,7 @@ def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int) -> lis
         usable = (X != 0).all(dim=1) if scaling else torch.ones(len(X), dtype=torch.bool)
         slots = torch.nonzero(usable).flatten().tolist()
         for chosen in itertools.combinations(slots, members):
+            check_time()
             ways = [_at(gram, scaling, chosen, direction) for direction in _directions(members)]
             found += sorted(ways, key=_rank)[:2]
     return sorted(found, key=_rank)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import Target
 from symenum.expressions import evaluate, parse
-from symenum.fitting.losses import LOSSES, Absolute, Custom, Huber, LogCosh, make_loss
+from symenum.fitting.losses import LOSSES, Absolute, Custom, Huber, LogCosh, Squared, make_loss
 from symenum.fitting.under_loss import fit_form_under, judged, refit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -115,3 +116,16 @@ def test_errors_under_a_robust_loss_are_those_of_repeated_fits(name: str) -> Non
         errors.append(found.errors["a"])
     assert 0.6 < np.mean(errors) / np.std(slopes) < 1.6
     assert np.std(slopes) < 0.02
+
+
+WORST = Custom(lambda y, f: float(np.abs(y - f).max()))
+
+
+@pytest.mark.parametrize("loss", [Squared(), Absolute(), WORST], ids=lambda loss: loss.name)
+def test_a_form_whose_time_is_over_has_the_constants_of_its_start(loss) -> None:
+    over = Budget()
+    over.end()
+    starts = {"a": 2.0, "b": 1.0}
+    found = fit_form_under(parse("a*x**2 + b"), starts, {"x": X}, 3 * X.square(), WEIGHT, loss, budget=over)
+    assert found.constants == starts
+    assert np.isfinite(found.loss)

@@ -11,6 +11,7 @@ import torch
 from sklearn.utils import check_X_y
 from torch import Tensor
 
+from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import Target, check_target
 from symenum.expressions import (
     Apply,
@@ -168,10 +169,10 @@ def read_form(
     return Form(expression, starts)
 
 
-def fitted(form: Form, training: Training, loss: Loss) -> FittedForm:
-    """The form with its constants of least loss on these rows."""
+def fitted(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None) -> FittedForm:
+    """The form with its constants of least loss on these rows, or the best of those that were tried in time."""
     columns, target = training.columns, training.target
-    found = fit_form_under(form.expression, form.starts, columns, target.y, target.weight, loss)
+    found = fit_form_under(form.expression, form.starts, columns, target.y, target.weight, loss, budget=budget)
     law = substitute(form.expression, {name: Constant(value) for name, value in found.constants.items()})
     mse = float(target.loss(evaluate(law, columns)[None]))
     variance = training.variance

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
 
+from symenum.enumeration.budget import Budget
 from symenum.estimator.given import Training, check_constants, fitted, read_form
 from symenum.expressions import Expression, variables
 from symenum.fitting.losses import Loss, make_loss
@@ -43,8 +44,8 @@ class Knowledge:
     declared: Mapping[str, float]
 
 
-def prior_knowledge(told: Told, training: Training, *, weighted: bool) -> Knowledge:
-    """All of it, or a clear error that names the parameter."""
+def prior_knowledge(told: Told, training: Training, budget: Budget, *, weighted: bool) -> Knowledge:
+    """All of it, or a clear error that names the parameter; the budget is for the constants of guesses."""
     names = tuple(training.columns)
     loss = make_loss(told.loss, training.target, weighted=weighted)
     declared = check_constants(told.constants, names)
@@ -61,7 +62,7 @@ def prior_knowledge(told: Told, training: Training, *, weighted: bool) -> Knowle
         _acting(told.variable_operators, names),
         required,
     )
-    guesses = _guesses(told, training, declared, loss)
+    guesses = _guesses(told, training, declared, loss, budget)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]
         if unwanted or not prior.allows(guess) or guess.complexity > told.max_complexity:
@@ -131,7 +132,9 @@ def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:
         raise ValueError(f"variable_operators: {error}") from error
 
 
-def _guesses(told: Told, training: Training, declared: Mapping[str, float], loss: Loss) -> tuple[Expression, ...]:
+def _guesses(
+    told: Told, training: Training, declared: Mapping[str, float], loss: Loss, budget: Budget
+) -> tuple[Expression, ...]:
     if told.guesses is None:
         return ()
     if isinstance(told.guesses, str) or not isinstance(told.guesses, Iterable):
@@ -146,7 +149,7 @@ def _guesses(told: Told, training: Training, declared: Mapping[str, float], loss
             raise ValueError(
                 f"guesses holds {formula}, whose {', '.join(form.starts)} would be fitted: constants=False"
             )
-        law = fitted(form, training, loss)
+        law = fitted(form, training, loss, budget=budget)
         if not law.loss < float("inf"):
             raise ValueError(f"guesses holds {formula}, which has no finite value on some row of X")
         found.append(law.expression)

@@ -18,6 +18,8 @@ from symenum.search.interrupts import interrupts
 
 __all__ = ["Attendance", "Resumable", "attended"]
 
+_BEFORE_SEARCH = 0.3  # of the time, at most
+
 
 @dataclass(frozen=True)
 class Attendance:
@@ -25,6 +27,12 @@ class Attendance:
 
     began: float = field(default_factory=time.monotonic)
     wish: Budget = field(default_factory=Budget)
+
+    def before_search(self, max_time: float | None) -> Budget:
+        """For what is fitted before the first step, as the constants of guesses."""
+        if max_time is None:
+            return Budget(stop=self.wish.over)
+        return Budget(max(_BEFORE_SEARCH * max_time - (time.monotonic() - self.began), 1e-9), stop=self.wish.over)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ the user's, so that what two places share stays shared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ import scipy.optimize
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.enumeration.budget import Budget, CutShortError
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.program import Array, Flags
 from symenum.fitting.uncertainty import errors_of
@@ -66,16 +67,16 @@ def fit_form(
     if not names:
         return problem.judged(np.zeros(0))
     given = {name: value for name, value in starts.items() if value is not None}
-    if len(given) == len(names):
-        return problem.judged(problem.solve(np.array(list(given.values()), dtype=np.float64)))
     budget = Budget() if budget is None else budget
+    if len(given) == len(names):
+        return problem.judged(problem.solve(np.array(list(given.values()), dtype=np.float64), budget))
     few = problem.at(_some(len(y)))
     ended: list[Array] = []
     for start in few.promising(_points(names, given)):
         if ended and budget.over():
             break
-        ended.append(few.solve(start))
-    return problem.judged(problem.solve(_best(few, ended)))
+        ended.append(few.solve(start, budget))
+    return problem.judged(problem.solve(_best(few, ended), budget))
 
 
 def judge_form(
@@ -174,8 +175,8 @@ class _Problem:
             loss = float((residual**2).sum())
         return loss if np.isfinite(loss) else np.inf
 
-    def solve(self, start: Array) -> Array:
-        """The minimum that is reached from there; the start itself where values are not finite."""
+    def solve(self, start: Array, budget: Budget) -> Array:
+        """The minimum that is reached from there, or in time; the start itself where values are not finite."""
         moves = (self.residual_and_slopes(start)[1] != 0).any(axis=0)
         if not np.isfinite(self.loss(start)) or not moves.any():
             return start
@@ -185,9 +186,21 @@ class _Problem:
             values[moves] = some
             return values
 
-        with np.errstate(all="ignore"):  # a step into the void is taken back
+        reached, least = start, np.inf
+
+        def residual(some: Array) -> Array:
+            nonlocal reached, least
+            found = self.residual_and_slopes(whole(some))[0]
+            loss = float((found**2).sum())
+            if loss < least:
+                reached, least = whole(some), loss
+            if budget.over():
+                raise CutShortError
+            return found
+
+        with np.errstate(all="ignore"), suppress(CutShortError):  # a step into the void is taken back
             ended = scipy.optimize.least_squares(
-                lambda some: self.residual_and_slopes(whole(some))[0],
+                residual,
                 start[moves],
                 lambda some: self.residual_and_slopes(whole(some))[1][:, moves],
                 x_scale="jac",
@@ -196,7 +209,8 @@ class _Problem:
                 gtol=None,
                 max_nfev=_STEPS,
             )
-        return whole(np.asarray(ended.x))
+            return whole(np.asarray(ended.x))
+        return reached
 
     def promising(self, points: Array) -> list[Array]:
         """The best of the points (N, names), with what is linear at its least squares."""

@@ -92,6 +92,8 @@ def fit_form_under(
     y: Tensor,
     weight: Tensor,
     loss: Loss,
+    *,
+    budget: Budget | None = None,
 ) -> FormFit:
     """`fit_form` under a loss: `loss` of the result is in its measure.
 
@@ -102,20 +104,24 @@ def fit_form_under(
         law = substitute(form, {name: Constant(value) for name, value in constants.items()})
         return judged(law, columns, y, weight, loss).loss
 
-    found = fit_form(form, starts, columns, y, weight)
+    budget = Budget() if budget is None else budget
+    found = fit_form(form, starts, columns, y, weight, budget=budget)
     found = replace(found, loss=total(found.constants))
     names = tuple(found.constants)
     if isinstance(loss, Squared) or not names or found.loss == math.inf:
         return found
     if loss.weights(y, y) is None:
         values = _simplex(
-            lambda values: total(dict(zip(names, values.tolist(), strict=True))), list(found.constants.values())
+            lambda values: math.inf if budget.over() else total(dict(zip(names, values.tolist(), strict=True))),
+            list(found.constants.values()),
         )
         constants = dict(zip(names, values.tolist(), strict=True))
         return replace(judge_form(form, constants, columns, y, weight), loss=total(constants))
     for _ in range(_ROUNDS_OF_ONE):
+        if budget.over():
+            break
         law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
-        new = fit_form(form, found.constants, columns, y, _reweighted(law, columns, y, weight, loss))
+        new = fit_form(form, found.constants, columns, y, _reweighted(law, columns, y, weight, loss), budget=budget)
         before, value = found.loss, total(new.constants)
         if value < before:
             found = replace(new, loss=value)
@@ -150,10 +156,11 @@ def _by_simplex(
 def _simplex(total: Callable[[Array], float], start: Sequence[float]) -> Array:
     """Where the total is least, near the start; the start itself where nothing is better."""
     first = np.array(start, dtype=np.float64)
-    ended = scipy.optimize.minimize(
-        lambda values: total(values) if np.isfinite(values).all() else math.inf,
-        first,
-        method="Nelder-Mead",
-        options={"maxfev": _CALLS * len(start), "xatol": 1e-12, "fatol": 0.0, "adaptive": True},
-    )
+    with np.errstate(invalid="ignore"):  # the difference of two infinite totals, when the time is over
+        ended = scipy.optimize.minimize(
+            lambda values: total(values) if np.isfinite(values).all() else math.inf,
+            first,
+            method="Nelder-Mead",
+            options={"maxfev": _CALLS * len(start), "xatol": 1e-12, "fatol": 0.0, "adaptive": True},
+        )
     return np.asarray(ended.x) if ended.fun < math.inf else first

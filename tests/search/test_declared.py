@@ -37,3 +37,14 @@ def test_multiples_are_recognised(value: float, name: str) -> None:
 @pytest.mark.parametrize(("value", "window"), [(9.9, 0.01), (9.81, 2.0), (4.9, 0.2), (7.123, 1e-9), (2.5, 1e-12)])
 def test_what_may_be_chance_is_not(value: float, window: float) -> None:
     assert declared_number(value, window, {"g": 9.81, "h": 10.0}) is None
+
+
+@pytest.mark.parametrize("value", [1e200, 1e-200, 1e-300, -1e308])
+def test_constants_of_any_size_may_be_declared(value: float) -> None:
+    declared = {"big": value, "g": 9.81}
+    assert str(declared_number(4.905, 1e-6, declared)) == "g/2"
+    assert str(declared_number(value, abs(value) * 1e-12, declared)) == "big"
+
+
+def test_a_constant_whose_inverse_is_infinite_is_no_unit() -> None:
+    assert declared_number(4.905, 1e-6, {"small": 5e-324}) is None

@@ -63,7 +63,8 @@ def declared_number(value: float, window: float, declared: Mapping[str, float]) 
     best: tuple[float, int, int, Expression | None, Expression | None] | None = None
     for rank, (unit, above, below) in enumerate(_units(declared), start=1):
         for q in range(1, 2 if few_digits else _MULTIPLES + 1):
-            p = round(value * q / unit)
+            multiple = value * q / unit
+            p = round(multiple) if abs(multiple) <= _MULTIPLES + 1 else 0
             if not 0 < abs(p) <= (1 if few_digits else _MULTIPLES) or math.gcd(p, q) != 1:
                 continue
             most = max(abs(p), q)
@@ -108,16 +109,23 @@ def _named(
 
 
 def _units(declared: Mapping[str, float]) -> Iterator[tuple[float, Expression | None, Expression | None]]:
+    """The units whose values are doubles above zero: the square of 1e200 is none."""
+    for value, above, below in _all_units(declared):
+        if 0 < abs(value) < math.inf:
+            yield value, above, below
+
+
+def _all_units(declared: Mapping[str, float]) -> Iterator[tuple[float, Expression | None, Expression | None]]:
     """Value, numerator and denominator of what numbers may be multiples of, the simplest first."""
     named = [(value, Constant(value, name)) for name, value in declared.items()]
     for value, name in named:
         yield value, name, None
     for value, name in named:
-        yield 1 / value, None, name
+        yield _inverse(value), None, name
     for value, name in named:
         square = apply("pow", name, Constant(2))
-        yield value**2, square, None
-        yield 1 / value**2, None, square
+        yield value * value, square, None
+        yield _inverse(value * value), None, square
         if value > 0:
             yield math.sqrt(value), apply("sqrt", name), None
             yield 1 / math.sqrt(value), None, apply("sqrt", name)
@@ -125,4 +133,8 @@ def _units(declared: Mapping[str, float]) -> Iterator[tuple[float, Expression | 
         yield value * other, apply("mul", name, second), None
         yield value / other, name, second
         yield other / value, second, name
-        yield 1 / (value * other), None, apply("mul", name, second)
+        yield _inverse(value * other), None, apply("mul", name, second)
+
+
+def _inverse(value: float) -> float:
+    return 1 / value if value else math.inf

@@ -11,10 +11,11 @@ import torch
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import Target
 from symenum.expressions import parse
+from symenum.fitting import free_constants
 from symenum.fitting.losses import Absolute
 from symenum.heads.prior import Prior
 from symenum.operators import get_operators
-from symenum.search import State, Task, start, step
+from symenum.search import Settings, State, Task, make_task, start, step
 from symenum.search.judging import outlier_weights
 
 
@@ -68,3 +69,29 @@ def test_rows_that_the_law_denies_weigh_less() -> None:
     assert float(target.weight.sum()) == pytest.approx(1.0)
     assert float(target.weight[3]) < 1e-4 * float(target.weight.median())
     assert float(target.weight.min()) == float(target.weight[3])
+
+
+def test_without_constants_the_first_laws_in_required_variables_have_none(make) -> None:
+    front = start(make(hard, constants=False, prior=Prior(required=("x1",))), 0).front
+    assert len(front) > 0
+    assert not any(free_constants(entry.expression, integers=False) for entry in front)
+
+
+def test_without_constants_a_loss_fits_none(make) -> None:
+    task = make(hard, constants=False, loss=Absolute())
+    state = replace(start(task, 0), iteration=len(task.stages[0]))
+    state, name = step(task, state, Budget())
+    assert name == "tokens"
+    whole = [value for entry in state.front[1:] for value in free_constants(entry.expression, integers=False)]
+    assert all(value.is_integer() for value in whole)  # what fills slots, as it was put there
+
+
+@pytest.mark.parametrize(
+    ("told", "parameter"),
+    [({"prior": Prior(required=("x2",))}, "required_variables"), ({"guesses": (parse("x1*x2"),)}, "guesses")],
+)
+def test_variables_that_say_nothing_cannot_be_asked_for(told, parameter: str) -> None:
+    X = torch.stack([torch.linspace(1, 2, 30, dtype=torch.float64), torch.full((30,), 7.0, dtype=torch.float64)], dim=1)
+    target = Target(X[:, 0], torch.full((30,), 1 / 30, dtype=torch.float64))
+    with pytest.raises(ValueError, match=f"{parameter} has x2"):
+        make_task(("x1", "x2"), X, target, Settings(**told))

@@ -35,8 +35,10 @@ def best_under(
     empty: Front,
     max_complexity: int,
     budget: Budget,
+    *,
+    fit: bool = True,
 ) -> list[Candidate]:
-    """The finds that could stand on a front under the loss, as they are and with their constants fitted under it.
+    """The finds that could stand on a front under the loss, as they are and, if `fit`, with constants fitted under it.
 
     `columns` and `target` are the rows to judge them on, `empty` a front without entries for the loss.
     """
@@ -47,6 +49,8 @@ def best_under(
     chosen = {candidate.expression: candidate for candidate in empty.update(simple)}
     for candidate in sorted(simple, key=lambda one: one.loss)[:_BEST]:
         chosen[candidate.expression] = candidate
+    if not fit:
+        return list(chosen.values())
     fitted = refit(list(chosen), columns, target.y, target.weight, loss, budget=budget)
     return [*chosen.values(), *(candidate for candidate in fitted if candidate.expression not in chosen)]
 

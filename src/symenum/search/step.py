@@ -109,7 +109,8 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         target = task.data.target
         found = with_names(found, settings.declared, columns, target, Front.of(target), task.allows)
     if not task.squared:
-        found = best_under(settings.loss, found, columns, task.working, task.working_front, most, budget)
+        fit = settings.constants
+        found = best_under(settings.loss, found, columns, task.working, task.working_front, most, budget, fit=fit)
     worthy = found
     if task.partial:  # judging all would cost more than finding them: only those that can stand on the front
         worthy = list(task.working_front.update(found, most))
@@ -122,7 +123,10 @@ def _of_required(task: Task) -> list[Candidate]:
     required = task.prior.must_hold()
     if not required:
         return []
-    forms = [with_coefficients(_joined(name, required)) for name in ("add", "mul")]
+    forms = [_joined(name, required) for name in ("add", "mul")]
+    if not task.settings.constants:
+        return [candidate for form in forms if (candidate := task.data.candidate(form)) is not None]
+    forms = [with_coefficients(form) for form in forms]
     target = task.data.target
     results = refine(forms, task.data.columns, target.y, target.weight, starts=0)
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]

@@ -15,7 +15,7 @@ from symenum.enumeration.network import PSRN
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.enumeration.threads import available_cores
-from symenum.expressions import Expression, Variable, evaluate
+from symenum.expressions import Expression, Variable, evaluate, variables
 from symenum.fitting.losses import Loss, Relative, Squared
 from symenum.front import Front
 from symenum.heads.all_heads import AllHeads, Stage
@@ -183,6 +183,7 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     threads = settings.threads or available_cores()
     allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
     kept = [allowed[i] for i in telling(X[:, allowed])]
+    _check_variables(settings, {names[i] for i in kept})
     rows = _some(len(X), _WORKING_ROWS)
     working = target.at(rows)
     seen = working
@@ -201,6 +202,18 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     check_mask_fits(plan.inputs, settings.operators, plan.layers, settings.max_memory)
     columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
     return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
+
+
+def _check_variables(settings: Settings, telling: set[str]) -> None:
+    """Refuse laws that are asked for in variables which the search leaves out."""
+    used = {"required_variables": set(settings.prior.required)}
+    used["guesses"] = {name for law in settings.guesses for name in variables(law)}
+    for parameter, names in used.items():
+        if names - telling:
+            raise ValueError(
+                f"{parameter} has {min(names - telling)}, which is the same in all rows, or equal to another variable: "
+                "the data cannot tell what it does; leave it out, or take the other one"
+            )
 
 
 def _some(rows: int, most: int) -> Tensor:

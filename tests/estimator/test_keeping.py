@@ -16,7 +16,9 @@ import pytest
 import torch
 
 from symenum import PSERegressor, make_operator
-from symenum.expressions import variables
+from symenum.expressions import parse, variables
+from symenum.fitting.losses import Huber
+from symenum.operators import get_operators
 from symenum.search import StepReport
 
 RNG = np.random.default_rng(1)
@@ -250,3 +252,57 @@ def test_a_fit_in_another_thread_ends_when_it_is_asked_to() -> None:
 def test_a_path_must_be_one(value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         quick(checkpoint=value).fit(X, Y)
+
+
+def test_warm_start_judges_old_laws_by_the_loss_that_is_asked_for() -> None:
+    model = quick(loss="mae", constants=True, max_iterations=1, warm_start=True).fit(X, Y)
+    model.fit(X, Y + 1e-3)
+    for row, entry in enumerate(model.front_):
+        assert entry.loss == pytest.approx(np.abs(model.predict(X, row) - Y - 1e-3).mean())
+
+
+def test_warm_start_leaves_out_laws_that_are_forbidden_now() -> None:
+    model = quick(constants=True, max_iterations=2, warm_start=True).fit(X, Y)
+    assert any("x2" in equation for equation in model.equations_.equation)
+    model.set_params(forbidden_variables=["x2"]).fit(X, Y)
+    assert not any("x2" in equation for equation in model.equations_.equation)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"loss": Huber(0.01)}, {"loss": Huber(5.0)}),
+        ({"loss": lambda y, f: np.abs(y - f).max()}, {"loss": lambda y, f: np.abs(y - f).mean()}),
+        ({"forbidden_variables": {"x1"}}, {"forbidden_variables": {"x2"}}),
+        ({"constant_range": np.array([-1.0, 1.0])}, {"constant_range": np.array([-2.0, 2.0])}),
+        ({"guesses": [parse("x1")]}, {"guesses": [parse("x2")]}),
+    ],
+    ids=["record", "callable", "set", "array", "expression"],
+)
+def test_warm_start_begins_anew_where_a_setting_has_changed(before: dict[str, Any], after: dict[str, Any]) -> None:
+    model = quick(warm_start=True, max_iterations=2, **before).fit(X, Y)
+    assert model.set_params(**after).fit(X, Y).n_iter_ == 2
+
+
+def test_settings_that_are_no_plain_data_are_kept_where_text_can_hold_them(path: Path) -> None:
+    told: dict[str, Any] = {"guesses": [parse("x1 + x2")], "forbidden_variables": set(), "loss": "mae"}
+    told["variable_operators"] = {"x1": get_operators(["+", "*"])}
+    quick(checkpoint=path, max_iterations=1, constant_range=np.array([-1.0, 1.0]), **told).fit(X, Y)
+    assert PSERegressor.resume(path, max_iterations=2).n_iter_ == 2
+
+
+def test_a_search_that_has_found_nothing_allowed_yet_can_go_on(path: Path) -> None:
+    told: dict[str, Any] = {"max_depth": 1, "required_variables": ["x1", "x2"], "constants": True}
+    with pytest.raises(ValueError, match="no law that was found"):
+        quick(checkpoint=path, max_iterations=1, **told).fit(X, Y)
+    with pytest.raises(ValueError, match="no law that was found"):
+        PSERegressor.resume(path, max_iterations=2)
+
+
+def test_a_fit_without_a_law_leaves_the_estimator_as_it_was() -> None:
+    told: dict[str, Any] = {"max_depth": 1, "required_variables": ["x1", "x2"], "constants": True}
+    model = quick(max_iterations=1, warm_start=True, **told)
+    with pytest.raises(ValueError, match="no law that was found"):
+        model.fit(X, Y)
+    assert not hasattr(model, "front_")
+    assert len(model.set_params(max_depth=None).fit(X, Y).front_) > 0

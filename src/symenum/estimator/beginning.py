@@ -11,6 +11,7 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.estimator.keeping import Fitted, forget_others, keeper_of, signature_of
 from symenum.expressions import variables
 from symenum.fitting.under_loss import judged
+from symenum.front import fitted_constants
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, Keeper
 
@@ -19,10 +20,11 @@ __all__ = ["Beginning", "Left", "beginning"]
 
 @dataclass(frozen=True)
 class Left:
-    """What a fit leaves for the next one: its last whole state, and the signature of its data and settings."""
+    """What a fit leaves for the next one: its last whole state, the signature of data and settings, and the loss."""
 
     state: State
     signature: str | None
+    loss: object  # the parameter: a callable is not in the signature
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Estimator(Protocol):
 
     checkpoint: str | Path | None
     warm_start: bool
+    loss: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
@@ -75,7 +78,7 @@ def beginning(model: Estimator, task: Task, data: Fitted, kept: Checkpoint | Non
     elif model.warm_start and hasattr(model, "front_"):
         begin = replace(begin, known=_known(task, model.front_))
         left: Left = model._left  # type: ignore[attr-defined]
-        if left.signature == signature:
+        if left.signature == signature and left.loss == model.loss:
             begin = replace(begin, state=left.state, done=left.state.iteration)
     if model.checkpoint is not None:
         begin = replace(begin, keeper=keeper_of(Path(model.checkpoint), data, parameters, signature))
@@ -84,11 +87,14 @@ def beginning(model: Estimator, task: Task, data: Fitted, kept: Checkpoint | Non
 
 def _known(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """The laws of an earlier front that the task allows, finite on every row of its data, with their losses there."""
-    target, usable = task.target, set(task.columns) - set(task.settings.forbidden)
+    settings, target = task.settings, task.target
+    usable = set(task.columns) - set(settings.forbidden)
     allowed = [
         entry.expression
         for entry in front
-        if set(variables(entry.expression)) <= usable and task.allows(entry.expression)
+        if set(variables(entry.expression)) <= usable
+        and task.allows(entry.expression)
+        and (settings.constants or not fitted_constants(entry.expression))
     ]
-    found = [judged(law, task.columns, target.y, target.weight, task.settings.loss) for law in allowed]
+    found = [judged(law, task.columns, target.y, target.weight, settings.loss) for law in allowed]
     return tuple(candidate for candidate in found if candidate.loss < float("inf"))

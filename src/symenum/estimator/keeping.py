@@ -14,7 +14,7 @@ import math
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 
-from symenum.expressions import parse
+from symenum.expressions import Apply, Constant, Variable, parse
 from symenum.files import write_whole
 from symenum.operators import OPERATORS, Operator, get_operators
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
@@ -174,15 +174,26 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, Operator):
+        return value.name
+    if isinstance(value, (Variable, Constant, Apply)):
+        return str(value)
     if isinstance(value, (list, tuple)):
         return [_value(one) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_value(one) for one in value), key=str)
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {name: _value(one) for name, one in value.items()}
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    return {"not kept": type(value).__name__}
+    return {"not kept": repr(value) if _is_plain_record(value) else type(value).__name__}
+
+
+def _is_plain_record(value: Any) -> bool:
+    """As Huber(0.1), whose text says which one it is; that of a callable is another in each process."""
+    return is_dataclass(value) and all(isinstance(one, (int, float, str)) for one in vars(value).values())
 
 
 def _tuples(value: Any) -> Any:

@@ -15,6 +15,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from symenum.enumeration.budget import Budget
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
@@ -198,7 +199,7 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         names = column_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
         table = torch.tensor(values)[rows]
         training = Training.of(table, names, target)
-        settings = self._settings(training, weighted=weight is not None)
+        settings = self._settings(training, attendance.before_search(self.max_time), weighted=weight is not None)
         held = check_validation(self, validation, names)
         columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
         data = Fitted(values, left, weight, columns)
@@ -218,17 +219,17 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
                 began=attendance.began,
             )
         begin.keep(outcome)
+        check_found(outcome.front, outcome.error)
         self.training_ = training
         self._show(outcome, names, held, settings.loss)
         self.plan_ = str(task.plan)
-        self._left = Left(outcome.whole, begin.signature)
+        self._left = Left(outcome.whole, begin.signature, self.loss)
         return outcome
 
     def _show(self, outcome: Outcome, names: tuple[str, ...], held: Training | None, loss: Loss) -> None:
         """The fitted attributes."""
         self.variable_names_ = names
         self.front_: Front = outcome.front
-        check_found(self.front_, outcome.error)
         self.selected_index_, judged = choose_law(self.front_, self.model_selection, self.training_, held, loss)
         self.best_expression_ = self.front_[self.selected_index_].expression
         self.equations_: pandas.DataFrame = equations_table(
@@ -309,8 +310,8 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # the checks' tiny budgets find no law in random data
         return tags
 
-    def _settings(self, training: Training, *, weighted: bool) -> Settings:
-        known = prior_knowledge(self, training, weighted=weighted)
+    def _settings(self, training: Training, budget: Budget, *, weighted: bool) -> Settings:
+        known = prior_knowledge(self, training, budget, weighted=weighted)
         return Settings(
             operators=get_operators(self.operators),
             loss=known.loss,

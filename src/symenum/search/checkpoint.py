@@ -110,8 +110,8 @@ class _Kept:
 
 def _check(state: _Kept, front: Front) -> None:
     """Refuse numbers that no search can have come to."""
-    if state.seed < 0 or state.iteration < 0 or not state.elapsed >= 0 or not len(front) or not len(state.front):
-        raise ValueError("seed, iteration, time and front do not belong to a search")
+    if state.seed < 0 or state.iteration < 0 or not state.elapsed >= 0:
+        raise ValueError("seed, iteration and time do not belong to a search")
     if any(not 0 <= entry.loss < float("inf") for entry in (*front, *state.front)):
         raise ValueError("the front holds losses that are no losses")
 

@@ -254,20 +254,6 @@ def test_a_path_must_be_one(value: Any, message: str) -> None:
         quick(checkpoint=value).fit(X, Y)
 
 
-def test_warm_start_judges_old_laws_by_the_loss_that_is_asked_for() -> None:
-    model = quick(loss="mae", constants=True, max_iterations=1, warm_start=True).fit(X, Y)
-    model.fit(X, Y + 1e-3)
-    for row, entry in enumerate(model.front_):
-        assert entry.loss == pytest.approx(np.abs(model.predict(X, row) - Y - 1e-3).mean())
-
-
-def test_warm_start_leaves_out_laws_that_are_forbidden_now() -> None:
-    model = quick(constants=True, max_iterations=2, warm_start=True).fit(X, Y)
-    assert any("x2" in equation for equation in model.equations_.equation)
-    model.set_params(forbidden_variables=["x2"]).fit(X, Y)
-    assert not any("x2" in equation for equation in model.equations_.equation)
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -39,7 +39,7 @@ def stage_order(slots: int, scanned_rows: int) -> tuple[str, ...]:
     if slots > MANY_SLOTS:
         return (*_BEGIN, *_SUMS, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_DEEP, *_END, *_LAST)
     if scanned_rows > _DEAR_ROWS:
-        cheap = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_SUMS, *_WITH_FUNCTIONS, *_REDUCTIONS)
+        cheap = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_SUMS, *_REDUCTIONS, *_WITH_FUNCTIONS)
         return (*cheap, *_FEATURES, *_TWO_TERMS, *_DEEP, *_END, *_LAST)
     early = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_WITH_FUNCTIONS)
     return (*early, *_DEEP, *_SUMS, *_END, *_LAST)

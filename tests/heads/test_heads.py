@@ -219,3 +219,11 @@ def test_a_sum_of_terms_is_never_worse_than_the_best_two_or_three_terms_by_brute
             for A in [np.column_stack([np.ones(30), terms[:, chosen]])]
         )
         assert min(candidate.loss for candidate in found) <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("head", [RatioOfPolynomials(), TwoTerms((parse("1"), parse("x1"), parse("x1**3")))])
+def test_monomials_beyond_the_doubles_are_left_out(head) -> None:
+    X = 1e110 * (1 + 1e-3 * np.arange(40)[:, None])
+    goal = make_goal(X, np.sin(np.arange(40.0)))
+    found = head.scan(features_of(goal), goal, 5, Budget())
+    assert all(np.isfinite(candidate.loss) for candidate in found)

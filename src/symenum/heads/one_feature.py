@@ -76,6 +76,8 @@ def scan_families(V: Tensor, root: Tensor, T: Tensor, width: int, budget: Budget
         C, left = project_off(rows * root, background)
         single = (C @ targets.T).square()
         for number, family in enumerate(FAMILIES):
+            if number and budget.over():  # few rows make long chunks: one family at least
+                break
             explained = single
             if family.value is not None:
                 explained = single + (_companion(family, rows, root, C, background) @ targets.T).square()
@@ -152,6 +154,8 @@ class OneFeature:
             wanted = k if goal.is_target else max(1, k // len(goals))
             choice = choose(hits.residual, complexity, wanted, rounding_of(goal))
             out += fit_chosen(goal, choice, partial(_fit, features, goal, hits), budget)
+            if budget.over():
+                break
         return out
 
 

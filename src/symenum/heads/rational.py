@@ -87,7 +87,11 @@ def _iterate(P: Array, Q: Array, goal: Goal) -> _Ratio | None:
     ratio = _Ratio(P, Q, t, own)
     for _ in range(_PASSES):
         root = np.sqrt(ratio.weight)
-        coefficients = least_squares(ratio.columns * root[:, None], t * root).coefficients
+        with np.errstate(over="ignore", invalid="ignore"):
+            columns = ratio.columns * root[:, None]
+        if not np.isfinite(columns).all():  # monomials of very large numbers
+            return None
+        coefficients = least_squares(columns, t * root).coefficients
         denominator = 1 + Q @ coefficients[P.shape[1] :]
         if np.abs(denominator).min() <= _VANISHING * np.abs(denominator).max():
             return None

@@ -147,7 +147,10 @@ class TwoTerms:
         t, root = goal.scanned()
         if len(t) <= len(self.background):
             return []
-        background = orthonormal(torch.stack([data.evaluate(term)[data.scan_rows] for term in self.background]) * root)
+        beside = torch.stack([data.evaluate(term)[data.scan_rows] for term in self.background]) * root
+        if not bool(torch.isfinite(beside).all()):  # monomials of very large numbers
+            return []
+        background = orthonormal(beside)
         chosen = features.up_to_affine
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         rounding = rounding_of(goal)

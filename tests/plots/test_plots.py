@@ -77,7 +77,10 @@ def test_what_makes_no_sense_is_refused(model) -> None:
 
 
 def test_without_axes_a_figure_is_made(model) -> None:
-    plot_front(model).figure.canvas.draw()
+    axes = plot_front(model)
+    axes.figure.canvas.draw()
+    assert axes.figure.axes == [axes]
+    assert axes.has_data()
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -122,7 +122,10 @@ def test_data_of_any_scale_are_drawn(scale: float) -> None:
 
 
 def test_a_constant_target_and_a_single_value_are_drawn() -> None:
-    read(report_page(content("2", np.full(50, 2.0))))
+    page = report_page(content("2", np.full(50, 2.0)))
+    read(page)
+    assert "<svg" in page
+    assert "nan" not in page
 
 
 def test_without_data_the_page_says_so() -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from symenum.enumeration.budget import Budget
 from symenum.expressions import Variable
 from symenum.heads.affine import best_affine
+from symenum.heads.best_pairs import pieces
 from symenum.heads.one_feature import FAMILIES, scan_families
 from symenum.heads.products import Products, make_factors
 from symenum.heads.projection import orthonormal
@@ -26,6 +27,13 @@ Drawn = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def tensors(V: np.ndarray, t: np.ndarray, weight: np.ndarray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return torch.from_numpy(V), torch.from_numpy(t), torch.from_numpy(np.sqrt(weight))
+
+
+@pytest.mark.parametrize(("count", "rows"), [(0, 5), (3, 5), (100_001, 20), (5, 10**7), (4, 0)])
+def test_pieces_cover_every_pair_once(count: int, rows: int) -> None:
+    numbers = [number for piece in pieces(count, rows) for number in range(count)[piece]]
+    assert numbers == list(range(count))
+    assert all(len(range(count)[piece]) * rows <= max(rows, 1 << 20) for piece in pieces(count, rows))
 
 
 @given(banks())

@@ -52,6 +52,14 @@ def test_what_is_left_is_what_least_squares_leaves(law: str) -> None:
         assert left == pytest.approx(brute_force(data, token, partners), rel=1e-5, abs=1e-8)
 
 
+def test_tokens_beyond_one_batch_are_judged_like_the_first() -> None:
+    data = material("x1*sin(x2) + 1", rows=20)
+    evaluator = Evaluator(data)
+    explainer = Explainer(data, evaluator, data.variables)
+    few = evaluator.matrix([parse("x1*x2"), parse("x1 - x2"), parse("cos(x1)")])
+    torch.testing.assert_close(explainer.unexplained(few.repeat(200, 1)), explainer.unexplained(few).repeat(200))
+
+
 def test_the_right_token_leaves_nothing_and_a_bad_one_everything() -> None:
     data = material("x1*sin(x1*x2) + 3")
     evaluator = Evaluator(data)

@@ -20,7 +20,7 @@ from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, apply
-from symenum.heads.best_pairs import BestPairs
+from symenum.heads.best_pairs import BestPairs, pieces
 from symenum.heads.certified import Exact, certified_scan
 from symenum.heads.device_pairs import AffineProductScan
 from symenum.heads.features import Features
@@ -34,7 +34,6 @@ from symenum.operators import Kind, Operator
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
 ONE = Constant(1)
-_CHUNK = 1 << 16
 
 
 @torch_threads(1)
@@ -111,8 +110,7 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
     """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit."""
     background = orthonormal(root[None])
     out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
-    for start in range(0, len(i), _CHUNK):
-        part = slice(start, start + _CHUNK)
+    for part in pieces(len(i), V.shape[1]):
         f = apply_poisoned(operator, V[i[part]], V[j[part]])
         fine = torch.isfinite(f).all(dim=1)
         C, left = project_off(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, background)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget, CutShortError, governing
-from symenum.enumeration.memory import DEFAULT_MEMORY
+from symenum.enumeration.memory import DEFAULT_MEMORY, hand_back
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant
@@ -47,7 +47,8 @@ __all__ = ["AllHeads", "Stage"]
 _TERMS = (2, 3)  # of sums of powers
 _DEEP_COLUMNS = 30_000
 _SPARE_ROWS = 6
-_COPIES = 40  # of the features of two layers, extensions by unary operators included
+_WORKSPACE = 150_000_000  # bytes that scans take whatever the number of features
+_COPIES = 80  # of the features of two layers, extensions by unary operators included
 _SHARE_OF_A_LAYER = 16  # a layer may take this part of the memory before duplicates are removed
 
 Scan = Callable[[Budget], list[Candidate]]
@@ -158,7 +159,8 @@ class AllHeads:
     @property
     def _columns(self) -> int:
         """How many features of two layers: heads hold a few copies of five times as many."""
-        return min(_DEEP_COLUMNS, self.max_memory // (_COPIES * 8 * len(self.data.scan_rows)))
+        room = self.max_memory - _WORKSPACE
+        return min(_DEEP_COLUMNS, room // (_COPIES * 8 * len(self.data.scan_rows)))
 
     @property
     def _slots(self) -> Tensor:
@@ -311,4 +313,5 @@ class AllHeads:
     def _scan(
         self, head: Head, features: Callable[[], Features] | None, goal: Goal | None, budget: Budget
     ) -> list[Candidate]:
+        hand_back(self.max_memory)
         return head.scan(features() if features else self.none, goal or self.goal, self.k, budget)

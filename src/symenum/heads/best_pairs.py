@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
-__all__ = ["BestPairs"]
+__all__ = ["BestPairs", "pieces"]
+
+_NUMBERS = 1 << 18  # in a piece: 2 MB, as a judgement holds several copies of it in every thread
+
+
+def pieces(count: int, rows: int) -> Iterator[slice]:
+    """Parts of `count` pairs to be judged on `rows` numbers each, whose memory is bounded."""
+    step = max(1, _NUMBERS // max(1, rows))
+    return (slice(start, start + step) for start in range(0, count, step))
 
 
 class BestPairs:

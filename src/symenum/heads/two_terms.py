@@ -19,6 +19,7 @@ from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, Expression
+from symenum.heads.best_pairs import pieces
 from symenum.heads.certified import certified_scan
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
@@ -29,7 +30,6 @@ from symenum.heads.projection import orthonormal, project_off
 __all__ = ["Pairs", "TwoTerms", "best_pairs", "best_single", "rescore_pairs", "scan_pairs"]
 
 _INSIDE = 1e-9  # a row with less left off the background than this part of it has no direction of its own
-_CHUNK = 1 << 16
 _ROUNDING = 1e-14  # of 1 - R²
 
 
@@ -104,8 +104,7 @@ def rescore_pairs(C: Tensor, D: Tensor, target: Tensor, i: Tensor, j: Tensor) ->
     A pair of one direction (up to rounding) is judged as the single row that it is.
     """
     out = torch.empty(len(i), dtype=torch.float64)
-    for start in range(0, len(i), _CHUNK):
-        part = slice(start, start + _CHUNK)
+    for part in pieces(len(i), C.shape[1]):
         A, B = C[i[part]], D[j[part]]
         for _ in range(2):
             B = B - (A * B).sum(dim=1, keepdim=True) * A

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.memory import hand_back
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, Expression, apply, same_function
@@ -46,6 +47,7 @@ def start(task: Task, seed: int) -> State:
 
 def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
     """The state after one more step, and what the step was."""
+    hand_back(task.settings.max_memory)
     task = task.weighed(state.front)
     work = _work(task, state.iteration)
     scored, generator = 0, state.generator

@@ -33,6 +33,7 @@ _FEW_ROWS = 20
 _FEW_PARTNERS = 5
 _BEST_OF_TWO_LAYERS = 3  # variables
 _MOST_FEATURES = 5000
+_AT_ONCE = 256  # tokens: each has hundreds of fits, whose values are in memory together
 PRICE = 0.05  # decades of 1 - R² that one complexity must earn
 _BEST_VARIABLES = 8  # partners are built on so many; with more variables, on those that explain y best alone
 
@@ -67,7 +68,9 @@ class Explainer:
         """1 - R² (N,) of the best of all fits with each row of `values` (N, rows), between 1e-9 and 1; NaN rows: 1."""
         if not len(values):
             return torch.empty(0, dtype=torch.float64)
-        values = values[:, self._rows]
+        return torch.cat([self._unexplained(some) for some in torch.split(values[:, self._rows], _AT_ONCE)])
+
+    def _unexplained(self, values: Tensor) -> Tensor:
         forms = [values, *(apply_poisoned(operator, values, None) for operator in self._unary)]
         stacked = torch.cat(forms)
         left = torch.minimum(self._with_partner(stacked), self._combined(stacked))

@@ -5,6 +5,7 @@ from symenum.fitting.combination import linear_combination, scaled
 from symenum.fitting.least_squares import Fit, least_squares
 from symenum.fitting.numbers import Number, nice_number, plain_number
 from symenum.fitting.parameters import free_constants, with_constants
+from symenum.fitting.pruning import with_one_less
 from symenum.fitting.refine import Refined, refine
 from symenum.fitting.snap import Snapped, snap
 from symenum.fitting.tidy import tidy
@@ -27,5 +28,6 @@ __all__ = [
     "tidy",
     "with_coefficients",
     "with_constants",
+    "with_one_less",
     "with_one_more",
 ]

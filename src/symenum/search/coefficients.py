@@ -7,17 +7,26 @@ from collections.abc import Sequence
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Expression, simplify
-from symenum.fitting import free_constants, refine, tidy, with_coefficients, with_constants, with_one_more
+from symenum.fitting import (
+    free_constants,
+    refine,
+    tidy,
+    with_coefficients,
+    with_constants,
+    with_one_less,
+    with_one_more,
+)
 from symenum.fitting.under_loss import refit
 from symenum.front import Front
 from symenum.heads.goal import best_first
 from symenum.search.task import Task
 
-__all__ = ["loosened", "refined", "refitted", "rounded"]
+__all__ = ["loosened", "pruned", "refined", "refitted", "rounded"]
 
 _BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
 _STARTS = 2
 _LOOSENED = 150  # variants at once, of the best
+_PRUNED = 3  # parts that a law may lose in one step
 _DIGITS = (1, 2, 3)
 _LAST_STEPS = 4  # from constants that fit thousands of rows already
 _SLACK = 1.5  # a family may be so much more complex than allowed: coefficients may turn out to be 1 or 0
@@ -57,19 +66,39 @@ def loosened(task: Task, expressions: Sequence[Expression], budget: Budget) -> l
     return found + _tidied(task, found, budget)
 
 
-def rounded(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
+def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
+    """What becomes of them without one of their parts, and of the best of these without another, and so on."""
+    found: list[Candidate] = []
+    known: set[Expression] = set()
+    for _ in range(_PRUNED):
+        variants = dict.fromkeys(shorter for expression in expressions for shorter in with_one_less(expression))
+        some = [variant for variant in variants if variant not in known][:_LOOSENED]
+        if not some or budget.over():
+            break
+        known.update(some)
+        new = _fitted(task, some, budget)
+        found += new
+        front = Front.of(task.data.target).update(found, task.settings.max_complexity)
+        expressions = [entry.expression for entry in front if entry in new]
+    return found
+
+
+def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
     """Those that stand on a front of their own with constants of few digits: a factor that is nearly 1 falls out.
 
-    Such a law may fit a little worse than its constants could make it, and is what people would write down.
+    Such a law may fit a little worse than its constants could make it, and is what people would write down. Where an
+    exponent became whole or a term fell out, the constants that are left have other best values: both are handed back.
     """
     data = task.data
-    variants: dict[Expression, None] = {}
+    variants: dict[Expression, bool] = {}  # and whether the form is a simpler one
     for entry in Front.of(data.target).update(found, task.settings.max_complexity):
         constants = free_constants(entry.expression, integers=False)
         for digits in _DIGITS if constants else ():
             values = [float(f"{value:.{digits}g}") for value in constants]
-            variants[simplify(with_constants(entry.expression, values, integers=False))] = None
-    return [candidate for expression in variants if (candidate := data.candidate(expression)) is not None]
+            variant = simplify(with_constants(entry.expression, values, integers=False))
+            variants[variant] = variant.complexity < entry.complexity
+    short = [candidate for expression in variants if (candidate := data.candidate(expression)) is not None]
+    return short + _fitted(task, [expression for expression, simpler in variants.items() if simpler], budget)
 
 
 def refitted(task: Task, front: Front, budget: Budget) -> Front:
@@ -94,6 +123,15 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
     return front.update(found, task.settings.max_complexity)
+
+
+def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
+    """With the best constants near their own, on the working rows; whole numbers stay."""
+    data, target = task.data, task.data.target
+    results = refine(
+        expressions, data.columns, target.y, target.weight, starts=0, steps=_LAST_STEPS, integers=False, budget=budget
+    )
+    return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
 
 def _tidied(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:

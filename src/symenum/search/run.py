@@ -22,6 +22,7 @@ Callback = Callable[[StepReport], object]
 Keep = Callable[[State, Front], object]
 
 _SEARCHING = 0.9  # of the time, where constants are fitted anew on all rows in the end
+_LAST_FIT = 0.2  # seconds that the fit on all rows gets even where the last step took longer than it should
 _INTERRUPTED = "interrupted"
 
 
@@ -88,11 +89,11 @@ class _Run:
         """Of the steps; what is left of the time is for `refitted`."""
         return self._budget(_SEARCHING if self.task.partial else 1.0)
 
-    def _budget(self, part: float) -> Budget:
+    def _budget(self, part: float, at_least: float = 1e-9) -> Budget:
         if self.max_time is None:
             return Budget(stop=self.wish.over)
         left = part * self.max_time - (self.clock() - self.began)
-        return Budget(max(left, 1e-9), stop=self.wish.over)
+        return Budget(max(left, at_least), stop=self.wish.over)
 
     def outcome(self, state: State) -> Outcome:
         earlier = state.elapsed
@@ -118,7 +119,7 @@ class _Run:
             error, reason = raised, f"failed: {raised}"
         front = state.front
         if self.task.partial and self.task.settings.constants and error is None:
-            front = refitted(self.task, front, self._budget(1.0))
+            front = refitted(self.task, front, self._budget(1.0, at_least=_LAST_FIT))
         state = replace(state, elapsed=earlier + self.clock() - self.began)
         return Outcome(state, self._with_known(front), reason, whole, reason == _INTERRUPTED, error)
 

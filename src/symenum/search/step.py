@@ -1,8 +1,8 @@
 """One step of a search: a stage of the heads on the raw variables, or a pass with tokens; then the front.
 
 First the heads look for y itself, so that simple laws come out in the first second. After that passes with tokens
-take turns with the heads on transforms of y, as long as there are transforms. What is new on the front is then tried
-with further coefficients; before the first pass with tokens, the whole front is.
+take turns with the heads on transforms of y, as long as there are transforms. What is new on the front is tried
+without one of its parts, and later with further coefficients; before the first pass with tokens, the whole front is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from symenum.expressions import Constant, Expression, apply, same_function
 from symenum.fitting import refine, with_coefficients
 from symenum.front import Front, reward
 from symenum.heads.all_heads import Stage
-from symenum.search.coefficients import loosened, rounded
+from symenum.search.coefficients import loosened, pruned, rounded
 from symenum.search.declared import with_names
 from symenum.search.judging import best_under
 from symenum.search.state import State
@@ -63,11 +63,11 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
             passed = token_pass(task, generator, rng, budget)
             found, scored, generator, name = passed.found, passed.scored, passed.generator, work
         if task.settings.constants:
-            found = [*found, *rounded(task, found)]
+            found = [*found, *rounded(task, found, budget)]
         front, judged = _updated(task, state.front, found, budget)
-        if task.settings.constants and state.iteration > len(task.stages[0]) and not front.has_law():
+        if task.settings.constants and not front.has_law():
             new = [entry.expression for entry in front if entry not in state.front.entries]
-            front, _ = _updated(task, front, loosened(task, new, budget), budget)
+            front, _ = _updated(task, front, _variants(task, new, state.iteration, budget), budget)
         if budget.over():  # the step was cut short: its reward says nothing
             generator = state.generator
         elif work == TOKENS:
@@ -75,6 +75,12 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
                 task.material, generator, _best_reward(task, judged), _praised(task, front)
             )
     return State(state.seed, state.iteration + 1, front, generator, state.scored + scored, state.elapsed), name
+
+
+def _variants(task: Task, new: list[Expression], iteration: int, budget: Budget) -> list[Candidate]:
+    """What is new on the front with a part less and, once the heads have done their part, with a coefficient more."""
+    found = pruned(task, new, budget)
+    return found + loosened(task, new, budget) if iteration > len(task.stages[0]) else found
 
 
 def stop_reason(task: Task, front: Front) -> str | None:

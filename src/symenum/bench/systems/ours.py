@@ -13,7 +13,6 @@ from symenum.bench.systems.base import Found, Law
 from symenum.bench.systems.laws import variable_names
 from symenum.enumeration.target import check_target
 from symenum.expressions import Expression
-from symenum.front import Front
 from symenum.heads.all_heads import Stage
 from symenum.operators import get_operators
 from symenum.problems.problem import Array
@@ -65,7 +64,7 @@ class Symenum:
         target, rows = check_target(np.asarray(y, dtype=np.float64), None, len(X))
         task = make_task(variable_names(X.shape[1]), torch.tensor(X)[rows], target, settings)
         outcome = run(self._changed(task), seed, max_time=max_time)
-        front: Front = outcome.state.front
+        front = outcome.front
         laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in front)
         return Found(laws, front.select(self.selection), outcome.reason)
 

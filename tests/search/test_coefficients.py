@@ -1,0 +1,48 @@
+"""What is made of a pass's finds: rounded, with a part less, fitted on all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symenum.enumeration.budget import Budget
+from symenum.expressions import parse
+from symenum.fitting import free_constants
+from symenum.search import run
+from symenum.search.coefficients import pruned, rounded
+
+
+def test_where_exponents_became_whole_the_factor_is_fitted_anew(make) -> None:
+    task = make(lambda a, b: a * b / (2 * np.pi), rows=200, noise=0.05)
+    nearly = task.data.candidate(parse("0.174*x1**0.954*x2**1.02"))
+    best = min(
+        (each for each in rounded(task, [nearly], Budget()) if each.expression.complexity == 2),
+        key=lambda each: each.loss,
+    )
+    x1, x2 = (task.data.columns[name].numpy() for name in ("x1", "x2"))
+    y = task.data.target.y.numpy()
+    factor = (y @ (x1 * x2)) / np.sum((x1 * x2) ** 2)
+    assert free_constants(best.expression, integers=False) == pytest.approx([factor], rel=1e-9)
+
+
+def test_a_law_stands_beside_the_one_with_terms_too_many(make) -> None:
+    task = make(lambda a, b: a * np.sin(b), rows=200, noise=0.05)
+    found = pruned(task, [parse("x1*sin(x2) - 0.043*x1/x2 + 0.0668")], Budget())
+    assert "x1*sin(x2)" in [str(each.expression) for each in found]
+    assert all(each.loss == pytest.approx(task.data.candidate(each.expression).loss) for each in found)
+
+
+def test_without_time_nothing_is_pruned(make) -> None:
+    over = Budget()
+    over.end()
+    assert pruned(make(lambda a, b: a * b), [parse("x1*x2 + 0.1*x1")], over) == []
+
+
+def test_the_last_fit_is_on_all_rows_even_where_steps_took_all_the_time(make) -> None:
+    task = make(lambda a, b: 1.73421 * a * b + 0.3 * np.sin(3 * b), rows=5000, noise=0.3)
+    assert task.partial
+    now = iter([0.0, *range(1, 1000)])  # every look at the clock is a second later than the one before
+    outcome = run(task, 0, max_time=2.0, clock=lambda: next(now))
+    before = {entry.complexity: entry.loss for entry in outcome.state.front}
+    after = {entry.complexity: entry.loss for entry in outcome.front}
+    assert any(after[complexity] < before[complexity] for complexity in before.keys() & after.keys())

@@ -103,9 +103,8 @@ def fit(batch: Batch, constants: Array, *, steps: int, tolerance: float, budget:
             break
         if (len(place) - np.count_nonzero(working)) * (steps - step_number) > _COMPACT:
             _store(found, place, state, done)
-            kept = np.flatnonzero(working)
+            batch, kept = batch.without_idle(working)
             place, damping, done, working = place[kept], damping[kept], done[kept], working[kept]
-            batch = Batch(problem, batch.members[kept])
             state = state.take(kept, batch.width)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             step, promised = _step(state, damping, batch.linear)
@@ -152,31 +151,43 @@ def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
 
 
 class Batch:
-    """The members at work, and what stays the same for them."""
+    """The members at work, and what stays the same for them: so many starts of each of some expressions.
 
-    def __init__(self, problem: Problem, members: Whole, copies: int = 1) -> None:
-        self.members, self._copies = members, copies
-        self.floor = problem.floor[members]
+    `only_linear`: derivatives are taken by the linear constants, which is all that it takes to project them out.
+    """
+
+    def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, *, only_linear: bool = False) -> None:
+        self._expressions, self._copies = expressions, copies
+        self.members = np.repeat(expressions, copies)
+        self.floor = problem.floor[self.members]
         self.problem = problem
         rows, first = problem.data.shape[1], problem.program.first
         # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
-        places = copies * _PLACES * (len(members) + int((first[members + 1] - first[members]).sum()))
+        places = copies * _PLACES * (len(expressions) + int((first[expressions + 1] - first[expressions]).sum()))
         part = min(rows, max(_LEAST_ROWS, _CELLS // places))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
-        self.machine = Machine(problem.program, members, part, copies)
+        self.machine = Machine(problem.program, expressions, part, copies, only_linear=only_linear)
         self.width = self.machine.width
-        self.linear: Flags = problem.program.linear[members, : self.width].T.repeat(copies, axis=1)
+        self.linear: Flags = problem.program.linear[self.members, : self.width].T
         self._outer = self.linear.astype(np.float64)
         self._outer_pairs = self._outer[:, None] * self._outer[None]
         self._projects = bool(self.linear.any())
         self._load(*self._parts[0])
 
+    def without_idle(self, working: Flags) -> tuple[Batch, Whole]:
+        """A batch of fewer members, among them all that work (B,), and where these stood in this one."""
+        flags = working.reshape(-1, self._copies)
+        kept = np.flatnonzero(flags.any(axis=1))
+        most = int(flags.sum(axis=1).max())
+        places = kept[:, None] * self._copies + np.argsort(~flags[kept], axis=1, kind="stable")[:, :most]
+        return Batch(self.problem, self._expressions[kept], most), places.ravel()
+
     def _load(self, at: int, fresh: int) -> None:
         rows = slice(at, at + self._size)
         self.machine.load(self.problem.data[:, rows])
-        self._root = self.problem.root[self.members, rows]
-        self._target = self.problem.target[self.members, rows]
+        self._root = self.problem.root[self._expressions, rows]
+        self._target = self.problem.target[self._expressions, rows]
         self._root[:, : fresh - at] = 0.0
         self._target[:, : fresh - at] = 0.0
         self.machine.seeds[:] = self._root[:, None]

@@ -25,14 +25,14 @@ class Machine:
     """The program of a batch, in which an expression may occur several times, for so many rows at once.
 
     `copies`: each member is computed for so many sets of constants, side by side with the rows; that is much faster
-    than as many members.
+    than as many members. `only_linear`: derivatives by the linear constants; those by the others are zero.
 
     The places of values: data columns, constants (member by member, and one more for each member), nodes. The places of
     slopes: a zero, the members' roots, then for each level from the last to the first its nodes, and what they pass on
     to their operands. `block` (members, width + 1, copies, rows) gets the derivatives; its last line is the caller's.
     """
 
-    def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1) -> None:
+    def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1, *, only_linear: bool = False) -> None:
         self.members, self.width = members, int(program.count[members].max())
         size, k = len(members), self.width + 1
         self._copies, columns = copies, rows * copies
@@ -42,11 +42,12 @@ class Machine:
         offsets = np.cumsum(sizes) - sizes
         nodes = np.arange(sizes.sum()) + np.repeat(begin - offsets, sizes)
         member = np.repeat(np.arange(size), sizes)
-        key = program.key[nodes] * 4 + _ORDER[program.moves[nodes]]
+        moves = (program.linear_moves if only_linear else program.moves)[nodes]
+        key = program.key[nodes] * 4 + _ORDER[moves]
         order = np.argsort(key, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        nodes, member, key = nodes[order], member[order], key[order]
+        nodes, member, key, moves = nodes[order], member[order], key[order], moves[order]
         fixed = inputs + size * k
 
         def places(references: Whole, of: Whole) -> Whole:
@@ -65,9 +66,9 @@ class Machine:
         operands = places(program.operands[nodes], member[:, None])
         self._forward: list[Call] = []
         self._backward: list[Call] = []
-        self._lay_out(program, nodes, operands, key // 4, fixed, columns)
+        self._lay_out(program, moves, operands, key // 4, fixed, columns)
 
-    def _lay_out(self, program: Program, nodes: Whole, operands: Whole, key: Whole, fixed: int, rows: int) -> None:
+    def _lay_out(self, program: Program, moves: Whole, operands: Whole, key: Whole, fixed: int, rows: int) -> None:
         size, values = len(self.members), self._values
         edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
         count = len(program.operators)
@@ -82,7 +83,7 @@ class Machine:
             for level in levels
         ]
         fetched = np.empty((sum(map(len, gathered)), rows))
-        slopes = self._slopes = np.zeros((1 + size + len(nodes) + len(fetched), rows))
+        slopes = self._slopes = np.zeros((1 + size + len(moves) + len(fetched), rows))
         # (members, copies, rows): factors of the derivatives, for the caller to set
         self.seeds = slopes[1 : 1 + size].reshape(size, self._copies, -1)
         # Where the slope of each value is to be found: at first the zero, and for the roots their seeds.
@@ -105,7 +106,7 @@ class Machine:
                 value, slope = values[fixed + a : fixed + b], slopes[own + a - first : own + b - first]
                 calls.append(forward(operator, inside, value))
                 for i in range(operator.arity):
-                    moving = np.flatnonzero(program.moves[nodes[a:b]] >> i & 1)
+                    moving = np.flatnonzero(moves[a:b] >> i & 1)
                     if not len(moving):
                         continue
                     c, d = int(moving[0]), int(moving[-1]) + 1

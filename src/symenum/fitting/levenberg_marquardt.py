@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from symenum.enumeration.budget import Budget
-from symenum.fitting.machine import Machine
+from symenum.fitting.machine import Machine, Slopes
 from symenum.fitting.program import Array, Flags, Program, Whole
 from symenum.fitting.small_systems import solve_positive
 
@@ -153,10 +153,10 @@ def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
 class Batch:
     """The members at work, and what stays the same for them: so many starts of each of some expressions.
 
-    `only_linear`: derivatives are taken by the linear constants, which is all that it takes to project them out.
+    `slopes`: by which constants derivatives are taken. Those by the linear ones are enough to project these out.
     """
 
-    def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, *, only_linear: bool = False) -> None:
+    def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
         self._expressions, self._copies = expressions, copies
         self.members = np.repeat(expressions, copies)
         self.floor = problem.floor[self.members]
@@ -167,12 +167,16 @@ class Batch:
         part = min(rows, max(_LEAST_ROWS, _CELLS // places))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
-        self.machine = Machine(problem.program, expressions, part, copies, only_linear=only_linear)
+        self.machine = Machine(problem.program, expressions, part, copies, slopes)
         self.width = self.machine.width
         self.linear: Flags = problem.program.linear[self.members, : self.width].T
         self._outer = self.linear.astype(np.float64)
-        self._outer_pairs = self._outer[:, None] * self._outer[None]
-        self._projects = bool(self.linear.any())
+        # The linear constants of each member are gathered: they are few, and so is what it takes to solve for them.
+        count, here = self.linear.sum(axis=0), np.arange(len(self.members))
+        places = np.argsort(~self.linear, axis=0, kind="stable")[: int(count.max())]
+        self._own = np.arange(len(places))[:, None] < count  # beyond its own a member has others of its constants here
+        self._gathered = places * len(here) + here
+        self._gathered_pairs = places[:, None] * (self.width * len(here)) + self._gathered
         self._load(*self._parts[0])
 
     def without_idle(self, working: Flags) -> tuple[Batch, Whole]:
@@ -219,7 +223,8 @@ class Batch:
                 self.machine.derivatives()
                 values *= self._root[:, None]
                 np.subtract(self._target[:, None], values, out=block[:, -1])
-                total = total + block.transpose(0, 2, 1, 3) @ block.transpose(0, 2, 3, 1)
+                # A copy, because NumPy multiplies a matrix by its own transpose in a way that is slow for small ones.
+                total = total + block.transpose(0, 2, 1, 3).copy() @ block.transpose(0, 2, 3, 1)
         products: Array = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0).copy()
         # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
         bad = ~np.isfinite(np.einsum("iib->ib", products))
@@ -247,13 +252,16 @@ class Batch:
         diagonal = np.einsum("iib->ib", normal)
         diagonal[diagonal == 0] = 1.0
         gradient = products[:k, k] / scale
-        if not self._projects:
+        if not len(self._own):
             loss = np.where(np.isnan(loss), np.inf, loss)
             return State(constants, loss, normal, gradient, scale, np.zeros(len(loss), dtype=bool))
-        system = normal * self._outer_pairs
-        np.einsum("iib->ib", system)[...] += 1 - self._outer + _RIDGE
-        shift = solve_positive(system, gradient * self._outer)
-        shift[np.isnan(shift)] = 0.0
+        own = self._own
+        system = normal.take(self._gathered_pairs) * (own[:, None] & own)
+        np.einsum("iib->ib", system)[...] += ~own + _RIDGE
+        moved = solve_positive(system, gradient.take(self._gathered) * own)
+        moved[np.isnan(moved)] = 0.0
+        shift = np.zeros_like(gradient)
+        shift.put(self._gathered, moved)
         # What rounding leaves of a large loss is not known; the next evaluation will tell (the member is stale).
         loss = np.maximum(loss - (shift * gradient).sum(axis=0), _ROUNDING * loss)
         loss[np.isnan(loss)] = np.inf

@@ -7,6 +7,7 @@ from where that parent left it, and is never summed up.
 
 from __future__ import annotations
 
+from enum import Enum
 from itertools import pairwise
 
 import numpy as np
@@ -14,25 +15,33 @@ import numpy as np
 from symenum.fitting.kernels import Array, Call, backward, forward, hands_on
 from symenum.fitting.program import CONSTANT, DATA, Program, Whole
 
-__all__ = ["Machine"]
+__all__ = ["Machine", "Slopes"]
 
 _ORDER = np.array(
     [0, 0, 2, 1]
 )  # of nodes whose first, second, both operands move: each operand's lie next to each other
 
 
+class Slopes(Enum):
+    """The constants by which there are derivatives."""
+
+    ALL = "all"
+    LINEAR = "linear"
+    NONE = "none"
+
+
 class Machine:
     """The program of a batch, in which an expression may occur several times, for so many rows at once.
 
     `copies`: each member is computed for so many sets of constants, side by side with the rows; that is much faster
-    than as many members. `only_linear`: derivatives by the linear constants; those by the others are zero.
+    than as many members. Derivatives that `slopes` leaves out are zero.
 
     The places of values: data columns, constants (member by member, and one more for each member), nodes. The places of
     slopes: a zero, the members' roots, then for each level from the last to the first its nodes, and what they pass on
     to their operands. `block` (members, width + 1, copies, rows) gets the derivatives; its last line is the caller's.
     """
 
-    def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1, *, only_linear: bool = False) -> None:
+    def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
         self.members, self.width = members, int(program.count[members].max())
         size, k = len(members), self.width + 1
         self._copies, columns = copies, rows * copies
@@ -42,7 +51,9 @@ class Machine:
         offsets = np.cumsum(sizes) - sizes
         nodes = np.arange(sizes.sum()) + np.repeat(begin - offsets, sizes)
         member = np.repeat(np.arange(size), sizes)
-        moves = (program.linear_moves if only_linear else program.moves)[nodes]
+        moves = np.zeros_like(nodes)
+        if slopes is not Slopes.NONE:
+            moves = (program.moves if slopes is Slopes.ALL else program.linear_moves)[nodes]
         key = program.key[nodes] * 4 + _ORDER[moves]
         order = np.argsort(key, kind="stable")
         place = np.empty_like(order)

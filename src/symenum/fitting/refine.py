@@ -13,6 +13,7 @@ from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.levenberg_marquardt import Batch, Fitted, Problem, fit
+from symenum.fitting.machine import Slopes
 from symenum.fitting.parameters import postfix, rebuilt
 from symenum.fitting.program import Array, Program, Whole, compile_program
 
@@ -159,7 +160,7 @@ class _Task:
         # What was found so far goes on too: it may not be at its minimum yet.
         points = np.concatenate([drawn, self.best[:, members, None]], axis=2)
         if stage.early:
-            early = self._fit(members, points, self._steps(stage.early))
+            early = self._fit(self.sparse, members, points, self._steps(stage.early))
             points = _leaders(early.constants, early.loss, points.shape, max(1, round(starts * stage.kept)))
         self._compete(members, points, self._steps(stage.steps))
 
@@ -167,7 +168,7 @@ class _Task:
         """The best so many (k, members, taken) of many points, their linear constants at least squares."""
         draws = taken * _DRAWS
         copies = min(max(_TOGETHER // len(members), 1), draws)
-        batch = Batch(self.sparse, members, copies, only_linear=True)
+        batch = Batch(self.sparse, members, copies, Slopes.LINEAR)
         points, losses = [], []
         for _ in range(-(-draws // copies)):
             drawn = _draw(self.starts[:, batch.members], random)
@@ -180,14 +181,14 @@ class _Task:
         together, loss = np.concatenate(points, axis=2), np.concatenate(losses, axis=1)
         return _leaders(together, loss, together.shape, taken)
 
-    def _fit(self, members: Whole, points: Array, steps: int) -> Fitted:
-        """From points (k, members, copies) on the few rows."""
-        batch = Batch(self.small, members, points.shape[2])
+    def _fit(self, problem: Problem, members: Whole, points: Array, steps: int) -> Fitted:
+        """From points (k, members, copies), while starts compete."""
+        batch = Batch(problem, members, points.shape[2])
         return fit(batch, points.reshape(len(points), -1), steps=steps, tolerance=_LOOSE, budget=self.budget)
 
     def _compete(self, members: Whole, points: Array, steps: int) -> Array:
         """Fit from points (k, members, copies); the best of each expression stays. The losses of the points (B,)."""
-        ended = self._fit(members, points, steps)
+        ended = self._fit(self.small, members, points, steps)
         losses = ended.loss.reshape(points.shape[1:])
         best, least = _leaders(ended.constants, losses, points.shape, 1)[:, :, 0], losses.min(axis=1)
         new = least < self.loss[members] * (1 - _SAME)
@@ -204,7 +205,7 @@ class _Task:
 
         Then the losses (which,), inf where values are not finite.
         """
-        which, batch = self.which, Batch(self.full, self.which)
+        which, batch = self.which, Batch(self.full, self.which, slopes=Slopes.NONE)
         loss = batch.losses(self.best[: batch.width, which])
         self.converged[which] = loss <= _AS_EXACT * batch.floor
         if self.steps > 0:
@@ -228,7 +229,7 @@ class _Task:
 
     def _not_worse(self, members: Whole, loss: Array) -> Array:
         """The start where it does not lose more than the best constants; the losses (members,) after that."""
-        batch = Batch(self.full, members)
+        batch = Batch(self.full, members, slopes=Slopes.NONE)
         first = batch.losses(self.starts[: batch.width, members])
         worse = members[~(loss < first)]
         self.best[:, worse] = self.starts[:, worse]

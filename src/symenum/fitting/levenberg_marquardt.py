@@ -140,9 +140,7 @@ def _next_damping(damping: Array, ratio: Array, better: Flags, stale: Flags) -> 
 def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
     """The damped step (k, B), not finite where there is none, and the fall of the loss that it promises (B,)."""
     diagonal = _RIDGE + np.where(linear, 0.0, damping)
-    system = state.normal.copy()
-    np.einsum("iib->ib", system)[...] += diagonal
-    scaled = solve_positive(system, state.gradient)
+    scaled = solve_positive(state.normal, state.gradient, diagonal)
     promised = (scaled * (state.gradient + scaled * diagonal)).sum(axis=0)
     step = scaled / state.scale
     relative = np.where(linear, 0.0, np.abs(step) / (np.abs(state.constants) + _SMALL)).max(axis=0)
@@ -174,7 +172,9 @@ class Batch:
         # The linear constants of each member are gathered: they are few, and so is what it takes to solve for them.
         count, here = self.linear.sum(axis=0), np.arange(len(self.members))
         places = np.argsort(~self.linear, axis=0, kind="stable")[: int(count.max())]
-        self._own = np.arange(len(places))[:, None] < count  # beyond its own a member has others of its constants here
+        # 1 for those; beyond its own a member has others of its constants here, which count nothing.
+        self._own = (np.arange(len(places))[:, None] < count).astype(np.float64)
+        self._own_pairs = self._own[:, None] * self._own
         self._gathered = places * len(here) + here
         self._gathered_pairs = places[:, None] * (self.width * len(here)) + self._gathered
         self._load(*self._parts[0])
@@ -256,9 +256,8 @@ class Batch:
             loss = np.where(np.isnan(loss), np.inf, loss)
             return State(constants, loss, normal, gradient, scale, np.zeros(len(loss), dtype=bool))
         own = self._own
-        system = normal.take(self._gathered_pairs) * (own[:, None] & own)
-        np.einsum("iib->ib", system)[...] += ~own + _RIDGE
-        moved = solve_positive(system, gradient.take(self._gathered) * own)
+        system = normal.take(self._gathered_pairs) * self._own_pairs
+        moved = solve_positive(system, gradient.take(self._gathered) * own, 1 - own + _RIDGE)
         moved[np.isnan(moved)] = 0.0
         shift = np.zeros_like(gradient)
         shift.put(self._gathered, moved)

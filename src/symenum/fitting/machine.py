@@ -17,9 +17,8 @@ from symenum.fitting.program import CONSTANT, DATA, Program, Whole
 
 __all__ = ["Machine", "Slopes"]
 
-_ORDER = np.array(
-    [0, 0, 2, 1]
-)  # of nodes whose first, second, both operands move: each operand's lie next to each other
+# Of nodes of which no, the first, the second, both operands move: those of each operand lie next to each other.
+_ORDER = np.array([3, 0, 2, 1])
 
 
 class Slopes(Enum):

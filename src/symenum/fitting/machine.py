@@ -57,7 +57,7 @@ class Machine:
         order = np.argsort(key, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        nodes, member, key, moves = nodes[order], member[order], key[order], moves[order]
+        nodes, member, key = nodes[order], member[order], key[order]
         fixed = inputs + size * k
 
         def places(references: Whole, of: Whole) -> Whole:
@@ -76,11 +76,15 @@ class Machine:
         operands = places(program.operands[nodes], member[:, None])
         self._forward: list[Call] = []
         self._backward: list[Call] = []
-        self._lay_out(program, moves, operands, key // 4, fixed, columns)
+        self._lay_out(program, key, operands, fixed, columns)
 
-    def _lay_out(self, program: Program, moves: Whole, operands: Whole, key: Whole, fixed: int, rows: int) -> None:
+    def _lay_out(self, program: Program, ordered: Whole, operands: Whole, fixed: int, rows: int) -> None:
         size, values = len(self.members), self._values
+        key = ordered // 4
         edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
+        # Where the nodes of each group end whose first operand only, first operand, any operand moves.
+        ends = np.searchsorted(ordered, key[edges[:-1], None] * 4 + _ORDER[[3, 2, 0]]).tolist()
+        spans = {a: ((a, first), (alone, last)) for a, (alone, first, last) in zip(edges, ends, strict=False)}
         count = len(program.operators)
         levels: list[list[tuple[int, int]]] = []
         for start, stop in pairwise(edges):
@@ -93,7 +97,7 @@ class Machine:
             for level in levels
         ]
         fetched = np.empty((sum(map(len, gathered)), rows))
-        slopes = self._slopes = np.zeros((1 + size + len(moves) + len(fetched), rows))
+        slopes = self._slopes = np.zeros((1 + size + len(ordered) + len(fetched), rows))
         # (members, copies, rows): factors of the derivatives, for the caller to set
         self.seeds = slopes[1 : 1 + size].reshape(size, self._copies, -1)
         # Where the slope of each value is to be found: at first the zero, and for the roots their seeds.
@@ -116,17 +120,17 @@ class Machine:
                 value, slope = values[fixed + a : fixed + b], slopes[own + a - first : own + b - first]
                 calls.append(forward(operator, inside, value))
                 for i in range(operator.arity):
-                    moving = np.flatnonzero(moves[a:b] >> i & 1)
-                    if not len(moving):
+                    start, stop = spans[a][i]
+                    if start == stop:
                         continue
-                    c, d = int(moving[0]), int(moving[-1]) + 1
+                    c, d = start - a, stop - a
                     if hands_on(operator, i):
-                        source[operands[a + c : a + d, i]] = own + a - first + np.arange(c, d)
+                        source[operands[start:stop, i]] = np.arange(own + start - first, own + stop - first)
                         continue
                     cut = [part[c:d] for part in inside]
                     out = slopes[filled : filled + d - c]
                     self._backward += backward(operator, i, slope[c:d], value[c:d], cut, out)
-                    source[operands[a + c : a + d, i]] = filled + np.arange(d - c)
+                    source[operands[start:stop, i]] = np.arange(filled, filled + d - c)
                     filled += d - c
             parts.append(calls)
         self._forward = [call for calls in reversed(parts) for call in calls]

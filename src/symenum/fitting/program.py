@@ -83,10 +83,12 @@ class _Compiler:
         if not moves:
             operands = (self._values(left), self._values(right)) if binary else (self._values(left),)
             return -1, -1, (), node, node.operator.function(*operands)
-        level = 1 + max(left[1], right[1])
+        level = 1 + (left[1] if left[1] > right[1] else right[1])
         code = self.operators.setdefault(node.operator, len(self.operators))
-        affine = (left[2][0] if left[2] else -1, right[2][0] if binary and right[2] else -1)
-        self.nodes.append((code, level, self._reference(left), self._reference(right), moves, *affine))
+        a = left[0] if left[0] >= 0 else self._reference(left)
+        b = right[0] if right[0] >= 0 else self._reference(right)
+        affine = left[2][0] if left[2] else -1
+        self.nodes.append((code, level, a, b, moves, affine, right[2][0] if binary and right[2] else -1))
         return (
             3 * (len(self.nodes) - 1 - first) + NODE,
             level,

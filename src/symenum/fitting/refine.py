@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -262,6 +263,7 @@ def _leaders(points: Array, loss: Array, shape: tuple[int, ...], most: int) -> A
 
 def _draw(constants: Array, random: np.random.Generator) -> Array:
     """Points around: each constant times a log-uniform factor, some with the other sign; a zero becomes normal."""
-    factor = _SPREAD ** random.uniform(-1, 1, constants.shape)
+    spread = math.log(_SPREAD)
+    factor = np.exp(random.uniform(-spread, spread, constants.shape))
     factor[random.random(constants.shape) < _FLIP] *= -1
     return np.where(constants == 0, random.standard_normal(constants.shape), constants * factor)

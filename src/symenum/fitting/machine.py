@@ -40,7 +40,9 @@ class Machine:
     to their operands. `block` (members, width + 1, copies, rows) gets the derivatives; its last line is the caller's.
     """
 
-    def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
+    def __init__(
+        self, program: Program, members: Whole, rows: int, copies: int = 1, slopes: Slopes = Slopes.ALL
+    ) -> None:
         self.members, self.width = members, int(program.count[members].max())
         size, k = len(members), self.width + 1
         self._copies, columns = copies, rows * copies

@@ -170,13 +170,14 @@ class Batch:
         self.linear: Flags = problem.program.linear[self.members, : self.width].T
         self._outer = self.linear.astype(np.float64)
         # The linear constants of each member are gathered: they are few, and so is what it takes to solve for them.
-        count, here = self.linear.sum(axis=0), np.arange(len(self.members))
-        places = np.argsort(~self.linear, axis=0, kind="stable")[: int(count.max())]
+        count: Whole = np.count_nonzero(self.linear, axis=0)
+        here = np.arange(len(self.members))
+        lines: Whole = np.argsort(~self.linear, axis=0, kind="stable")[: int(count.max())]
         # 1 for those; beyond its own a member has others of its constants here, which count nothing.
-        self._own = (np.arange(len(places))[:, None] < count).astype(np.float64)
+        self._own = (np.arange(len(lines))[:, None] < count).astype(np.float64)
         self._own_pairs = self._own[:, None] * self._own
-        self._gathered = places * len(here) + here
-        self._gathered_pairs = places[:, None] * (self.width * len(here)) + self._gathered
+        self._gathered = lines * len(here) + here
+        self._gathered_pairs = lines[:, None] * (self.width * len(here)) + self._gathered
         self._load(*self._parts[0])
 
     def without_idle(self, working: Flags) -> tuple[Batch, Whole]:

@@ -30,7 +30,7 @@ _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
 _ROWS_PER_CONSTANT = 4
-_SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows, and so many at once
+_SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows (at least), and so many at once
 _LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
 _BLOCK = 512  # expressions at once at most
 
@@ -40,13 +40,13 @@ class _Stage:
     """Starts for the expressions that are not solved yet, and steps, as parts of the numbers that the caller gave."""
 
     starts: float
-    early: float  # steps of all starts
+    early: float  # steps of all starts, on the sparse rows
     kept: float  # starts that go on
     steps: float  # their steps
 
 
 _FIRST = 0.2  # steps from the constants as they stand
-_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
+_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.1, 1 / 6, 0.5))
 _LAST = 0.25  # steps on all rows
 
 

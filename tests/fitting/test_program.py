@@ -7,7 +7,7 @@ import torch
 
 from symenum.expressions import Expression, evaluate, parse
 from symenum.fitting import with_constants
-from symenum.fitting.machine import Machine
+from symenum.fitting.machine import Machine, Slopes
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import Program, compile_program
 from symenum.operators import make_operator
@@ -32,8 +32,8 @@ def compiled(expressions: list[Expression]) -> Program:
     return compile_program([postfix(expression) for expression in expressions], columns())
 
 
-def machine(program: Program, members: np.ndarray, copies: int = 1) -> Machine:
-    made = Machine(program, members, 30, copies)
+def machine(program: Program, members: np.ndarray, copies: int = 1, slopes: Slopes = Slopes.ALL) -> Machine:
+    made = Machine(program, members, 30, copies, slopes)
     made.load(program.data)
     made.seeds[:] = 1.0
     return made
@@ -76,6 +76,20 @@ def test_derivatives_agree_with_finite_differences() -> None:
             )
             np.testing.assert_allclose(J[i, k], (up - down) / 2e-6, rtol=1e-6, atol=1e-8)
         assert not J[i, len(values) :].any()
+
+
+def test_derivatives_can_be_had_by_the_linear_constants_only_and_values_without_any() -> None:
+    program = compiled([parse(text) for text in [*TEXTS, "(2.0*x + 0.5)*(sin(1.1*y) + 0.4)/(1.3*x + 9.0)"]])
+    members = np.arange(len(program.count))
+    constants = program.starts[:, :, None]
+    full, linear, none = (machine(program, members, slopes=slopes) for slopes in Slopes)
+    values = full.values(constants)
+    np.testing.assert_array_equal(linear.values(constants), values)
+    np.testing.assert_array_equal(none.values(constants), values)
+    expected = full.derivatives()[:, :, 0] * program.linear[:, :, None]
+    assert program.linear[-1].sum() == 2
+    np.testing.assert_array_equal(linear.derivatives()[:, :, 0], expected)
+    assert not none.derivatives()[program.count > 1].any()
 
 
 def test_values_are_affine_in_the_linear_constants() -> None:

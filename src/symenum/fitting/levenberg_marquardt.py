@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from symenum.enumeration.budget import Budget
-from symenum.fitting.machine import Machine
+from symenum.fitting.machine import Machine, Slopes
 from symenum.fitting.program import Array, Flags, Program, Whole
 from symenum.fitting.small_systems import solve_positive
 
@@ -103,9 +103,8 @@ def fit(batch: Batch, constants: Array, *, steps: int, tolerance: float, budget:
             break
         if (len(place) - np.count_nonzero(working)) * (steps - step_number) > _COMPACT:
             _store(found, place, state, done)
-            kept = np.flatnonzero(working)
+            batch, kept = batch.without_idle(working)
             place, damping, done, working = place[kept], damping[kept], done[kept], working[kept]
-            batch = Batch(problem, batch.members[kept])
             state = state.take(kept, batch.width)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             step, promised = _step(state, damping, batch.linear)
@@ -141,9 +140,7 @@ def _next_damping(damping: Array, ratio: Array, better: Flags, stale: Flags) -> 
 def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
     """The damped step (k, B), not finite where there is none, and the fall of the loss that it promises (B,)."""
     diagonal = _RIDGE + np.where(linear, 0.0, damping)
-    system = state.normal.copy()
-    np.einsum("iib->ib", system)[...] += diagonal
-    scaled = solve_positive(system, state.gradient)
+    scaled = solve_positive(state.normal, state.gradient, diagonal)
     promised = (scaled * (state.gradient + scaled * diagonal)).sum(axis=0)
     step = scaled / state.scale
     relative = np.where(linear, 0.0, np.abs(step) / (np.abs(state.constants) + _SMALL)).max(axis=0)
@@ -152,31 +149,50 @@ def _step(state: State, damping: Array, linear: Flags) -> tuple[Array, Array]:
 
 
 class Batch:
-    """The members at work, and what stays the same for them."""
+    """The members at work, and what stays the same for them: so many starts of each of some expressions.
 
-    def __init__(self, problem: Problem, members: Whole, copies: int = 1) -> None:
-        self.members, self._copies = members, copies
-        self.floor = problem.floor[members]
+    `slopes`: by which constants derivatives are taken. Those by the linear ones are enough to project these out.
+    """
+
+    def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
+        self._expressions, self._copies = expressions, copies
+        self.members = np.repeat(expressions, copies)
+        self.floor = problem.floor[self.members]
         self.problem = problem
         rows, first = problem.data.shape[1], problem.program.first
         # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
-        places = copies * _PLACES * (len(members) + int((first[members + 1] - first[members]).sum()))
+        places = copies * _PLACES * (len(expressions) + int((first[expressions + 1] - first[expressions]).sum()))
         part = min(rows, max(_LEAST_ROWS, _CELLS // places))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
-        self.machine = Machine(problem.program, members, part, copies)
+        self.machine = Machine(problem.program, expressions, part, copies, slopes)
         self.width = self.machine.width
-        self.linear: Flags = problem.program.linear[members, : self.width].T.repeat(copies, axis=1)
+        self.linear: Flags = problem.program.linear[self.members, : self.width].T
         self._outer = self.linear.astype(np.float64)
-        self._outer_pairs = self._outer[:, None] * self._outer[None]
-        self._projects = bool(self.linear.any())
+        # The linear constants of each member are gathered: they are few, and so is what it takes to solve for them.
+        count: Whole = np.count_nonzero(self.linear, axis=0)
+        here = np.arange(len(self.members))
+        lines: Whole = np.argsort(~self.linear, axis=0, kind="stable")[: int(count.max())]
+        # 1 for those; beyond its own a member has others of its constants here, which count nothing.
+        self._own = (np.arange(len(lines))[:, None] < count).astype(np.float64)
+        self._own_pairs = self._own[:, None] * self._own
+        self._gathered = lines * len(here) + here
+        self._gathered_pairs = lines[:, None] * (self.width * len(here)) + self._gathered
         self._load(*self._parts[0])
+
+    def without_idle(self, working: Flags) -> tuple[Batch, Whole]:
+        """A batch of fewer members, among them all that work (B,), and where these stood in this one."""
+        flags = working.reshape(-1, self._copies)
+        kept = np.flatnonzero(flags.any(axis=1))
+        most = int(flags.sum(axis=1).max())
+        places = kept[:, None] * self._copies + np.argsort(~flags[kept], axis=1, kind="stable")[:, :most]
+        return Batch(self.problem, self._expressions[kept], most), places.ravel()
 
     def _load(self, at: int, fresh: int) -> None:
         rows = slice(at, at + self._size)
         self.machine.load(self.problem.data[:, rows])
-        self._root = self.problem.root[self.members, rows]
-        self._target = self.problem.target[self.members, rows]
+        self._root = self.problem.root[self._expressions, rows]
+        self._target = self.problem.target[self._expressions, rows]
         self._root[:, : fresh - at] = 0.0
         self._target[:, : fresh - at] = 0.0
         self.machine.seeds[:] = self._root[:, None]
@@ -208,7 +224,8 @@ class Batch:
                 self.machine.derivatives()
                 values *= self._root[:, None]
                 np.subtract(self._target[:, None], values, out=block[:, -1])
-                total = total + block.transpose(0, 2, 1, 3) @ block.transpose(0, 2, 3, 1)
+                # A copy, because NumPy multiplies a matrix by its own transpose in a way that is slow for small ones.
+                total = total + block.transpose(0, 2, 1, 3).copy() @ block.transpose(0, 2, 3, 1)
         products: Array = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0).copy()
         # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
         bad = ~np.isfinite(np.einsum("iib->ib", products))
@@ -236,13 +253,15 @@ class Batch:
         diagonal = np.einsum("iib->ib", normal)
         diagonal[diagonal == 0] = 1.0
         gradient = products[:k, k] / scale
-        if not self._projects:
+        if not len(self._own):
             loss = np.where(np.isnan(loss), np.inf, loss)
             return State(constants, loss, normal, gradient, scale, np.zeros(len(loss), dtype=bool))
-        system = normal * self._outer_pairs
-        np.einsum("iib->ib", system)[...] += 1 - self._outer + _RIDGE
-        shift = solve_positive(system, gradient * self._outer)
-        shift[np.isnan(shift)] = 0.0
+        own = self._own
+        system = normal.take(self._gathered_pairs) * self._own_pairs
+        moved = solve_positive(system, gradient.take(self._gathered) * own, 1 - own + _RIDGE)
+        moved[np.isnan(moved)] = 0.0
+        shift = np.zeros_like(gradient)
+        shift.put(self._gathered, moved)
         # What rounding leaves of a large loss is not known; the next evaluation will tell (the member is stale).
         loss = np.maximum(loss - (shift * gradient).sum(axis=0), _ROUNDING * loss)
         loss[np.isnan(loss)] = np.inf

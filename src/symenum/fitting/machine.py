@@ -7,6 +7,7 @@ from where that parent left it, and is never summed up.
 
 from __future__ import annotations
 
+from enum import Enum
 from itertools import pairwise
 
 import numpy as np
@@ -14,25 +15,34 @@ import numpy as np
 from symenum.fitting.kernels import Array, Call, backward, forward, hands_on
 from symenum.fitting.program import CONSTANT, DATA, Program, Whole
 
-__all__ = ["Machine"]
+__all__ = ["Machine", "Slopes"]
 
-_ORDER = np.array(
-    [0, 0, 2, 1]
-)  # of nodes whose first, second, both operands move: each operand's lie next to each other
+# Of nodes of which no, the first, the second, both operands move: those of each operand lie next to each other.
+_ORDER = np.array([3, 0, 2, 1])
+
+
+class Slopes(Enum):
+    """The constants by which there are derivatives."""
+
+    ALL = "all"
+    LINEAR = "linear"
+    NONE = "none"
 
 
 class Machine:
     """The program of a batch, in which an expression may occur several times, for so many rows at once.
 
     `copies`: each member is computed for so many sets of constants, side by side with the rows; that is much faster
-    than as many members.
+    than as many members. Derivatives that `slopes` leaves out are zero.
 
     The places of values: data columns, constants (member by member, and one more for each member), nodes. The places of
     slopes: a zero, the members' roots, then for each level from the last to the first its nodes, and what they pass on
     to their operands. `block` (members, width + 1, copies, rows) gets the derivatives; its last line is the caller's.
     """
 
-    def __init__(self, program: Program, members: Whole, rows: int, copies: int = 1) -> None:
+    def __init__(
+        self, program: Program, members: Whole, rows: int, copies: int = 1, slopes: Slopes = Slopes.ALL
+    ) -> None:
         self.members, self.width = members, int(program.count[members].max())
         size, k = len(members), self.width + 1
         self._copies, columns = copies, rows * copies
@@ -42,7 +52,10 @@ class Machine:
         offsets = np.cumsum(sizes) - sizes
         nodes = np.arange(sizes.sum()) + np.repeat(begin - offsets, sizes)
         member = np.repeat(np.arange(size), sizes)
-        key = program.key[nodes] * 4 + _ORDER[program.moves[nodes]]
+        moves = np.zeros_like(nodes)
+        if slopes is not Slopes.NONE:
+            moves = (program.moves if slopes is Slopes.ALL else program.linear_moves)[nodes]
+        key = program.key[nodes] * 4 + _ORDER[moves]
         order = np.argsort(key, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -65,11 +78,15 @@ class Machine:
         operands = places(program.operands[nodes], member[:, None])
         self._forward: list[Call] = []
         self._backward: list[Call] = []
-        self._lay_out(program, nodes, operands, key // 4, fixed, columns)
+        self._lay_out(program, key, operands, fixed, columns)
 
-    def _lay_out(self, program: Program, nodes: Whole, operands: Whole, key: Whole, fixed: int, rows: int) -> None:
+    def _lay_out(self, program: Program, ordered: Whole, operands: Whole, fixed: int, rows: int) -> None:
         size, values = len(self.members), self._values
+        key = ordered // 4
         edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
+        # Where the nodes of each group end whose first operand only, first operand, any operand moves.
+        ends = np.searchsorted(ordered, key[edges[:-1], None] * 4 + _ORDER[[3, 2, 0]]).tolist()
+        spans = {a: ((a, first), (alone, last)) for a, (alone, first, last) in zip(edges, ends, strict=False)}
         count = len(program.operators)
         levels: list[list[tuple[int, int]]] = []
         for start, stop in pairwise(edges):
@@ -82,7 +99,7 @@ class Machine:
             for level in levels
         ]
         fetched = np.empty((sum(map(len, gathered)), rows))
-        slopes = self._slopes = np.zeros((1 + size + len(nodes) + len(fetched), rows))
+        slopes = self._slopes = np.zeros((1 + size + len(ordered) + len(fetched), rows))
         # (members, copies, rows): factors of the derivatives, for the caller to set
         self.seeds = slopes[1 : 1 + size].reshape(size, self._copies, -1)
         # Where the slope of each value is to be found: at first the zero, and for the roots their seeds.
@@ -105,17 +122,17 @@ class Machine:
                 value, slope = values[fixed + a : fixed + b], slopes[own + a - first : own + b - first]
                 calls.append(forward(operator, inside, value))
                 for i in range(operator.arity):
-                    moving = np.flatnonzero(program.moves[nodes[a:b]] >> i & 1)
-                    if not len(moving):
+                    start, stop = spans[a][i]
+                    if start == stop:
                         continue
-                    c, d = int(moving[0]), int(moving[-1]) + 1
+                    c, d = start - a, stop - a
                     if hands_on(operator, i):
-                        source[operands[a + c : a + d, i]] = own + a - first + np.arange(c, d)
+                        source[operands[start:stop, i]] = np.arange(own + start - first, own + stop - first)
                         continue
                     cut = [part[c:d] for part in inside]
                     out = slopes[filled : filled + d - c]
                     self._backward += backward(operator, i, slope[c:d], value[c:d], cut, out)
-                    source[operands[a + c : a + d, i]] = filled + np.arange(d - c)
+                    source[operands[start:stop, i]] = np.arange(filled, filled + d - c)
                     filled += d - c
             parts.append(calls)
         self._forward = [call for calls in reversed(parts) for call in calls]

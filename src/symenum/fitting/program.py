@@ -35,6 +35,7 @@ class Program:
     key: Whole  # (nodes,) level · number of operators + number of the operator; level 0 is on leaves only
     operands: Whole  # (nodes, 2) references
     moves: Whole  # (nodes,) which operands depend on a constant: bit 0 and bit 1
+    linear_moves: Whole  # (nodes,) which operands depend on a linear constant, linearly, in the same way
     first: Whole  # (expressions + 1,)
     root: Whole  # (expressions,) references
     starts: Array  # (expressions, most constants), the constants as they stand; 0 beyond their number
@@ -54,7 +55,8 @@ class _Compiler:
         self.operators: dict[Operator, int] = {}
         self.data: dict[Expression, int] = {}
         self.values: list[Tensor] = []  # of the data
-        self.nodes: list[tuple[int, int, int, int, int]] = []  # operator, level, operands, moves
+        # operator, level, operands, moves, and a constant in which each operand is affine (-1: there is none)
+        self.nodes: list[tuple[int, int, int, int, int, int, int]] = []
 
     def read(self, nodes: Iterable[tuple[Expression, bool]]) -> tuple[int, list[float], tuple[int, ...]]:
         """Appends the nodes of an expression; gives its root's reference, constants, and which of them are linear."""
@@ -81,9 +83,12 @@ class _Compiler:
         if not moves:
             operands = (self._values(left), self._values(right)) if binary else (self._values(left),)
             return -1, -1, (), node, node.operator.function(*operands)
-        level = 1 + max(left[1], right[1])
+        level = 1 + (left[1] if left[1] > right[1] else right[1])
         code = self.operators.setdefault(node.operator, len(self.operators))
-        self.nodes.append((code, level, self._reference(left), self._reference(right), moves))
+        a = left[0] if left[0] >= 0 else self._reference(left)
+        b = right[0] if right[0] >= 0 else self._reference(right)
+        affine = left[2][0] if left[2] else -1
+        self.nodes.append((code, level, a, b, moves, affine, right[2][0] if binary and right[2] else -1))
         return (
             3 * (len(self.nodes) - 1 - first) + NODE,
             level,
@@ -137,13 +142,17 @@ def compile_program(expressions: Iterable[Iterable[tuple[Expression, bool]]], co
     for i, (values, affine) in enumerate(zip(constants, linear, strict=True)):
         starts[i, : len(values)] = values
         outer[i, affine] = True
-    nodes = np.array(compiler.nodes, dtype=np.int64).reshape(-1, 5)
+    nodes = np.array(compiler.nodes, dtype=np.int64).reshape(-1, 7)
+    # The constants in which an operand is affine are linear in the whole all together, or none of them is.
+    owner = np.repeat(np.arange(len(roots)), np.diff(first))
+    bits = (nodes[:, 5:] >= 0) & (outer[owner[:, None], nodes[:, 5:]] if most else False)
     return Program(
         tuple(compiler.operators),
         torch.stack(compiler.values).numpy() if compiler.values else np.empty((0, compiler.rows)),
         nodes[:, 1] * len(compiler.operators) + nodes[:, 0],
         nodes[:, 2:4],
         nodes[:, 4],
+        bits @ np.array([1, 2]),
         np.array(first, dtype=np.int64),
         np.array(roots, dtype=np.int64),
         starts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ from torch import Tensor
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Constant, Expression, evaluate
-from symenum.fitting.levenberg_marquardt import Batch, Problem, fit
+from symenum.fitting.levenberg_marquardt import Batch, Fitted, Problem, fit
+from symenum.fitting.machine import Slopes
 from symenum.fitting.parameters import postfix, rebuilt
 from symenum.fitting.program import Array, Program, Whole, compile_program
 
@@ -28,7 +30,7 @@ _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
 _ROWS_PER_CONSTANT = 4
-_SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows, and so many at once
+_SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows (at least), and so many at once
 _LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
 _BLOCK = 512  # expressions at once at most
 
@@ -38,13 +40,13 @@ class _Stage:
     """Starts for the expressions that are not solved yet, and steps, as parts of the numbers that the caller gave."""
 
     starts: float
-    early: float  # steps of all starts
+    early: float  # steps of all starts, on the sparse rows
     kept: float  # starts that go on
     steps: float  # their steps
 
 
 _FIRST = 0.2  # steps from the constants as they stand
-_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.1, 1 / 6, 0.35))
+_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.1, 1 / 6, 0.5))
 _LAST = 0.25  # steps on all rows
 
 
@@ -142,7 +144,7 @@ class _Task:
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
-        self.before[self.which] = self._compete(self.which, self.starts[:, self.which], self._steps(_FIRST))
+        self.before[self.which] = self._compete(self.which, self.starts[:, self.which, None], self._steps(_FIRST))
         inner = self.program.count > self.program.linear.sum(axis=1)
         for stage in _STAGES if starts else ():
             here = self.which
@@ -155,52 +157,48 @@ class _Task:
 
     def _further(self, members: Whole, starts: int, stage: _Stage, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
-        taken = max(1, round(starts * stage.starts))
-        points, owners, losses = self._drawn(members, taken, random)
-        kept = _leaders(owners, losses, taken)
+        drawn = self._drawn(members, max(1, round(starts * stage.starts)), random)
         # What was found so far goes on too: it may not be at its minimum yet.
-        going = members[np.isfinite(self.loss[members])]
-        members = np.concatenate([owners[kept], going])
-        if not len(members):
-            return
-        constants = np.concatenate([points[:, kept], self.best[:, going]], axis=1)
+        points = np.concatenate([drawn, self.best[:, members, None]], axis=2)
         if stage.early:
-            steps = self._steps(stage.early)
-            early = fit(Batch(self.small, members), constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
-            kept = _leaders(members, early.loss, max(1, round(starts * stage.kept)))
-            members, constants = members[kept], early.constants[:, kept]
-        self._compete(members, constants, self._steps(stage.steps))
+            early = self._fit(self.sparse, members, points, self._steps(stage.early))
+            points = _leaders(early.constants, early.loss, points.shape, max(1, round(starts * stage.kept)))
+        self._compete(members, points, self._steps(stage.steps))
 
-    def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> tuple[Array, Whole, Array]:
-        """Points (k, N) with their linear constants at least squares, their members (N,) and losses (N,)."""
+    def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> Array:
+        """The best so many (k, members, taken) of many points, their linear constants at least squares."""
         draws = taken * _DRAWS
         copies = min(max(_TOGETHER // len(members), 1), draws)
-        batch = Batch(self.sparse, members, copies)
-        repeated = np.repeat(members, copies)
-        points, losses, owners = [], [], []
+        batch = Batch(self.sparse, members, copies, Slopes.LINEAR)
+        points, losses = [], []
         for _ in range(-(-draws // copies)):
-            drawn = _draw(self.starts[:, repeated], random)
+            drawn = _draw(self.starts[:, batch.members], random)
             state = batch.evaluate(drawn[: batch.width])
             drawn[: batch.width] = state.constants
-            kept = _leaders(repeated, state.loss, taken)
-            points.append(drawn[:, kept])
-            losses.append(state.loss[kept])
-            owners.append(repeated[kept])
+            points.append(drawn.reshape(len(drawn), len(members), copies))
+            losses.append(state.loss.reshape(len(members), copies))
             if self.budget.over():
                 break
-        return np.concatenate(points, axis=1), np.concatenate(owners), np.concatenate(losses)
+        together, loss = np.concatenate(points, axis=2), np.concatenate(losses, axis=1)
+        return _leaders(together, loss, together.shape, taken)
 
-    def _compete(self, members: Whole, constants: Array, steps: int) -> Array:
-        """Fit from these points; the best of each expression stays. The losses (B,) of the points."""
-        ended = fit(Batch(self.small, members), constants, steps=steps, tolerance=_LOOSE, budget=self.budget)
-        order = np.lexsort((ended.loss, members))
-        first = order[np.diff(members[order], prepend=-1) != 0]
-        there, loss = members[first], ended.loss[first]
-        new = loss < self.loss[there] * (1 - _SAME)
-        self.agreed[there[new]] = 0
-        self.best[:, there[new]] = ended.constants[:, first[new]]
-        self.loss[there[new]] = loss[new]
-        np.add.at(self.agreed, members[ended.loss <= self.loss[members] * (1 + _SAME)], 1)
+    def _fit(self, problem: Problem, members: Whole, points: Array, steps: int) -> Fitted:
+        """From points (k, members, copies), while starts compete."""
+        batch = Batch(problem, members, points.shape[2])
+        return fit(batch, points.reshape(len(points), -1), steps=steps, tolerance=_LOOSE, budget=self.budget)
+
+    def _compete(self, members: Whole, points: Array, steps: int) -> Array:
+        """Fit from points (k, members, copies); the best of each expression stays. The losses of the points (B,)."""
+        ended = self._fit(self.small, members, points, steps)
+        losses = ended.loss.reshape(points.shape[1:])
+        best, least = _leaders(ended.constants, losses, points.shape, 1)[:, :, 0], losses.min(axis=1)
+        new = least < self.loss[members] * (1 - _SAME)
+        there = members[new]
+        self.agreed[there] = 0
+        self.best[:, there] = best[:, new]
+        self.loss[there] = least[new]
+        same = np.isfinite(losses) & (losses <= self.loss[members, None] * (1 + _SAME))
+        self.agreed[members] += same.sum(axis=1)
         return ended.before
 
     def judge(self) -> Array:
@@ -208,7 +206,7 @@ class _Task:
 
         Then the losses (which,), inf where values are not finite.
         """
-        which, batch = self.which, Batch(self.full, self.which)
+        which, batch = self.which, Batch(self.full, self.which, slopes=Slopes.NONE)
         loss = batch.losses(self.best[: batch.width, which])
         self.converged[which] = loss <= _AS_EXACT * batch.floor
         if self.steps > 0:
@@ -232,7 +230,7 @@ class _Task:
 
     def _not_worse(self, members: Whole, loss: Array) -> Array:
         """The start where it does not lose more than the best constants; the losses (members,) after that."""
-        batch = Batch(self.full, members)
+        batch = Batch(self.full, members, slopes=Slopes.NONE)
         first = batch.losses(self.starts[: batch.width, members])
         worse = members[~(loss < first)]
         self.best[:, worse] = self.starts[:, worse]
@@ -257,15 +255,15 @@ def _tempered(y: Array, weight: Array) -> Array:
     return np.asarray(weight / (1 + (y / size) ** 2))
 
 
-def _leaders(members: Whole, loss: Array, most: int) -> Whole:
-    """The places of up to so many of the least losses of each member."""
-    order = np.lexsort((loss, members))
-    first = np.searchsorted(members[order], members[order])
-    return np.asarray(order[(np.arange(len(order)) - first < most) & np.isfinite(loss[order])])
+def _leaders(points: Array, loss: Array, shape: tuple[int, ...], most: int) -> Array:
+    """Of points of this shape (k, members, copies) up to so many (k, members, most) of the least losses."""
+    order = np.argsort(loss.reshape(shape[1:]), axis=1, kind="stable")[:, :most]
+    return np.take_along_axis(points.reshape(shape), order[None], axis=2)
 
 
 def _draw(constants: Array, random: np.random.Generator) -> Array:
     """Points around: each constant times a log-uniform factor, some with the other sign; a zero becomes normal."""
-    factor = _SPREAD ** random.uniform(-1, 1, constants.shape)
+    spread = math.log(_SPREAD)
+    factor = np.exp(random.uniform(-spread, spread, constants.shape))
     factor[random.random(constants.shape) < _FLIP] *= -1
     return np.where(constants == 0, random.standard_normal(constants.shape), constants * factor)

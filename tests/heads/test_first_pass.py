@@ -123,7 +123,7 @@ def test_under_noise_the_law_is_among_the_candidates_and_constants_are_not_force
     X = uniform(200, 2)
     clean = 1.37 * X[:, 0] * X[:, 1] + 2
     y = clean + 0.05 * np.random.default_rng(1).normal(size=200)
-    found = first_pass(X, y, time_limit=60)
+    found = first_pass(X, y, time_limit=8)  # found at once; nothing ends the pass, as no law is exact
     noise = np.mean((y - clean) ** 2)
     assert found[0].loss <= 1.02 * noise
     simple = [candidate for candidate in found if candidate.complexity <= 3 and candidate.loss <= 1.02 * noise]

@@ -55,12 +55,14 @@ def fit_form(
     y: Tensor,
     weight: Tensor,
     *,
+    steps: int = _STEPS,
     budget: Budget | None = None,
 ) -> FormFit:
     """The values of least loss for the variables of `form` that `starts` names; None: anywhere.
 
     `columns`, y and weight are (rows,) float64, the weights sum to 1. Where all starts are given, the fit goes from
-    there and nowhere else; otherwise the others are drawn, and the best of several fits is taken.
+    there and nowhere else, at most so many `steps`; otherwise the others are drawn, and the best of several fits is
+    taken.
     """
     names = tuple(starts)
     problem = _Problem(form, names, columns, y, weight)
@@ -69,7 +71,7 @@ def fit_form(
     given = {name: value for name, value in starts.items() if value is not None}
     budget = Budget() if budget is None else budget
     if len(given) == len(names):
-        return problem.judged(problem.solve(np.array(list(given.values()), dtype=np.float64), budget))
+        return problem.judged(problem.solve(np.array(list(given.values()), dtype=np.float64), budget, steps))
     few = problem.at(_some(len(y)))
     ended: list[Array] = []
     for start in few.promising(_points(names, given)):
@@ -175,7 +177,7 @@ class _Problem:
             loss = float((residual**2).sum())
         return loss if np.isfinite(loss) else np.inf
 
-    def solve(self, start: Array, budget: Budget) -> Array:
+    def solve(self, start: Array, budget: Budget, steps: int = _STEPS) -> Array:
         """The minimum that is reached from there, or in time; the start itself where values are not finite."""
         moves = (self.residual_and_slopes(start)[1] != 0).any(axis=0)
         if not np.isfinite(self.loss(start)) or not moves.any():
@@ -207,7 +209,7 @@ class _Problem:
                 xtol=_TOLERANCE,
                 ftol=_TOLERANCE,
                 gtol=None,
-                max_nfev=_STEPS,
+                max_nfev=steps,
             )
             return whole(np.asarray(ended.x))
         return reached

@@ -121,7 +121,8 @@ def fit_form_under(
         if budget.over():
             break
         law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
-        new = fit_form(form, found.constants, columns, y, _reweighted(law, columns, y, weight, loss), budget=budget)
+        changed = _reweighted(law, columns, y, weight, loss)
+        new = fit_form(form, found.constants, columns, y, changed, steps=_STEPS, budget=budget)
         before, value = found.loss, total(new.constants)
         if value < before:
             found = replace(new, loss=value)

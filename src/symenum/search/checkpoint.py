@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import parse
 from symenum.files import write_whole
 from symenum.front import Front
@@ -23,7 +24,7 @@ from symenum.tokens import STATES
 __all__ = ["Checkpoint", "Keeper", "read_checkpoint", "read_document", "restored", "write_checkpoint"]
 
 FORMAT = "symenum checkpoint"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _SECONDS = 1.0  # between two writings where the front has not changed
 
 
@@ -106,13 +107,14 @@ class _Kept:
     front: Front
     scored: int
     elapsed: float
+    beside: tuple[Candidate, ...]
 
 
 def _check(state: _Kept, front: Front) -> None:
     """Refuse numbers that no search can have come to."""
     if state.seed < 0 or state.iteration < 0 or not state.elapsed >= 0:
         raise ValueError("seed, iteration and time do not belong to a search")
-    if any(not 0 <= entry.loss < float("inf") for entry in (*front, *state.front)):
+    if any(not 0 <= entry.loss < float("inf") for entry in (*front, *state.front, *state.beside)):
         raise ValueError("the front holds losses that are no losses")
 
 

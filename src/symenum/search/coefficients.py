@@ -25,7 +25,8 @@ __all__ = ["loosened", "pruned", "refined", "refitted", "rounded"]
 
 _BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
 _STARTS = 2
-_LOOSENED = 150  # variants at once, of the best
+_VARIANTS = 150  # in one step
+_FIRST_VARIANTS = 1200  # where the heads have done their part, and all that they found is looked into
 _PRUNED = 3  # parts that a law may lose in one step
 _DIGITS = (1, 2, 3)
 _LAST_STEPS = 4  # from constants that fit thousands of rows already
@@ -50,17 +51,19 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     return found + _tidied(task, found, budget)
 
 
-def loosened(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
+def loosened(task: Task, expressions: Sequence[Expression], budget: Budget, *, first: bool = False) -> list[Candidate]:
     """What becomes of them with one more coefficient than they have, wherever there may be one: tanh(x), tanh(2.7*x).
 
-    The heads solve outer coefficients; on data with noise inner ones are worth more than a further term.
+    The heads solve outer coefficients; on data with noise inner ones are worth more than a further term. The `first`
+    time there are more of them.
     """
+    limit = _FIRST_VARIANTS if first else _VARIANTS
     most = task.settings.max_complexity
     variants: dict[Expression, None] = {}
     for expression in expressions:
         variants |= dict.fromkeys(family for family in with_one_more(expression) if family.complexity <= most)
     data = task.data
-    families = list(variants)[:_LOOSENED]
+    families = list(variants)[:limit]
     results = refine(families, data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
     found = [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
     return found + _tidied(task, found, budget)
@@ -72,7 +75,7 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
     known: set[Expression] = set()
     for _ in range(_PRUNED):
         variants = dict.fromkeys(shorter for expression in expressions for shorter in with_one_less(expression))
-        some = [variant for variant in variants if variant not in known][:_LOOSENED]
+        some = [variant for variant in variants if variant not in known][:_VARIANTS]
         if not some or budget.over():
             break
         known.update(some)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from symenum.enumeration.shortlist import Candidate
 from symenum.front import Front
 
 __all__ = ["State", "StepReport"]
@@ -19,6 +20,7 @@ class State:
     generator: object = None  # the token generator's own state, once it has begun
     scored: int = 0
     elapsed: float = 0.0
+    beside: tuple[Candidate, ...] = ()  # what the heads found that nearly stands on the front, until it is looked into
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from symenum.heads.all_heads import Stage
 from symenum.search.coefficients import loosened, pruned, rounded
 from symenum.search.declared import with_names
 from symenum.search.judging import best_under
+from symenum.search.runners_up import near, runners_up
 from symenum.search.state import State
 from symenum.search.task import Task
 from symenum.search.token_pass import token_pass
@@ -55,7 +56,8 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
         if isinstance(work, Stage):
             found, name = work.run(budget), work.name
         elif work == COEFFICIENTS:
-            found, name = loosened(task, [entry.expression for entry in reversed(state.front)], budget), work
+            worthy = [*reversed(state.front), *near(state.front, state.beside)]
+            found, name = loosened(task, [each.expression for each in worthy], budget, first=True), work
         else:
             rng = np.random.default_rng([state.seed, state.iteration])
             if generator is None:
@@ -66,21 +68,33 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
             found = [*found, *rounded(task, found, budget)]
         front, judged = _updated(task, state.front, found, budget)
         if task.settings.constants and not front.has_law():
-            new = [entry.expression for entry in front if entry not in state.front.entries]
-            front, _ = _updated(task, front, _variants(task, new, state.iteration, budget), budget)
+            front, _ = _updated(task, front, _variants(task, state, front, judged, budget), budget)
         if budget.over():  # the step was cut short: its reward says nothing
             generator = state.generator
         elif work == TOKENS:
             generator = task.generator.learn(
                 task.material, generator, _best_reward(task, judged), _praised(task, front)
             )
-    return State(state.seed, state.iteration + 1, front, generator, state.scored + scored, state.elapsed), name
+    beside = runners_up([*state.beside, *judged]) if _heads_at_work(task, state.iteration) else ()
+    return State(state.seed, state.iteration + 1, front, generator, state.scored + scored, state.elapsed, beside), name
 
 
-def _variants(task: Task, new: list[Expression], iteration: int, budget: Budget) -> list[Candidate]:
-    """What is new on the front with a part less and, once the heads have done their part, with a coefficient more."""
-    found = pruned(task, new, budget)
-    return found + loosened(task, new, budget) if iteration > len(task.stages[0]) else found
+def _variants(task: Task, state: State, front: Front, found: list[Candidate], budget: Budget) -> list[Candidate]:
+    """What is new on the front with a part less; in passes with tokens it, and what nearly is, with a coefficient more.
+
+    The heads' finds wait for the step in which all of them get their coefficients.
+    """
+    new = [entry for entry in front if entry not in state.front.entries]
+    variants = pruned(task, [entry.expression for entry in new], budget)
+    if _heads_at_work(task, state.iteration):
+        return variants
+    worthy = [*new, *near(front, runners_up(found))]
+    return variants + loosened(task, [each.expression for each in worthy], budget)
+
+
+def _heads_at_work(task: Task, iteration: int) -> bool:
+    """Whether the heads look for y itself in that step."""
+    return iteration < len(task.stages[0])
 
 
 def stop_reason(task: Task, front: Front) -> str | None:
@@ -98,7 +112,7 @@ def stop_reason(task: Task, front: Front) -> str | None:
 def _work(task: Task, iteration: int) -> Stage | str:
     """What that step does; the same for every run."""
     first, later = task.stages
-    if iteration < len(first):
+    if _heads_at_work(task, iteration):
         return first[iteration]
     if task.settings.constants:
         if iteration == len(first):

@@ -31,6 +31,7 @@ from symenum.tokens import Praised
 __all__ = ["start", "step", "stop_reason"]
 
 _LINEAR = 30  # variables; beyond, the linear regression is left to the sums of terms
+_QUICK = 4  # stages
 TOKENS, COEFFICIENTS = "tokens", "coefficients"
 
 
@@ -82,9 +83,12 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
 def _variants(task: Task, state: State, front: Front, found: list[Candidate], budget: Budget) -> list[Candidate]:
     """What is new on the front with a part less; in passes with tokens it, and what nearly is, with a coefficient more.
 
-    The heads' finds wait for the step in which all of them get their coefficients.
+    The heads' finds wait for the step in which all of them get their coefficients. The first stages are the quickest,
+    and most laws without noise are found there: parts are taken out after them.
     """
-    new = [entry for entry in front if entry not in state.front.entries]
+    if state.iteration < _QUICK:
+        return []
+    new = [entry for entry in front if state.iteration == _QUICK or entry not in state.front.entries]
     variants = pruned(task, [entry.expression for entry in new], budget)
     if _heads_at_work(task, state.iteration):
         return variants

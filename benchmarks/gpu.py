@@ -32,7 +32,8 @@ from symenum.enumeration.target import check_target
 from symenum.enumeration.threads import available_cores, torch_threads
 from symenum.expressions import evaluate
 from symenum.heads.affine import best_affine, rescore_affine
-from symenum.heads.device_pairs import AffineProductScan
+from symenum.heads.device_ladder import PairScan
+from symenum.heads.device_pairs import AffineProducts
 from symenum.heads.projection import orthonormal, project_off
 from symenum.operators import Kind, get_operator, get_operators
 
@@ -211,7 +212,7 @@ def bench_affine_size(columns: int, rows: int) -> None:
     multiply = get_operator("mul")
     found = best_affine(V, y, root, multiply, width=64)
     whole = seconds(lambda: best_affine(V, y, root, multiply, width=64), 5)
-    scan = AffineProductScan(V, V, target, root, same=True)
+    scan = PairScan(AffineProducts(V, V, target, root, same=True))
     bounds = kernel_seconds(lambda: [scan.bounds(strip) for strip in scan.strips])
     pairs = len(V) * (len(V) + 1) // 2
     i, j = torch.randint(len(V), (2, 2_000_000), device=DEVICE)

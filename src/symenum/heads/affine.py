@@ -7,7 +7,6 @@ Gram matrix. Any other operator is evaluated pair by pair.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,20 +14,21 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
-from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, apply
-from symenum.heads.best_pairs import BestPairs, pieces
+from symenum.heads.best_pairs import BestPairs, Pairs, pieces
 from symenum.heads.certified import Exact, certified_scan
-from symenum.heads.device_pairs import AffineProductScan
+from symenum.heads.device_ladder import PairScan
+from symenum.heads.device_pairs import AffineProducts
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
+from symenum.heads.placement import scan_where_it_suits
 from symenum.heads.projection import orthonormal, project_off
-from symenum.heads.two_terms import Pairs, best_single
+from symenum.heads.two_terms import best_single
 from symenum.operators import Kind, Operator
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
@@ -96,11 +96,11 @@ def _scan_on_device(
     V: Tensor, target: Tensor, root: Tensor, operator: Operator, exact: Exact, *, width: int, budget: Budget
 ) -> tuple[Tensor, Tensor]:
     if operator.name == "mul":
-        scan = AffineProductScan(V, V, target, root, same=True)
+        scan = PairScan(AffineProducts(V, V, target, root, same=True))
         return scan.best(exact, width, diagonal=True, budget=budget)
     if operator.name in ("div", "semidiv"):
         divisors = torch.nonzero((V != 0).all(dim=1)).flatten()
-        scan = AffineProductScan(V, V[divisors].reciprocal(), target, root, same=False)
+        scan = PairScan(AffineProducts(V, V[divisors].reciprocal(), target, root, same=False))
         i, j = scan.best(lambda i, j: exact(i, divisors[j]), width, diagonal=False, budget=budget)
         return i, divisors[j]
     raise ValueError(f"operator {operator.name!r} has no scan on a GPU: move the tensors to the CPU")
@@ -110,7 +110,7 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
     """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit."""
     background = orthonormal(root[None])
     out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
-    for part in pieces(len(i), V.shape[1]):
+    for part in pieces(len(i), V.shape[1], on_gpu=V.is_cuda):
         f = apply_poisoned(operator, V[i[part]], V[j[part]])
         fine = torch.isfinite(f).all(dim=1)
         C, left = project_off(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, background)
@@ -172,17 +172,11 @@ class Affine:
 
     def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
         """`best_affine` on the device that suits it; the result lies on the CPU."""
-        on_gpu = self.device != "cpu" and operator.name in ("mul", "div", "semidiv")
-        devices = choose_devices("auto", len(V) ** 2 * len(t)) if on_gpu else ()
-        if devices:
-            try:
-                there = V.to(devices[0]), t.to(devices[0]), root.to(devices[0])
-                found = best_affine(*there, operator, width=self.width, budget=budget)
-                return Pairs(found.i.cpu(), found.j.cpu(), found.residual.cpu())
-            except torch.cuda.OutOfMemoryError:
-                torch.cuda.empty_cache()
-                warnings.warn("the GPU has no memory left for the affine head: it runs on the CPU", stacklevel=2)
-        return best_affine(V, t, root, operator, width=self.width, budget=budget)
+        has_kernels = operator.name in ("mul", "div", "semidiv")
+        return scan_where_it_suits(
+            partial(best_affine, operator=operator, width=self.width, budget=budget), V, t, root,
+            work=len(V) ** 2 * len(t), device=self.device if has_kernels else "cpu", head=self.name,
+        )  # fmt: skip
 
     def _unary(
         self, operator: Operator, features: Features, t: Tensor, root: Tensor, k: int, rounding: float

@@ -202,16 +202,16 @@ class AllHeads:
             "one feature": [partial(self._one_feature, [self.goal, *self.goals])],
             "ratios of polynomials": [on(RatioOfPolynomials())] if quotients else [],
             "reductions": [self._reduced] if self._reducible else [],
-            "two terms": [on(TwoTerms(), self._extended)],
-            "powers with two factors": [on(ProductOfPowers(2), self._features)],
+            "two terms": [on(TwoTerms(device=self.device), self._extended)],
+            "powers with two factors": [on(ProductOfPowers(2, device=self.device), self._features)],
             "one variable": [on(OneVariable(self.operators))] if alone else [],
             "affine": [on(Affine(self._products, device=self.device), self._extended)],
             "combine": list(self.combined().scans),
-            "sums of terms": [on(SumOfTerms(self.operators, max_memory=self.max_memory))],
+            "sums of terms": [on(SumOfTerms(self.operators, max_memory=self.max_memory, device=self.device))],
             "inner constants": [on(InnerConstants(self.operators))],
-            "rational": [on(Rational(), self._features)] if quotients else [],
+            "rational": [on(Rational(device=self.device), self._features)] if quotients else [],
             "two terms on a polynomial": list(self._on_polynomials()),
-            "outer functions": [on(TwoTerms(cap=3000), self._extended, goal) for goal in goals],
+            "outer functions": [on(TwoTerms(cap=3000, device=self.device), self._extended, goal) for goal in goals],
             "products of angles": [on(ProductOfAngles(self.operators))],
             **self._fitted_exponents(functions=False),
             **self._fitted_exponents(functions=True),
@@ -234,7 +234,7 @@ class AllHeads:
         """The stages that look for a transform of y."""
         for goal in self.goals:
             scans = [
-                self._on(TwoTerms(cap=3000), self._extended, goal),
+                self._on(TwoTerms(cap=3000, device=self.device), self._extended, goal),
                 self._on(Affine(self._products, cap=2000, device=self.device), self._extended, goal),
             ]
             if len(self.data.stand_ins) == 1:
@@ -252,11 +252,14 @@ class AllHeads:
             "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self._features)
         )
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
-        yield self._stage("two terms", self._on(TwoTerms(cap=6000), self._extended))
+        yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self._extended))
         if len(self.data.stand_ins) == 1:
             yield self._stage("one variable", self._on(OneVariable(self.operators)))
         yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self._extended))
-        yield self._stage("outer functions", *(self._on(TwoTerms(cap=2500), self._extended, goal) for goal in goals))
+        yield self._stage(
+            "outer functions",
+            *(self._on(TwoTerms(cap=2500, device=self.device), self._extended, goal) for goal in goals),
+        )
 
     @property
     def _exponentials(self) -> bool:
@@ -302,7 +305,7 @@ class AllHeads:
         for degree in (1, 2, 3):
             terms = monomials(self.data.stand_ins, degree)
             if len(terms) <= self.data.target.rows - _SPARE_ROWS:
-                yield self._on(TwoTerms(tuple(terms), cap=3000), self._extended)
+                yield self._on(TwoTerms(tuple(terms), cap=3000, device=self.device), self._extended)
 
     def _stage(self, name: str, *scans: Scan) -> Stage:
         return Stage(name, self.data, self.permitted, scans, self.prior)

@@ -1,21 +1,36 @@
-"""The best pairs of a scan in tiles: a running shortlist with a threshold, of fixed size."""
+"""The best pairs of a scan: what comes back, and a running shortlist with a threshold, of fixed size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-__all__ = ["BestPairs", "pieces"]
+__all__ = ["BestPairs", "Pairs", "pieces"]
 
 _NUMBERS = 1 << 18  # in a piece: 2 MB, as a judgement holds several copies of it in every thread
+_ON_GPU = 1 << 24  # where memory is plenty and each operation has its price
 
 
-def pieces(count: int, rows: int) -> Iterator[slice]:
+def pieces(count: int, rows: int, *, on_gpu: bool = False) -> Iterator[slice]:
     """Parts of `count` pairs to be judged on `rows` numbers each, whose memory is bounded."""
-    step = max(1, _NUMBERS // max(1, rows))
+    step = max(1, (_ON_GPU if on_gpu else _NUMBERS) // max(1, rows))
     return (slice(start, start + step) for start in range(0, count, step))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Indices (m,) int64 and the residual (m,) float64 relative to what the background leaves of t, ascending."""
+
+    i: Tensor
+    j: Tensor
+    residual: Tensor
+
+    def cpu(self) -> Pairs:
+        """The same on the CPU."""
+        return Pairs(self.i.cpu(), self.j.cpu(), self.residual.cpu())
 
 
 class BestPairs:

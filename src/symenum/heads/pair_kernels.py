@@ -1,6 +1,7 @@
-"""The Triton kernels of the affine head on a GPU: a·v_i·w_j + b for all pairs; imported only where a GPU is asked for.
+"""The Triton kernels of the heads that judge pairs on a GPU; imported only where a GPU is asked for.
 
-As in `enumeration.backends.kernels`, a unit is one row v_i against a block of COLUMNS rows w_j.
+As in `enumeration.backends.kernels`, a unit is one row v_i against a block of COLUMNS rows w_j. For each head one
+kernel finds lower bounds of the losses of units on the tensor cores, and one evaluates units in double precision.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["affine_bounds", "affine_units"]
+__all__ = ["affine_bounds", "affine_units", "two_term_bounds", "two_term_units"]
 
 
 @triton.jit
@@ -20,6 +21,30 @@ def _product(left, right, i, j, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.cons
         b = tl.load(right + j[:, None] * K + (start + k)[None, :])
         tile = tl.dot(a, tl.trans(b), tile, input_precision="tf32")
     return tile
+
+
+@triton.jit
+def _tiles(strip, strip_rows, rows, columns, second, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr,
+           COLUMNS: tl.constexpr, STEP: tl.constexpr):  # fmt: skip
+    """The tiles of a program: their start and the end of those that are needed."""
+    start = tl.program_id(1) * STEP
+    stop = tl.minimum(start + STEP, strip_rows // ROWS)
+    end = rows
+    if SYMMETRIC:
+        end = tl.minimum(second + COLUMNS, rows)
+    stop = tl.minimum(stop, tl.cdiv(end - strip, ROWS))
+    return start, tl.where(second < columns, stop, 0)
+
+
+@triton.jit
+def _append(keep, loss, code, out_loss, out_code, out_count, capacity):
+    """Write the pairs that are to be kept, where there is room, and count them all."""
+    kept = tl.sum(keep.to(tl.int32), axis=0)
+    if kept > 0:
+        place = tl.atomic_add(out_count, kept) + tl.cumsum(keep.to(tl.int32), axis=0) - 1
+        place = tl.where(keep, place, capacity)
+        tl.store(out_loss + place, loss, mask=place < capacity)
+        tl.store(out_code + place, code, mask=place < capacity)
 
 
 @triton.jit
@@ -38,13 +63,7 @@ def affine_bounds(
     k = tl.arange(0, BK)
     b = tl.load(right + j[:, None] * K + k[None, :])
     b2 = tl.load(right2 + j[:, None] * K + k[None, :])
-    start = tl.program_id(1) * STEP
-    stop = tl.minimum(start + STEP, strip_rows // ROWS)
-    end = rows
-    if SYMMETRIC:
-        end = tl.minimum(second + COLUMNS, rows)
-    stop = tl.minimum(stop, tl.cdiv(end - strip, ROWS))
-    stop = tl.where(second < columns, stop, 0)
+    start, stop = _tiles(strip, strip_rows, rows, columns, second, SYMMETRIC, ROWS, COLUMNS, STEP)
     for tile in range(start, stop):
         row = tile * ROWS
         i = strip + row + tl.arange(0, ROWS)
@@ -107,10 +126,100 @@ def affine_units(
             tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * columns + j, 0), axis=0))
         else:
             keep = alive & (explained + slack * s2 >= (1.0 - highest) * rest)
-            kept = tl.sum(keep.to(tl.int32), axis=0)
-            if kept > 0:
-                place = tl.atomic_add(out_count, kept) + tl.cumsum(keep.to(tl.int32), axis=0) - 1
-                place = tl.where(keep, place, capacity)
-                # A pair whose variance drowns in rounding has no loss here: the exact judge decides.
-                tl.store(out_loss + place, tl.zeros((COLUMNS,), tl.float64), mask=place < capacity)
-                tl.store(out_code + place, i * columns + j, mask=place < capacity)
+            # A pair whose variance drowns in rounding has no loss here: the exact judge decides.
+            none = tl.zeros((COLUMNS,), tl.float64)
+            _append(keep, none, i * columns + j, out_loss, out_code, out_count, capacity)
+
+
+@triton.jit
+def _two_term_loss(
+    left, right, b, near_j, rest_j, near, rest, i, j, margin,
+    K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    if K == BK:
+        a = tl.load(left + i[:, None] * K + tl.arange(0, BK)[None, :])
+        g = tl.dot(a, tl.trans(b), input_precision="tf32")
+    else:
+        g = _product(left, right, i, j, K, BK, ROWS, COLUMNS)
+    p = tl.abs(g - tl.load(near + i)[:, None] * near_j) + margin
+    # Where this is negative it excludes nothing, whatever it is divided by.
+    above = tl.load(rest + i)[:, None] * rest_j - p * p
+    return above / (1.0 + 4.0 * margin - g * g)
+
+
+@triton.jit
+def two_term_bounds(
+    left, right, near_i, near_j, rest_i, rest_j, units, strip, strip_rows, blocks, rows, columns, margin,
+    SYMMETRIC: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    STEP: tl.constexpr,
+):  # fmt: skip
+    """Lower bounds (strip rows, blocks) float32 of the smallest 1 - R² of each unit; a diagonal takes no part.
+
+    left, right (…, K) float32 hold TF32 halves of unit rows, near and rest (…,) float32 r and 1 - r² of each, the
+    latter large for padding; `margin` is more than rounding can change the inner product of two rows by. 2·K flops,
+    7 float32 instructions and one reciprocal a pair.
+    """
+    second = tl.program_id(0) * COLUMNS
+    j = second + tl.arange(0, COLUMNS)
+    b = tl.load(right + j[:, None] * K + tl.arange(0, BK)[None, :])
+    q = tl.load(near_j + j)[None, :]
+    rest = tl.load(rest_j + j)[None, :]
+    start, stop = _tiles(strip, strip_rows, rows, columns, second, SYMMETRIC, ROWS, COLUMNS, STEP)
+    middle = stop
+    if SYMMETRIC:
+        middle = tl.maximum(start, tl.minimum(stop, (second - strip) // ROWS))
+    into = units + tl.program_id(0)
+    for tile in range(start, middle):
+        row = tile * ROWS + tl.arange(0, ROWS)
+        loss = _two_term_loss(
+            left, right, b, q, rest, near_i, rest_i, strip + row, j, margin, K, BK, ROWS, COLUMNS
+        )  # fmt: skip
+        tl.store(into + row * blocks, tl.min(loss, axis=1))
+    for tile in range(middle, stop):
+        row = tile * ROWS + tl.arange(0, ROWS)
+        loss = _two_term_loss(
+            left, right, b, q, rest, near_i, rest_i, strip + row, j, margin, K, BK, ROWS, COLUMNS
+        )  # fmt: skip
+        loss = tl.where((strip + row)[:, None] < j[None, :], loss, float("inf"))
+        tl.store(into + row * blocks, tl.min(loss, axis=1))
+
+
+@triton.jit
+def two_term_units(
+    found, begin, end, left, right, near_i, near_j, rest_i, rest_j, samples, strip, blocks, true_rows, true_columns,
+    rows, columns, limit, slack, out_loss, out_code, out_count, capacity,
+    COLUMNS: tl.constexpr, BEST: tl.constexpr, SYMMETRIC: tl.constexpr,
+):  # fmt: skip
+    """1 - R² in float64 of the pairs of the units found[begin:end]: of each unit the best (BEST), or all up to a limit.
+
+    left (samples, rows) and right (samples, columns) float64, transposed; near and rest float64.
+    """
+    highest = tl.load(limit)
+    stop = tl.load(end)
+    for at in range(tl.load(begin) + tl.program_id(0), stop, tl.num_programs(0)):
+        unit = tl.load(found + at).to(tl.int64)
+        i = strip + unit // blocks
+        j = (unit % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+        g = tl.zeros((COLUMNS,), tl.float64)
+        at_i = left + i
+        at_j = right + j
+        for _ in range(0, samples):
+            g += tl.load(at_i) * tl.load(at_j)
+            at_i += rows
+            at_j += columns
+        p = g - tl.load(near_i + i) * tl.load(near_j + j)
+        above = tl.load(rest_i + i) * tl.load(rest_j + j) - p * p
+        below = tl.maximum(1.0 - g * g, 1e-300)  # a limit may be infinite
+        alive = (i < true_rows) & (j < true_columns)
+        if SYMMETRIC:
+            alive = alive & (i < j)
+        if BEST:
+            # Nearly parallel rows have no digits left here, and are not needed for a first limit.
+            loss = tl.where(alive & (below > 1e-6), above / below, float("inf"))
+            lowest = tl.min(loss, axis=0)
+            tl.store(out_loss + at, lowest)
+            tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * columns + j, 0), axis=0))
+        else:
+            keep = alive & (above - slack <= highest * below)
+            none = tl.zeros((COLUMNS,), tl.float64)
+            _append(keep, none, i * columns + j, out_loss, out_code, out_count, capacity)

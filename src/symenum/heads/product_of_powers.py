@@ -55,6 +55,7 @@ class ProductOfPowers:
     exponentials: bool = False
     cap: int = 20_000
     width: int = 400
+    device: str = "cpu"  # see `placement`
 
     @property
     def name(self) -> str:
@@ -93,7 +94,7 @@ class ProductOfPowers:
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         V = chosen.values * root
         short = V[: max(1, self.cap // (4 * _SHORT))]
-        pairs = best_pairs(short, log_t, background, V, width=4096, budget=budget)
+        pairs = best_pairs(short, log_t, background, V, width=4096, budget=budget, device=self.device)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k)
         return [tuple(chosen.expression(int(side[at])) for side in (pairs.i, pairs.j)) for at in choice.indices]
 

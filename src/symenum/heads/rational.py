@@ -160,6 +160,7 @@ class Rational:
     denominators: int = 600
     in_threes: int = 120
     width: int = 2048
+    device: str = "cpu"  # see `placement`
     name: str = "rational"
 
     def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
@@ -172,7 +173,9 @@ class Rational:
         F, H = chosen.values, chosen.values[: self.denominators] * t
         rounding = rounding_of(goal)
         background = orthonormal(root[None])
-        pairs = best_pairs(F * root, t * root, background, H * root, width=self.width, budget=budget)
+        pairs = best_pairs(
+            F * root, t * root, background, H * root, width=self.width, budget=budget, device=self.device
+        )
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
 
         def fit(above: Sequence[int], h: int) -> list[Candidate | None]:

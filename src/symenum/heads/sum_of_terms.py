@@ -166,6 +166,7 @@ class SumOfTerms:
     max_terms: int = 8
     name: str = "sum of terms"
     max_memory: int = DEFAULT_MEMORY
+    device: str = "cpu"  # see `placement`
 
     def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
@@ -181,7 +182,7 @@ class SumOfTerms:
         damping = _damping(t)
         root = root * damping.sqrt()
         products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS)
-        terms = _Terms(goal, products, t * root, root, _damping(goal.t), self.max_terms)
+        terms = _Terms(goal, products, t * root, root, _damping(goal.t), self.max_terms, self.device)
         linear = len(t) > _LINEAR_ROWS * (len(slots) + 1)
         wide = terms.backgrounds(linear)
         out: list[Candidate] = []
@@ -213,6 +214,7 @@ class _Terms:
     root: Tensor
     damping: Tensor  # (all rows,)
     max_terms: int
+    device: str
 
     def backgrounds(self, linear: bool) -> list[tuple[Expression, ...]]:
         """1 alone, and, with rows enough, 1 and all slots: what is not needed leaves when constants are snapped."""
@@ -245,7 +247,8 @@ class _Terms:
                 if budget.over() or done > _PAIR_LIMIT:
                     break
                 done += len(V) * len(values) * (len(self.t) + _PER_PAIR)
-                pairs = best_pairs(V, self.t, background, values * self.root, width=4 * k, budget=budget)
+                wide = values * self.root
+                pairs = best_pairs(V, self.t, background, wide, width=4 * k, budget=budget, device=self.device)
                 sets += [(short[a], ids[b]) for a, b in zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)]
                 residual.append(pairs.residual)
         if not sets:

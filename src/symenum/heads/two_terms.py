@@ -11,6 +11,7 @@ background; other heads use it with logarithms and with y·v.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,27 +20,21 @@ from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, Expression
-from symenum.heads.best_pairs import pieces
+from symenum.heads.best_pairs import Pairs, pieces
 from symenum.heads.certified import certified_scan
+from symenum.heads.device_ladder import PairScan
+from symenum.heads.device_pairs import TwoTermPairs
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.pair_tests import TwoTermTest
+from symenum.heads.placement import scan_where_it_suits
 from symenum.heads.projection import orthonormal, project_off
 
 __all__ = ["Pairs", "TwoTerms", "best_pairs", "best_single", "rescore_pairs", "scan_pairs"]
 
 _INSIDE = 1e-9  # a row with less left off the background than this part of it has no direction of its own
 _ROUNDING = 1e-14  # of 1 - R²
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Indices (m,) int64 and the residual (m,) float64 relative to what the background leaves of t, ascending."""
-
-    i: Tensor
-    j: Tensor
-    residual: Tensor
 
 
 def best_single(V: Tensor, t: Tensor, background: Tensor, width: int) -> tuple[Tensor, Tensor]:
@@ -56,7 +51,6 @@ def best_single(V: Tensor, t: Tensor, background: Tensor, width: int) -> tuple[T
     return which[order], residual[order]
 
 
-@torch_threads(1)
 def best_pairs(
     V: Tensor,
     t: Tensor,
@@ -65,12 +59,22 @@ def best_pairs(
     *,
     width: int = 4096,
     budget: Budget | None = None,
+    device: str = "cpu",
 ) -> Pairs:
     """Pairs of a row of V (N, n) and one of W (M, n), or two of V, that explain t (n,) best beyond the background.
 
-    All are float64 and multiplied by the square roots of the row weights; `background` (k, n) is orthonormal. Rows
-    inside the span of the background take no part.
+    All are float64, on the CPU and multiplied by the square roots of the row weights; `background` (k, n) is
+    orthonormal. Rows inside the span of the background take no part. `device`: see `placement`.
     """
+    return scan_where_it_suits(
+        partial(_best_pairs, width=width, budget=budget or Budget()), V, t, background, W,
+        work=len(V) * len(V if W is None else W) * len(t), device=device, head="two terms",
+    )  # fmt: skip
+
+
+@torch_threads(1)
+def _best_pairs(V: Tensor, t: Tensor, background: Tensor, W: Tensor | None, *, width: int, budget: Budget) -> Pairs:
+    """`best_pairs` on the device where the tensors lie."""
     target = _unit_target(t, background)
     C, left = project_off(V, background)
     alive_c = torch.nonzero(left > _INSIDE).flatten()
@@ -80,7 +84,7 @@ def best_pairs(
         D, left = project_off(W, background)
         alive_d = torch.nonzero(left > _INSIDE).flatten()
         D = D[alive_d]
-    i, j = scan_pairs(C, D, target, same=W is None, width=width, budget=budget or Budget())
+    i, j = scan_pairs(C, D, target, same=W is None, width=width, budget=budget)
     residual = rescore_pairs(C, D, target, i, j)
     order = torch.argsort(residual, stable=True)
     order = order[torch.isfinite(residual[order])]
@@ -95,6 +99,8 @@ def scan_pairs(
     def exact(i: Tensor, j: Tensor) -> Tensor:
         return rescore_pairs(C, D, target, i, j).square()
 
+    if C.is_cuda:
+        return PairScan(TwoTermPairs(C, D, target, same)).best(exact, width, diagonal=not same, budget=budget)
     return certified_scan(TwoTermTest(C, D, target), exact, width=width, same=same, diagonal=not same, budget=budget)
 
 
@@ -103,8 +109,8 @@ def rescore_pairs(C: Tensor, D: Tensor, target: Tensor, i: Tensor, j: Tensor) ->
 
     A pair of one direction (up to rounding) is judged as the single row that it is.
     """
-    out = torch.empty(len(i), dtype=torch.float64)
-    for part in pieces(len(i), C.shape[1]):
+    out = torch.empty(len(i), dtype=torch.float64, device=C.device)
+    for part in pieces(len(i), C.shape[1], on_gpu=C.is_cuda):
         A, B = C[i[part]], D[j[part]]
         for _ in range(2):
             B = B - (A * B).sum(dim=1, keepdim=True) * A
@@ -135,6 +141,7 @@ class TwoTerms:
     background: tuple[Expression, ...] = (Constant(1),)
     cap: int = 6000
     width: int = 4096
+    device: str = "cpu"  # see `placement`
 
     @property
     def name(self) -> str:
@@ -165,7 +172,7 @@ class TwoTerms:
         partial = torch.ones(len(chosen), dtype=torch.bool)
         partial[single[residual < 1e2 * rounding]] = False
         rest = torch.nonzero(partial).flatten()
-        pairs = best_pairs(V[rest], t * root, background, width=self.width, budget=budget)
+        pairs = best_pairs(V[rest], t * root, background, width=self.width, budget=budget, device=self.device)
         i, j = rest[pairs.i], rest[pairs.j]
 
         def fit(at: int) -> list[Candidate | None]:

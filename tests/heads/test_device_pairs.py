@@ -1,0 +1,93 @@
+"""The kernels of the heads that judge pairs, without a GPU: through Triton's interpreter, against the CPU's scans."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from enumeration.backends.interpreted import CPU
+
+from symenum.enumeration.budget import Budget
+from symenum.heads import device_pairs
+from symenum.heads.affine import best_affine, rescore_affine
+from symenum.heads.device_ladder import PairScan, Strip
+from symenum.heads.device_pairs import AffineProducts, TwoTermPairs
+from symenum.heads.projection import orthonormal, project_off
+from symenum.heads.two_terms import rescore_pairs, scan_pairs
+from symenum.operators import get_operator
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the interpreter's own divisions by zero
+
+
+@pytest.fixture(autouse=True)
+def _few_programs(monkeypatch):
+    monkeypatch.setattr(device_pairs, "_PROGRAMS", 2)  # one after another in the interpreter
+
+
+def unit_rows(count, samples, seed, spread=1.0):
+    """Centred unit rows; with a small spread all of them are nearly parallel."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randn(1, samples, generator=generator, dtype=torch.float64)
+    rows = rows + spread * torch.randn(count, samples, generator=generator, dtype=torch.float64)
+    return project_off(rows, orthonormal(torch.ones(1, samples, dtype=torch.float64)))[0]
+
+
+def bounds_of(test):
+    rows, columns = test.shape
+    strip = Strip(0, rows, columns // test.block)
+    units = torch.full((rows, strip.blocks), float("inf"))
+    test.bounds(strip, units)
+    return units
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-2, 1e-4])
+@pytest.mark.parametrize(("samples", "same"), [(9, True), (20, False), (40, False)])
+def test_no_pair_of_terms_has_less_loss_than_its_unit(samples, same, spread):
+    C = unit_rows(70, samples, 1, spread)
+    D = C if same else unit_rows(150, samples, 2, spread)
+    target = unit_rows(1, samples, 3)[0]
+    units = bounds_of(TwoTermPairs(C, D, target, same))
+    i, j = torch.cartesian_prod(torch.arange(len(C)), torch.arange(len(D))).T
+    if same:
+        i, j = torch.triu_indices(len(C), len(C), 1)
+    loss = rescore_pairs(C, D, target, i, j).square()
+    assert bool((units[i, j // 128] <= loss * (1 + 1e-6)).all())
+    if spread == 1.0:  # where rows are not parallel, the bounds say something
+        lowest = torch.full(units.shape, float("inf"), dtype=torch.float64)
+        lowest.view(-1).scatter_reduce_(0, units.shape[1] * i + j // 128, loss, reduce="amin")
+        assert float((lowest - units)[torch.isfinite(lowest)].max()) < 1e-2
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_best_pairs_of_terms_are_the_cpus(same):
+    samples, width = 12, 40
+    C = unit_rows(60, samples, 4)
+    D = C if same else unit_rows(50, samples, 5)
+    target = unit_rows(1, samples, 6)[0]
+
+    def exact(i, j):
+        return rescore_pairs(C, D, target, i, j).square()
+
+    found = PairScan(TwoTermPairs(C, D, target, same)).best(exact, width, diagonal=not same, budget=Budget())
+    truth = scan_pairs(C, D, target, same=same, width=width, budget=Budget())
+    ours, theirs = (exact(*pairs).sort().values for pairs in (found, truth))
+    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=0)
+    assert not same or bool((found[0] < found[1]).all())
+
+
+@pytest.mark.parametrize("name", ["mul", "div"])
+def test_the_best_products_are_the_cpus(name):
+    generator = torch.Generator().manual_seed(7)
+    V = torch.randn(40, 10, generator=generator, dtype=torch.float64, device=CPU) + 0.5
+    t = torch.randn(10, generator=generator, dtype=torch.float64)
+    root = torch.full((10,), 0.1**0.5, dtype=torch.float64)
+    target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
+    operator = get_operator(name)
+    W = V if name == "mul" else V.reciprocal()
+
+    def exact(i, j):
+        return rescore_affine(V, target, root, operator, i, j).square()
+
+    scan = PairScan(AffineProducts(V, W, target, root, same=name == "mul"))
+    i, j = scan.best(exact, 30, diagonal=name == "mul", budget=Budget())
+    truth = best_affine(V, t, root, operator, width=30)
+    torch.testing.assert_close(exact(i, j).sqrt().sort().values, truth.residual, rtol=1e-9, atol=0)

@@ -354,9 +354,9 @@ def computed(monkeypatch):
     calls = []
     find = Architecture._find_distinct
 
-    def counted(self):
+    def counted(self, device):
         calls.append(self)
-        return find(self)
+        return find(self, device)
 
     monkeypatch.setattr(Architecture, "_find_distinct", counted)
     return calls

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ __all__ = ["Architecture", "complexity_rank"]
 
 _CHUNK = 1 << 22  # numbers in memory at a time where only a verdict on each is wanted
 
+_CPU = torch.device("cpu")
 _MASK_VERSION = 2  # raise it when the way to find duplicates changes: old cache files are then ignored
 
 
@@ -138,30 +139,45 @@ class Architecture:
             slots = layer.forward(slots)
         return slots
 
+    def prepare(self, device: torch.device) -> None:
+        """Find the duplicates on that device, unless they are known; on the CPU where it has no room.
+
+        Else they are found on the CPU, when they are first asked for. The result is the same.
+        """
+        if "_mask" in vars(self):
+            return
+        try:
+            vars(self)["_mask"] = self._make_mask(device)
+        except torch.cuda.OutOfMemoryError:
+            torch.cuda.empty_cache()
+
     @cached_property
     def _mask(self) -> _Mask:
+        return self._make_mask(_CPU)
+
+    def _make_mask(self, device: torch.device) -> _Mask:
         if self.layers == 1:
             itself = torch.arange(self.inputs)  # slots are distinct by assumption; equal values are found on the data
             return _Mask(itself, itself, itself)
         if all(OPERATORS.get(operator.name) == operator for operator in self.operators):
             names = [(operator.name, operator.complexity, operator.kind) for operator in self.operators]
             key = key_of("mask", _MASK_VERSION, self.inputs, self.layers, names)
-            numbers = cached_numbers(key, self._find_distinct, self._could_be_mask)
+            numbers = cached_numbers(key, partial(self._find_distinct, device), self._could_be_mask)
         else:
-            numbers = self._find_distinct()  # a user's function has no name that identifies it in a file
+            numbers = self._find_distinct(device)  # a user's function has no name that identifies it in a file
         return _Mask.unpack(numbers, self.raw_width)
 
     @torch_threads(1)
-    def _find_distinct(self) -> npt.NDArray[np.int64]:
-        values = sample_points(self.inputs).T.contiguous()
-        complexity = torch.zeros(self.inputs, dtype=torch.int64)
+    def _find_distinct(self, device: torch.device = _CPU) -> npt.NDArray[np.int64]:
+        values = sample_points(self.inputs).T.contiguous().to(device)
+        complexity = torch.zeros(self.inputs, dtype=torch.int64, device=device)
         for layer in self.lower_layers:
             values, complexity = layer.forward(values), layer.complexity(complexity)
         found = representatives_by_domain(values, complexity_rank(complexity), wider=True)
         kept = torch.unique(found[found >= 0])
         class_of = torch.where(found >= 0, torch.searchsorted(kept, found), -1)
         values, complexity = values[kept], complexity[kept]
-        signed = values * canonical_signs(values)[:, None]
+        signed = values.mul_(canonical_signs(values)[:, None])
         # Of one domain only: where an output fails on the data, its twin must fail too.
         twin = representatives_by_domain(signed, complexity_rank(complexity), wider=False)
         return _Mask(class_of, kept, twin).pack()
@@ -189,7 +205,7 @@ class _Mask(NamedTuple):
     twin: Tensor
 
     def pack(self) -> npt.NDArray[np.int64]:
-        return np.asarray(torch.cat(self).numpy(), dtype=np.int64)
+        return np.asarray(torch.cat(self).cpu().numpy(), dtype=np.int64)
 
     @staticmethod
     def unpack(numbers: npt.NDArray[np.int64], raw_width: int) -> _Mask:
@@ -202,5 +218,5 @@ def complexity_rank(complexity: Tensor) -> Tensor:
     """The position of each when ordered by complexity, then index."""
     order = torch.argsort(complexity, stable=True)
     rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order))
+    rank[order] = torch.arange(len(order), device=order.device)
     return rank

@@ -7,8 +7,8 @@ decided by a hash alone: a sort key proposes pairs, and every pair is confirmed 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
 import torch
 from torch import Tensor
@@ -30,6 +30,9 @@ DATA_TOLERANCE = 2e-14
 
 KEY_TOLERANCE = 1e-8  # on sort keys; generous, because they only propose
 SIGNATURE = 32
+_CHUNK = 1 << 22  # numbers in a temporary: 32 MB
+_AT_ONCE = 16  # domains whose keys are made together, at least
+_BITS = 48  # so many flags are a whole number that float64 holds
 _EVIDENCE = 4  # a function that is finite on fewer points than this is never merged into another
 
 
@@ -54,35 +57,37 @@ def representatives_by_domain(values: Tensor, rank: Tensor, *, wider: bool) -> T
 
     NaN marks points outside a function's domain. Functions of one domain are represented by the one of lowest rank.
     With `wider`, a function f may also be represented by a g of lower rank and wider domain that equals f on f's
-    domain: exp(log x) by x, log x + log y by log(x·y). Whatever f fits, g fits too.
+    domain: exp(log x) by x, log x + log y by log(x·y). Whatever f fits, g fits too. On any device, in chunks: beside
+    the values there is one copy of those that are distinct.
     """
-    finite = torch.isfinite(values)
-    domains, domain = torch.unique(finite, dim=0, return_inverse=True)
-    evidence = finite.sum(dim=1)
-    out = torch.arange(len(values))
+    if not len(values):
+        return rank.clone()
+    evidence = _in_chunks(values, lambda rows: torch.isfinite(rows).sum(dim=1))
+    domains, domain = _domains(values)
+    out = torch.arange(len(values), device=values.device)
 
     def equal(f: Tensor, g: Tensor) -> Tensor:
-        # NaN compares false: where f is finite g must be, and equal; outside f's domain nothing is asked of g.
-        near = (values[f] - values[g]).abs() <= POINT_TOLERANCE * torch.maximum(values[f].abs(), values[g].abs())
-        return (near | ~finite[f]).all(dim=1)
+        def on_domain(pair: Tensor) -> Tensor:
+            # NaN compares false: where f is finite g must be, and equal; outside f's domain nothing is asked of g.
+            a, b = values[pair[:, 0]], values[pair[:, 1]]
+            near = (a - b).abs() <= POINT_TOLERANCE * torch.maximum(a.abs(), b.abs())
+            return (near | ~torch.isfinite(a)).all(dim=1)
 
-    keys = _domain_keys(values, domains)
+        return _in_chunks(torch.stack([f, g], dim=1), on_domain, values.shape[1])
+
+    direction = key_direction(values.shape[1]).to(values.device)
     judged = torch.nonzero(evidence >= _EVIDENCE).flatten()
-    own_key = keys[judged, domain[judged]]
+    own_key = _in_chunks(values, lambda rows: _squashed(rows) @ direction)[judged]
     merged = _peel(domain[judged], own_key, rank[judged], lambda a, b: equal(judged[a], judged[b]))
     out[judged] = judged[merged]
-
-    # A smaller domain inside a larger one: domains are few (one per set of sign conditions), so one join for each.
-    kept = judged[merged == torch.arange(len(judged))]
-    points = domains.double()
-    inside = points @ points.T >= points.sum(dim=1)[:, None]  # inside[a, b]: domain a lies within domain b
-    for small in torch.unique(domain[kept]).tolist() if wider else ():
-        around = kept[inside[small, domain[kept]] & (domain[kept] != small)]
-        f, g = _near_pairs(kept[domain[kept] == small], around, keys[:, small])
-        hit = (rank[g] < rank[f]) & equal(f, g)
-        f, g = f[hit], g[hit]
-        order = torch.argsort(rank[g], descending=True)  # the simplest is written last, and stays
-        out[f[order]] = g[order]
+    if wider:
+        kept = judged[merged == torch.arange(len(judged), device=values.device)]
+        for f, g in _near_in_wider(_squashed(values[kept]), domains, domain[kept]):
+            f, g = kept[f], kept[g]
+            hit = (rank[g] < rank[f]) & equal(f, g)
+            f, g = f[hit], g[hit]
+            order = torch.argsort(rank[g], descending=True)  # the simplest is written last, and stays
+            out[f[order]] = g[order]
     while not torch.equal(out, out[out]):
         out = out[out]
     out[evidence == 0] = -1
@@ -113,7 +118,7 @@ def canonical_signs(values: Tensor) -> Tensor:
     """+1 or -1 for each row of `values` (N, points): opposite for a row and its negative; NaN counts as zero."""
     filled = torch.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     largest = filled.abs().amax(dim=1).clamp_min_(torch.finfo(torch.float64).tiny)
-    projection = (filled / largest[:, None]) @ key_direction(values.shape[1])
+    projection = (filled / largest[:, None]) @ key_direction(values.shape[1]).to(values.device)
     return torch.where(projection < 0, -1.0, 1.0).to(torch.float64)
 
 
@@ -129,24 +134,65 @@ def _sort_key(values: Tensor) -> Tensor:
     return largest.log() + norm.log() + (scaled @ key_direction(values.shape[1])) / norm
 
 
-def _domain_keys(values: Tensor, domains: Tensor) -> Tensor:
-    """Sort keys (N, domains) of the functions restricted to each domain (domains, points), in one matrix product.
+def _squashed(values: Tensor) -> Tensor:
+    """Rows (N, points) for sort keys: 0 where not finite, else logarithms, so that 1e300 does not drown the rest.
 
-    The logarithm keeps numbers near 1e300 from drowning the rest; it is the identity near zero.
+    The logarithm is the identity near zero.
     """
-    finite = torch.isfinite(values)
-    squashed = torch.where(finite, values.sign() * values.abs().log1p(), torch.zeros_like(values))
-    return squashed @ (domains.double() * key_direction(values.shape[1])).T
+    return values.abs().log1p_().copysign_(values).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _near_pairs(small: Tensor, large: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-    """All pairs (f in `small`, g in `large`) of rows whose keys agree."""
-    large = large[torch.argsort(key[large])]
-    low = torch.searchsorted(key[large], key[small] - KEY_TOLERANCE)
-    count = torch.searchsorted(key[large], key[small] + KEY_TOLERANCE, right=True) - low
-    f = torch.repeat_interleave(small, count)
-    step = torch.arange(len(f)) - torch.repeat_interleave(count.cumsum(0) - count, count)
-    return f, large[torch.repeat_interleave(low, count) + step]
+def _domains(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The sets of points (domains, points) bool where rows of `values` are finite, and which of them is each row's."""
+    points = values.shape[1]
+    domain = torch.zeros(len(values), dtype=torch.int64, device=values.device)
+    for start in range(0, points, _BITS):
+        some = values[:, start : start + _BITS]
+        bit = torch.pow(2.0, torch.arange(some.shape[1], dtype=torch.float64, device=values.device))
+        _, number = torch.unique(_in_chunks(some, partial(_finite_bits, bit)), return_inverse=True)
+        _, domain = torch.unique(domain * (number.max() + 1) + number, return_inverse=True)
+    example = torch.zeros(int(domain.max()) + 1, dtype=torch.int64, device=values.device)
+    example[domain] = torch.arange(len(values), device=values.device)
+    return torch.isfinite(values[example]), domain
+
+
+def _finite_bits(bit: Tensor, rows: Tensor) -> Tensor:
+    return torch.isfinite(rows).double() @ bit
+
+
+def _near_in_wider(squashed: Tensor, domains: Tensor, domain: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Pairs of rows (f, g) of `squashed` (N, points), f's domain inside g's, whose keys on f's domain agree.
+
+    Domains are few (one for each set of sign conditions), so one join for each, a few of them at a time.
+    """
+    points = domains.double()
+    inside = points @ points.T >= points.sum(dim=1)[:, None]  # inside[a, b]: domain a lies within domain b
+    inside.fill_diagonal_(False)
+    there = torch.unique(domain)
+    small = there[inside[there][:, there].any(dim=1)]
+    weights = points * key_direction(points.shape[1]).to(points)
+    for some in torch.split(small, max(_AT_ONCE, _CHUNK // max(1, len(squashed)))):
+        for which, key in zip(some, weights[some] @ squashed.T, strict=True):
+            f, g = _near_pairs(torch.nonzero(domain == which).flatten(), key)
+            within = inside[which, domain[g]]
+            yield f[within], g[within]
+
+
+def _near_pairs(small: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """All pairs (f in `small`, any g) of rows whose keys (N,) agree."""
+    small = small[torch.argsort(key[small])]
+    low = torch.searchsorted(key[small], key - KEY_TOLERANCE)
+    count = torch.searchsorted(key[small], key + KEY_TOLERANCE, right=True) - low
+    g = torch.nonzero(count).flatten()
+    low, count = low[g], count[g]
+    step = torch.arange(int(count.sum()), device=key.device) - torch.repeat_interleave(count.cumsum(0) - count, count)
+    return small[torch.repeat_interleave(low, count) + step], torch.repeat_interleave(g, count)
+
+
+def _in_chunks(rows: Tensor, work: Callable[[Tensor], Tensor], width: int | None = None) -> Tensor:
+    """work(rows), a part of the rows at a time: its temporaries have about _CHUNK numbers, `width` for each row."""
+    step = max(1, _CHUNK // max(1, width or rows.shape[1]))
+    return torch.cat([work(part) for part in torch.split(rows, step)])
 
 
 def key_direction(points: int) -> Tensor:
@@ -158,21 +204,21 @@ def key_direction(points: int) -> Tensor:
 def _peel(group: Tensor, key: Tensor, rank: Tensor, equal: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """Cluster by (group, key), then take from each cluster its first row and all that equal it, until none is left."""
     count = len(key)
-    out = torch.arange(count)
+    out = torch.arange(count, device=key.device)
     if count == 0:
         return out
     order = torch.argsort(key, stable=True)
     order = order[torch.argsort(group[order], stable=True)]
     new = (key[order].diff() > KEY_TOLERANCE) | (group[order].diff() != 0)
-    cluster = torch.zeros(count, dtype=torch.int64)
+    cluster = torch.zeros(count, dtype=torch.int64, device=key.device)
     cluster[order[1:]] = new.long().cumsum(0)
     by_rank = torch.argsort(rank)
     place = torch.empty_like(by_rank)
-    place[by_rank] = torch.arange(count)
+    place[by_rank] = torch.arange(count, device=key.device)
     # A row alone in its cluster has nothing to be compared with.
     waiting = torch.nonzero(torch.bincount(cluster)[cluster] > 1).flatten()
     while waiting.numel():
-        first = torch.full((count,), count, dtype=torch.int64)
+        first = torch.full((count,), count, dtype=torch.int64, device=key.device)
         first.scatter_reduce_(0, cluster[waiting], place[waiting], reduce="amin")
         leader = by_rank[first[cluster[waiting]]]
         hit = equal(waiting, leader) | (waiting == leader)

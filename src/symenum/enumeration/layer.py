@@ -93,8 +93,8 @@ class SymbolLayer:
     def forward(self, below: Tensor, numbers: Tensor | None = None) -> Tensor:
         """The values (len(numbers), rows) of the outputs `numbers` (None: all), from those below (width, rows)."""
         if numbers is None:
-            numbers = torch.arange(self.size)
-        out = torch.empty(len(numbers), below.shape[1], dtype=below.dtype)
+            numbers = torch.arange(self.size, device=below.device)
+        out = torch.empty(len(numbers), below.shape[1], dtype=below.dtype, device=below.device)
         step = max(1, _CHUNK_BYTES // (below.element_size() * max(1, below.shape[1])))
         for block, where, left, right in self.decode(numbers):
             for part in range(0, len(where), step):
@@ -106,8 +106,8 @@ class SymbolLayer:
     def complexity(self, below: Tensor, numbers: Tensor | None = None) -> Tensor:
         """The complexities (int64) of the outputs `numbers` (None: all), from those below (width,)."""
         if numbers is None:
-            numbers = torch.arange(self.size)
-        out = torch.empty(len(numbers), dtype=torch.int64)
+            numbers = torch.arange(self.size, device=below.device)
+        out = torch.empty(len(numbers), dtype=torch.int64, device=below.device)
         for block, where, left, right in self.decode(numbers):
             out[where] = block.operator.complexity + below[left] + (0 if right is None else below[right])
         return out

@@ -22,6 +22,7 @@ from symenum.operators import Operator, get_operators
 __all__ = ["PSRN"]
 
 _MODES = ("auto", "exact", "screen")
+_MASK_WORK = 20_000  # to tell one sub-expression from all others takes about as long as to score so many rows
 
 
 class PSRN:
@@ -135,6 +136,8 @@ class PSRN:
             shuffle = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
             data, target = data[shuffle], target.at(shuffle)
         columns = data.T.contiguous()
+        for place in choose_devices(device, self._architecture.raw_width * _MASK_WORK)[:1]:
+            self._architecture.prepare(place)
         devices = choose_devices(device, self.sizes[-1] * len(rows))
         wanted = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
         cores = threads or available_cores()

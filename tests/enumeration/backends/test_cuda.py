@@ -8,9 +8,11 @@ import torch
 from enumeration.test_exact import assert_brute_force, sample
 
 from symenum import PSRN
+from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cuda, device_scan, device_screen
 from symenum.enumeration.budget import Budget
 from symenum.expressions import evaluate
+from symenum.heads import affine, placement, two_terms
 from symenum.operators import OPERATOR_SETS, get_operator
 
 pytestmark = pytest.mark.gpu
@@ -144,37 +146,33 @@ def test_an_index_beyond_the_devices_is_refused():
 @pytest.mark.parametrize("name", ["mul", "div"])
 @pytest.mark.parametrize("rows", [20, 70])
 def test_the_affine_heads_best_pairs_are_the_cpus(name, rows):
-    from symenum.heads.affine import best_affine
-
     V, y, root = affine_problem(1000, rows)
-    truth = best_affine(V, y, root, get_operator(name), width=100)
-    found = best_affine(V.cuda(), y.cuda(), root.cuda(), get_operator(name), width=100)
+    truth = affine.best_affine(V, y, root, get_operator(name), width=100)
+    found = affine.best_affine(V.cuda(), y.cuda(), root.cuda(), get_operator(name), width=100)
     torch.testing.assert_close(found.residual.cpu(), truth.residual, rtol=1e-10, atol=0)
 
 
 def test_the_affine_head_goes_to_the_gpu_for_large_scans_and_finds_the_same(monkeypatch):
-    from symenum.heads import affine
-
     asked = []
-    monkeypatch.setattr(affine, "choose_devices", lambda device, work: asked.append(work) or (torch.device("cuda", 0),))
+    monkeypatch.setattr(
+        placement, "choose_devices", lambda device, work: asked.append(work) or (torch.device("cuda", 0),)
+    )
     V, t, root = (part.cpu() for part in affine_problem(300, 20))
     ours, truth = (
         affine.Affine((), width=50, device=device)._best(V, t, root, get_operator("mul"), Budget())
         for device in ("auto", "cpu")
     )
-    assert asked == [300**2 * 20]
+    assert asked == [300**2 * 20] * 2
     assert not ours.i.is_cuda
     torch.testing.assert_close(ours.residual, truth.residual, rtol=1e-10, atol=0)
 
 
 def test_the_affine_head_falls_back_to_the_cpu_when_memory_is_short(monkeypatch):
-    from symenum.heads import affine
-
     def none(*arguments, **options):
         raise torch.cuda.OutOfMemoryError
 
-    monkeypatch.setattr(affine, "choose_devices", lambda device, work: (torch.device("cuda", 0),))
-    monkeypatch.setattr(affine, "AffineProductScan", none)
+    monkeypatch.setattr(placement, "choose_devices", lambda device, work: (torch.device("cuda", 0),))
+    monkeypatch.setattr(affine, "AffineProducts", none)
     V, t, root = (part.cpu() for part in affine_problem(100, 20))
     with pytest.warns(UserWarning, match="no memory"):
         found = affine.Affine((), width=50, device="auto")._best(V, t, root, get_operator("mul"), Budget())
@@ -186,3 +184,61 @@ def affine_problem(columns, rows):
     V = torch.randn(columns, rows, generator=generator, dtype=torch.float64) + 0.5
     y = torch.randn(rows, generator=generator, dtype=torch.float64)
     return V, y, torch.full((rows,), rows**-0.5, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("operators", "inputs"), [("koza", 4), ("semikoza", 3), ("arithmetic", 4)])
+def test_duplicates_found_on_the_gpu_are_the_cpus(operators, inputs):
+    architecture = PSRN(inputs, operators, 3)._architecture
+    ours, truth = (architecture._find_distinct(torch.device(name)) for name in ("cuda", "cpu"))
+    assert (ours == truth).all()
+
+
+def test_duplicates_are_found_on_the_cpu_where_the_gpu_has_no_room(monkeypatch, tmp_path):
+    real = Architecture._find_distinct
+    asked = []
+
+    def find(self, device):
+        asked.append(device.type)
+        if device.type == "cuda":
+            raise torch.cuda.OutOfMemoryError
+        return real(self, device)
+
+    monkeypatch.setattr(Architecture, "_find_distinct", find)
+    monkeypatch.setenv("SYMENUM_CACHE", str(tmp_path))
+    data, y = sample(5, 20, 2, 0.2, 3.0)
+    net = PSRN(2, "koza", 3)
+    assert texts(net, data, y, device="cuda")
+    assert asked == ["cuda", "cpu"]
+
+
+@pytest.mark.parametrize("rows", [12, 20, 33, 150])
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("spread", [1.0, 1e-3])
+def test_the_best_pairs_of_terms_are_the_cpus(rows, same, spread):
+    generator = torch.Generator().manual_seed(rows)
+
+    def draw(count):
+        return torch.randn(count, rows, generator=generator, dtype=torch.float64)
+
+    common, t, background = draw(1), draw(1)[0], torch.full((1, rows), rows**-0.5, dtype=torch.float64)
+    V, W = common + spread * draw(700), None if same else common + spread * draw(300)
+    truth = two_terms.best_pairs(V, t, background, W, width=100)
+    on_gpu = [None if part is None else part.cuda() for part in (V, t, background, W)]
+    found = two_terms._best_pairs(*on_gpu, width=100, budget=Budget())
+    torch.testing.assert_close(found.residual.cpu(), truth.residual, rtol=1e-8, atol=1e-13)
+
+
+def test_pairs_of_terms_go_to_the_gpu_for_large_scans_only(monkeypatch):
+    asked = []
+    monkeypatch.setattr(placement, "choose_devices", lambda device, work: asked.append(work) or gpu(work))
+    V, t, _ = affine_problem(300, 20)
+    background = torch.full((1, 20), 20**-0.5, dtype=torch.float64)
+
+    def gpu(work):
+        return (torch.device("cuda", 0),) if work == 300**2 * 20 else ()
+
+    ours = two_terms.best_pairs(V, t, background, width=50, device="auto")
+    truth = two_terms.best_pairs(V, t, background, width=50)
+    assert asked == [300**2 * 20] * 2
+    assert not ours.i.is_cuda
+    torch.testing.assert_close(ours.residual, truth.residual, rtol=1e-10, atol=0)

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.architecture import Architecture
-from symenum.enumeration.backends.device_bank import BankPlan, DeviceBank
+from symenum.enumeration.backends.device_bank import BLOCK, BankPlan, DeviceBank
 from symenum.enumeration.backends.device_scan import ROWS, UNITS, DeviceScan
 from symenum.enumeration.backends.device_screen import judge_again
 from symenum.enumeration.backends.tiles import OperatorScan
 from symenum.enumeration.budget import Budget
-from symenum.enumeration.forms import FORM_OPERATORS
+from symenum.enumeration.forms import FORM_OPERATORS, Family
 from symenum.enumeration.layer import Block, SymbolLayer
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.shortlist import Pool
@@ -28,6 +28,8 @@ from symenum.enumeration.target import Target
 from symenum.enumeration.threads import Job, run_jobs
 
 __all__ = ["NetworkScan", "scan_network", "screen_network"]
+
+_STRIPS = 64  # of a large bank
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ def scan_network(
     the strips smaller; MemoryError if the bank alone does not fit.
     """
     least = ROWS * architecture.columns // 64
-    for units in (UNITS, UNITS // 8, UNITS // 64):
+    most = _strip_units(architecture.columns)
+    for units in (most, most // 8, most // 64):
         found = _try_scan(architecture, slots, tuple(complexity), target, k, pool, budget, devices, threads, units)
         if found is not None:
             return found
@@ -66,6 +69,11 @@ def scan_network(
         f"a pass over {architecture.columns:,} columns and {target.rows:,} rows does not fit on {devices[0]}: use "
         "mode='screen', fewer rows or inputs, or device='cpu'"
     )
+
+
+def _strip_units(columns: int) -> int:
+    """More units at a time for a large bank: its strips would be too thin for the tiles of a program."""
+    return min(8 * UNITS, max(UNITS, len(Family) * columns * columns // (BLOCK * _STRIPS)))
 
 
 def screen_network(

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from symenum.enumeration.backends.device_bank import BLOCK, DeviceBank
 from symenum.enumeration.backends.factors import Factors, inner_size
+from symenum.enumeration.backends.streams import SideStreams
 from symenum.enumeration.backends.survivors import Writer
 from symenum.enumeration.bank import NONE
 from symenum.enumeration.forms import Family
@@ -65,6 +66,7 @@ class DeviceScan:
         self._k, self._rows, self._columns = k, rows, columns
         self._directions = directions
         self._aside: torch.cuda.Stream | None = None
+        self._beside = SideStreams(device, len(Family))
         self.writer = Writer(layer, device, self._preparing)
         self.factors = Factors(columns, rows, device, self._preparing)
         self.families = self.writer.families()
@@ -166,22 +168,27 @@ class DeviceScan:
 
     def bounds(self, bank: DeviceBank, strip: int) -> Tensor:
         """Step 1: the bounds (units,) float32, in units of the mean square of y."""
+        for place, family in enumerate(self.families):
+            with self._beside.one(place):
+                self._family_bounds(bank, strip, place, family)
+        self._beside.join()
+        return self._units
+
+    def _family_bounds(self, bank: DeviceBank, strip: int, place: int, family: Family) -> None:
         K, part = inner_size(self._rows)
         size = self.strip_rows * self._blocks
         factors = self.factors
-        for place, family in enumerate(self.families):
-            where = (bank.counts, self._penalty[family], self._units[place * size :], strip, self.strip_rows)
-            rows, step, warps, stages = SUM_TILE if family is Family.SUM else PRODUCT_TILE
-            tile = {"K": K, "BK": part, "ROWS": rows, "COLUMNS": BLOCK, "STEP": step}
-            tile |= {"num_warps": warps, "num_stages": stages}
-            grid = (self._blocks, -(-self.strip_rows // (rows * step)))
-            if family is Family.SUM:
-                self._kernels.sum_bounds[grid](factors.x, factors.own, factors.along, *where, **tile)
-            else:
-                both = factors.product if family is Family.PRODUCT else factors.quotient
-                symmetric = family is Family.PRODUCT
-                self._kernels.product_bounds[grid](*both, *where, SYMMETRIC=symmetric, **tile)
-        return self._units
+        where = (bank.counts, self._penalty[family], self._units[place * size :], strip, self.strip_rows)
+        rows, step, warps, stages = SUM_TILE if family is Family.SUM else PRODUCT_TILE
+        tile = {"K": K, "BK": part, "ROWS": rows, "COLUMNS": BLOCK, "STEP": step}
+        tile |= {"num_warps": warps, "num_stages": stages}
+        grid = (self._blocks, -(-self.strip_rows // (rows * step)))
+        if family is Family.SUM:
+            self._kernels.sum_bounds[grid](factors.x, factors.own, factors.along, *where, **tile)
+        else:
+            both = factors.product if family is Family.PRODUCT else factors.quotient
+            symmetric = family is Family.PRODUCT
+            self._kernels.product_bounds[grid](*both, *where, SYMMETRIC=symmetric, **tile)
 
     def _first_limit(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int) -> None:
         self._kernels.lowest_of_groups[(self._groups,)](

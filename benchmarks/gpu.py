@@ -1,6 +1,6 @@
 """The pass on a GPU: against a materialising pass, against the roofline, in rows, inputs and size, and its recall.
 
-    python benchmarks/gpu.py [--only pass,roofline,affine,rows,screening,inputs,recall,largest]
+    python benchmarks/gpu.py [--only pass,roofline,affine,two_terms,rows,screening,inputs,recall,largest]
 
 Prints one table per part. The materialising pass is our own code for the reference's way on the same GPU: row by row,
 all values of the last layer of that row in memory, index tensors of the triangular operators made anew, squared errors
@@ -20,6 +20,8 @@ from collections.abc import Callable
 import torch
 import triton
 from engine import data
+from gpu_pairs import bench_affine, bench_two_terms
+from gpu_timing import DEVICE, kernel_seconds, line, recorded_seconds, seconds, table
 
 from symenum import PSRN
 from symenum.enumeration.backends import cuda
@@ -31,39 +33,7 @@ from symenum.enumeration.shortlist import Pool
 from symenum.enumeration.target import check_target
 from symenum.enumeration.threads import available_cores, torch_threads
 from symenum.expressions import evaluate
-from symenum.heads.affine import best_affine, rescore_affine
-from symenum.heads.device_ladder import PairScan
-from symenum.heads.device_pairs import AffineProducts
-from symenum.heads.projection import orthonormal, project_off
-from symenum.operators import Kind, get_operator, get_operators
-
-DEVICE = torch.device("cuda", 0)
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """The median of wall-clock times, the device idle before and after."""
-    times = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def kernel_seconds(work: Callable[[], object]) -> float:
-    return 1e-3 * float(triton.testing.do_bench(work, warmup=50, rep=200, return_mode="median"))
-
-
-def table(*columns: str) -> None:
-    print("\n| " + " | ".join(columns) + " |\n|" + "---|" * len(columns), flush=True)
-
-
-def line(*cells: object) -> None:
-    print(
-        "| " + " | ".join(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells) + " |", flush=True
-    )
+from symenum.operators import Kind, get_operators
 
 
 def dense_forward(layer: SymbolLayer, below: torch.Tensor) -> torch.Tensor:
@@ -175,7 +145,7 @@ def bench_roofline() -> None:
         "measured µs",
         "of limit",
     )
-    totals = [0.0, 0.0]
+    limit = 0.0
     half, square = columns * (columns + 1) / 2, float(columns) ** 2
     without = (1 - int(bank.counts[1]) / columns) ** 2  # the part of the pairs that lack a sign
     for family, pairs, flops, instructions in (
@@ -184,40 +154,14 @@ def bench_roofline() -> None:
         (Family.QUOTIENT, square, 128, 2 + 2 * without),
     ):
         scan.families = [family]
-        measured = kernel_seconds(lambda: scan.bounds(bank, 0))
+        measured = recorded_seconds(lambda: scan.bounds(bank, 0))
         tensor, lanes = pairs * flops / tensor_rate, pairs * instructions / lane_rate
-        totals[0] += max(tensor, lanes)
-        totals[1] += measured
+        limit += max(tensor, lanes)
         line(family.name.lower(), pairs, flops, instructions, 1e6 * tensor, 1e6 * lanes, 1e6 * measured,
              f"{max(tensor, lanes) / measured:.0%}")  # fmt: skip
     scan.families = families
-    line("all", "", "", "", "", 1e6 * totals[0], 1e6 * totals[1], f"{totals[0] / totals[1]:.0%}")
-
-
-def bench_affine() -> None:
-    table("affine, v·w: columns", "rows", "pairs", "bounds ms", "bounds pairs/s", "whole ms", "whole pairs/s",
-          "better ones in a sample of 2e6")  # fmt: skip
-    for columns, rows in ((65_536, 32), (65_536, 128), (262_144, 32), (262_144, 128)):
-        bench_affine_size(columns, rows)
-
-
-def bench_affine_size(columns: int, rows: int) -> None:
-    generator = torch.Generator().manual_seed(0)
-    V = torch.randn(columns, rows, generator=generator, dtype=torch.float64)
-    V += torch.randn(columns, 1, generator=generator, dtype=torch.float64)
-    y = torch.randn(rows, generator=generator, dtype=torch.float64)
-    root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
-    V, y, root = (part.to(DEVICE) for part in (V, y, root))
-    target = project_off((y * root)[None], orthonormal(root[None]))[0][0]
-    multiply = get_operator("mul")
-    found = best_affine(V, y, root, multiply, width=64)
-    whole = seconds(lambda: best_affine(V, y, root, multiply, width=64), 5)
-    scan = PairScan(AffineProducts(V, V, target, root, same=True))
-    bounds = kernel_seconds(lambda: [scan.bounds(strip) for strip in scan.strips])
-    pairs = len(V) * (len(V) + 1) // 2
-    i, j = torch.randint(len(V), (2, 2_000_000), device=DEVICE)
-    better = int((rescore_affine(V, target, root, multiply, i, j) < found.residual[-1] * (1 - 1e-12)).sum())
-    line(f"{columns:,}", rows, f"{pairs:,}", 1e3 * bounds, pairs / bounds, 1e3 * whole, pairs / whole, better)
+    together = recorded_seconds(lambda: scan.bounds(bank, 0))
+    line("all, side by side", "", "", "", "", 1e6 * limit, 1e6 * together, f"{limit / together:.0%}")
 
 
 def bench_rows() -> None:
@@ -263,16 +207,22 @@ def bench_screening(problems: int = 20, rows: int = 10_000) -> None:
 
 
 def bench_inputs() -> None:
-    """Up to 14 inputs: to find the duplicates of the layer below takes the CPU minutes from there on."""
-    table("inputs", "columns", "candidates", "milliseconds", "candidates/s")
-    for inputs in (*range(3, 11), 12, 14):
+    """Up to the pass that takes a minute; duplicates are found on the device, and nothing is read from a cache."""
+    table("inputs", "columns", "candidates", "duplicates s", "pass ms", "candidates/s", "memory")
+    for inputs in (*range(3, 11), 12, 14, 17, 20, 23, 26):
         x, y = data(inputs, 20)
-        net = PSRN(inputs, "koza", 3, max_memory=64 << 30)
+        net = PSRN(inputs, "koza", 3, max_memory=128 << 30)
+        torch.cuda.reset_peak_memory_stats()
+        masked = seconds(lambda net=net: net._architecture._find_distinct(DEVICE), 1)
+        net._architecture.prepare(DEVICE)
         run = one_pass(net, x, y)
-        run(), run()
-        time_ = seconds(run, 3)
-        line(inputs, f"{net.sizes[-2]:,}", f"{net.sizes[-1]:,}", 1e3 * time_, net.sizes[-1] / time_)
-        cuda._shard.cache_clear()
+        time_ = seconds(run, 1)  # of a large pass, which need not wait for a compiler, once is enough
+        if time_ < 10:
+            run()
+            time_ = seconds(run, 3)
+        line(inputs, f"{net.sizes[-2]:,}", f"{net.sizes[-1]:,}", masked, 1e3 * time_, net.sizes[-1] / time_,
+             f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB")  # fmt: skip
+        cuda._free()
 
 
 def bench_largest() -> None:
@@ -332,6 +282,7 @@ PARTS = {
     "pass": bench_pass,
     "roofline": bench_roofline,
     "affine": bench_affine,
+    "two_terms": bench_two_terms,
     "rows": bench_rows,
     "screening": bench_screening,
     "inputs": bench_inputs,

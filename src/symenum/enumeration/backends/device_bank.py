@@ -71,10 +71,10 @@ class BankPlan:
             3, architecture.raw_width, dtype=torch.int64, device=device
         )
         self._classes = len(architecture.kept)
-        class_of = torch.where(architecture.class_of < 0, self._classes, architecture.class_of)
-        _, pair = torch.unique(architecture.twin, return_inverse=True)
-        self._pairs = int(pair.max()) + 1
-        self._class_of, self._pair = class_of.to(device), pair.to(device)
+        class_of = architecture.class_of.to(device)
+        self._class_of = torch.where(class_of < 0, self._classes, class_of)
+        _, self._pair = torch.unique(architecture.twin.to(device), return_inverse=True)
+        self._pairs = int(self._pair.max()) + 1
         self._buckets = 1 << (16 * self._pairs - 1).bit_length()
         self.directions = signature_directions(rows).to(device) if rows > SIGNATURE else None
         self._key_direction = key_direction(rows).to(device)
@@ -85,14 +85,15 @@ class BankPlan:
             return
         self._slot_complexity = slot_complexity
         raw = self._architecture.raw_width
-        complexity = self._architecture.complexity(torch.tensor(slot_complexity), torch.arange(raw))
+        own, everything = torch.tensor(slot_complexity, device=self.device), torch.arange(raw, device=self.device)
+        complexity = self._architecture.complexity(own, everything)
         # The order in which the outputs of a class are asked to stand for it: the kept one, then the simplest.
-        kept = torch.zeros(raw, dtype=torch.bool)
-        kept[self._architecture.kept] = True
+        kept = torch.zeros(raw, dtype=torch.bool, device=self.device)
+        kept[self._architecture.kept.to(self.device)] = True
         order = torch.argsort(complexity, stable=True)
         order = order[torch.argsort((~kept[order]).long(), stable=True)]
         rank = torch.empty_like(order)
-        rank[order] = torch.arange(raw)
+        rank[order] = everything
         for buffer, values in ((self._by_rank, order), (self._rank, rank), (self._complexity, complexity)):
             buffer.copy_(values)
 

@@ -35,13 +35,12 @@ def plan_layer(layer: SymbolLayer, device: torch.device) -> DeviceLayer:
         return _TorchLayer([_plan_block(block, layer.width, device) for block in layer.blocks])
     sides, parts = [], []
     for block in layer.blocks:
-        left, right = children(block.operator.kind, torch.arange(block.size), layer.width)
+        left, right = children(block.operator.kind, torch.arange(block.size, device=device), layer.width)
         sides.append(torch.stack([left, left if right is None else right]))
-        start = torch.arange(block.start, block.start + block.size, _SIZE)
+        start = torch.arange(block.start, block.start + block.size, _SIZE, device=device)
         code = torch.full_like(start, operator_kernels.CODES[block.operator.name])
         parts.append(torch.stack([code, start, (start + _SIZE).clamp(max=block.start + block.size)], dim=1))
-    tables = (torch.cat(sides, dim=1).int().to(device), torch.cat(parts).int().to(device))
-    return _CodedLayer(bank_kernels.layer_outputs, *tables)
+    return _CodedLayer(bank_kernels.layer_outputs, torch.cat(sides, dim=1).int(), torch.cat(parts).int())
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,9 @@ class _TorchLayer:
 
 
 def _plan_block(block: Block, width: int, device: torch.device) -> _TorchBlock:
-    offsets = torch.arange(block.size if block.operator.kind is Kind.TRIANGLED else 0)
+    offsets = torch.arange(block.size if block.operator.kind is Kind.TRIANGLED else 0, device=device)
     left, right = children(block.operator.kind, offsets, width)
-    return _TorchBlock(block.operator, left.to(device), (left if right is None else right).to(device))
+    return _TorchBlock(block.operator, left, left if right is None else right)
 
 
 def _apply(block: _TorchBlock, below: Tensor) -> Tensor:

@@ -45,5 +45,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "symenum: installing into $(VENV), once, a minute or more ..."
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	@$(INSTALL) -qq || { echo "symenum: installation failed. In full: $(INSTALL)" >&2; exit 1; }
+	@$(RUN) -c 'import triton' 2>/dev/null || $(INSTALL:[dev]'=[dev,kernels]') -qq 2>/dev/null || \
+		echo "symenum: Triton cannot be installed here, so the tests of the GPU's kernels will be skipped."
 	@touch $@
 	@echo "symenum: ready."

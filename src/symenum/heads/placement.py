@@ -13,6 +13,8 @@ from symenum.heads.best_pairs import Pairs
 
 __all__ = ["scan_where_it_suits"]
 
+_STARTED = 20  # a GPU that is in use, or was asked for, is worth it for scans so many times smaller
+
 
 def scan_where_it_suits(
     scan: Callable[..., Pairs], *tensors: Tensor | None, work: int, device: str, head: str
@@ -22,6 +24,8 @@ def scan_where_it_suits(
     `device`: "cpu", or the name of a GPU or "auto" to let the size decide; `work`: the number of pairs times rows. A
     GPU without room is said, with the name of the head, and the CPU does it.
     """
+    if device != "auto" or torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        work *= _STARTED
     if device != "cpu" and choose_devices("auto", work):
         (there,) = choose_devices(device, work)[:1]
         try:

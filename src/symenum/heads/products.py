@@ -16,13 +16,14 @@ from torch import Tensor
 from symenum.enumeration.budget import check_time
 from symenum.enumeration.layer import apply_poisoned
 from symenum.expressions import Apply, Constant, Expression, apply
+from symenum.heads.placement import CPU
 from symenum.operators import Kind, Operator
 
 __all__ = ["Factors", "Products", "make_factors"]
 
 Ids = tuple[int, ...]  # the factors of a product, ascending
 
-_TILE = 1024
+_TILE, _GPU_TILE = 1024, 8192
 _LARGEST = 1e8
 _CACHE_BYTES = 1 << 29
 _SINGLE_FROM = 500_000  # so many products are screened in single precision; what is kept is judged in double
@@ -98,11 +99,15 @@ def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequenc
 
 @dataclass(frozen=True)
 class Products:
-    """All products of 1 … 4 `factors`; the tier of a product is the number of its factors. `root`: (n,)."""
+    """All products of 1 … 4 `factors`; the tier of a product is the number of its factors. `root`: (n,).
+
+    They are screened on `device`; all else, and what comes back, lies on the CPU.
+    """
 
     factors: Factors
     root: Tensor
     cache_bytes: int = _CACHE_BYTES
+    device: torch.device = CPU
     _norms: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
 
     @cached_property
@@ -143,7 +148,7 @@ class Products:
     def screen(self, residual: Tensor, tier: int, count: int) -> list[Ids]:
         """About the `count` products of the tier that explain most of a weighted residual (n,), alone."""
         one, two = self._tables
-        along = (residual * self.root).to(one.dtype)
+        along = (residual * self.root).to(one)
         if tier <= 2:
             rows = (one, two)[tier - 1]
             score = (rows @ along).square() / (rows.square() @ self._weight).clamp_min(1e-30)
@@ -159,13 +164,17 @@ class Products:
 
         def scaled(rows: Tensor) -> Tensor:
             # By the root mean square, not the norm: single precision must not underflow in products.
-            return (rows / rows.square().mean(dim=1, keepdim=True).sqrt()).to(dtype)
+            return (rows / rows.square().mean(dim=1, keepdim=True).sqrt()).to(self.device, dtype)
 
         return scaled(self.factors.values), scaled(self.two)
 
+    @property
+    def _tile(self) -> int:
+        return _GPU_TILE if self.device.type == "cuda" else _TILE
+
     @cached_property
     def _weight(self) -> Tensor:
-        return self.root.square().to(self._tables[0].dtype)
+        return self.root.square().to(self._tables[0])
 
     def _scan(self, along: Tensor, tier: int, count: int) -> tuple[Tensor, Tensor]:
         """Rows of the left and right table of the best products of three or four.
@@ -176,19 +185,20 @@ class Products:
         one, two = self._tables
         i, j = self.pairs
         back = torch.argsort(j, stable=True) if tier == 4 else torch.arange(len(one))
-        left = two[back] if tier == 4 else one
+        left = two[back.to(self.device)] if tier == 4 else one
         last = j[back] if tier == 4 else back
-        score = torch.empty(0, dtype=left.dtype)
-        rows, columns = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
+        score = left.new_empty(0)
+        rows = columns = left.new_empty(0, dtype=torch.int64)
+        size = self._tile
         threshold = 0.0
-        for a in range(0, len(left), _TILE):
+        for a in range(0, len(left), size):
             check_time()
-            part = left[a : a + _TILE]
-            for b in range(0, len(two), _TILE):
-                right = two[b : b + _TILE]
-                if int(i[min(b + _TILE, len(two)) - 1]) < int(last[a]):
+            part = left[a : a + size]
+            for b in range(0, len(two), size):
+                right = two[b : b + size]
+                if int(i[min(b + size, len(two)) - 1]) < int(last[a]):
                     continue
-                inverse = self._inverse_norms((tier, a, b), part, right, last[a : a + _TILE])
+                inverse = self._inverse_norms((tier, a, b), part, right, last[a : a + size])
                 tile = ((part * along) @ right.T).square_().mul_(inverse)
                 top = tile.amax(dim=1)
                 alive = torch.nonzero(top > threshold).flatten()
@@ -206,7 +216,7 @@ class Products:
                     threshold = float(score.min())
         order = torch.argsort(score, descending=True)
         order = order[score[order] > 0]
-        return back[rows[order]], columns[order]
+        return back[rows[order].cpu()], columns[order].cpu()
 
     def _inverse_norms(self, key: tuple[int, int, int], left: Tensor, right: Tensor, last: Tensor) -> Tensor:
         """1/|f|² of a tile, 0 for a product that is another one's; kept from scan to scan while memory allows."""
@@ -215,7 +225,7 @@ class Products:
             return known
         inverse = 1 / ((left.square() * self._weight) @ right.square().T).clamp_min(1e-30)
         first = self.pairs[0][key[2] : key[2] + len(right)]
-        inverse.masked_fill_(last[:, None] > first[None], 0.0)
-        if (len(self._norms) + 1) * _TILE * _TILE * inverse.element_size() <= self.cache_bytes:
+        inverse.masked_fill_(last.to(self.device)[:, None] > first.to(self.device)[None], 0.0)
+        if (len(self._norms) + 1) * self._tile**2 * inverse.element_size() <= self.cache_bytes:
             self._norms[key] = inverse
         return inverse

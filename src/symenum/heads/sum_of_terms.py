@@ -21,7 +21,8 @@ from symenum.expressions import Constant, Expression
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen
-from symenum.heads.products import Ids, Products, make_factors
+from symenum.heads.placement import run_where_it_suits
+from symenum.heads.products import Factors, Ids, Products, make_factors
 from symenum.heads.projection import orthonormal, project_off
 from symenum.heads.two_terms import best_pairs
 from symenum.operators import Operator
@@ -31,6 +32,7 @@ __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
 ONE = Constant(1)
 _EXACT = 1e-11
 _SHARE_OF_NORMS = 8  # this part of the memory may hold the norms of products from scan to scan
+_SCANS = 8  # of all products, at least, that one search makes
 _SHORTLIST = 48  # of each tier, judged exactly for each state
 _EXPAND = 3  # of these, the best so many become new states
 _INSIDE = 1e-7
@@ -178,12 +180,20 @@ class SumOfTerms:
         factors = make_factors(data.stand_ins, slots, self.operators)
         if not factors.expressions:
             return []
+        work = _SCANS * len(rows) * Products(factors, goal.scanned()[1]).sizes[4]
+        return run_where_it_suits(
+            lambda there: self._search(factors, goal, k, budget, there),
+            work=work, device=self.device, head=self.name,
+        )  # fmt: skip
+
+    def _search(self, factors: Factors, goal: Goal, k: int, budget: Budget, there: torch.device) -> list[Candidate]:
+        data = goal.data
         t, root = goal.scanned()
         damping = _damping(t)
         root = root * damping.sqrt()
-        products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS)
+        products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS, there)
         terms = _Terms(goal, products, t * root, root, _damping(goal.t), self.max_terms, self.device)
-        linear = len(t) > _LINEAR_ROWS * (len(slots) + 1)
+        linear = len(t) > _LINEAR_ROWS * (len(data.stand_ins) + 1)
         wide = terms.backgrounds(linear)
         out: list[Candidate] = []
         steps: tuple[Callable[[], list[Candidate]], ...] = (

@@ -8,12 +8,16 @@ import torch
 from enumeration.test_exact import assert_brute_force, sample
 
 from symenum import PSRN
+from symenum.enumeration import devices
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cuda, device_scan, device_screen
 from symenum.enumeration.budget import Budget
-from symenum.expressions import evaluate
-from symenum.heads import affine, placement, two_terms
-from symenum.operators import OPERATOR_SETS, get_operator
+from symenum.enumeration.target import check_target
+from symenum.expressions import Variable, evaluate
+from symenum.heads import affine, placement, products, two_terms
+from symenum.heads.goal import Goal, make_data
+from symenum.heads.sum_of_terms import SumOfTerms
+from symenum.operators import OPERATOR_SETS, get_operator, get_operators
 
 pytestmark = pytest.mark.gpu
 
@@ -241,3 +245,34 @@ def test_pairs_of_terms_go_to_the_gpu_and_come_back(monkeypatch):
     assert asked == [placement._STARTED * 300**2 * 20] * 2
     assert not ours.i.is_cuda
     torch.testing.assert_close(ours.residual, truth.residual, rtol=1e-10, atol=0)
+
+
+def test_products_screened_on_the_gpu_are_the_cpus(monkeypatch):
+    generator = torch.Generator().manual_seed(3)
+    values = torch.randn(40, 30, generator=generator, dtype=torch.float64)
+    names = [Variable(f"x{i + 1}") for i in range(len(values))]
+    factors = products.make_factors(names, values, get_operators("arithmetic"))
+    residual = values[3] * values[7] * values[20] * values[31] + 0.1 * values[5]
+    root = torch.full((30,), 30**-0.5, dtype=torch.float64)
+    monkeypatch.setattr(products, "_GPU_TILE", 512)  # several of them
+    here, there = (products.Products(factors, root, device=torch.device(name)) for name in ("cpu", "cuda"))
+    for tier in (1, 2, 3, 4):
+        truth, found = (side.screen(residual * root, tier, 40) for side in (here, there))
+        assert found[0] == truth[0]
+        assert set(truth[:20]) <= set(found)
+
+
+def test_sums_of_terms_are_found_on_the_gpu(monkeypatch):
+    data, _ = sample(8, 60, 5, 0.5, 2.0)
+    y = 3 * data[:, 0] * data[:, 1] * data[:, 2] / data[:, 3] - 2 * data[:, 4] ** 2 / data[:, 0]
+    names, columns = [Variable(f"x{i + 1}") for i in range(5)], torch.from_numpy(data).T.contiguous()
+    task = make_data(names, columns, check_target(y, None, 60)[0], 60)
+    asked = []
+    monkeypatch.setattr(devices, "_WORTH", 0)
+    screen = products.Products.screen
+    monkeypatch.setattr(
+        products.Products, "screen", lambda self, *rest: asked.append(self.device.type) or screen(self, *rest)
+    )
+    found = SumOfTerms(get_operators("arithmetic"), device="cuda").scan(None, Goal.of(task), 3, Budget())
+    assert set(asked) == {"cuda"}
+    assert any(task.is_law(candidate) for candidate in found)

@@ -1,6 +1,6 @@
 """The pass on a GPU: against a materialising pass, against the roofline, in rows, inputs and size, and its recall.
 
-    python benchmarks/gpu.py [--only pass,roofline,affine,two_terms,rows,screening,inputs,recall,largest]
+    python benchmarks/gpu.py [--only pass,roofline,affine,two_terms,fitting,rows,screening,inputs,recall,largest]
 
 Prints one table per part. The materialising pass is our own code for the reference's way on the same GPU: row by row,
 all values of the last layer of that row in memory, index tensors of the triangular operators made anew, squared errors
@@ -20,6 +20,7 @@ from collections.abc import Callable
 import torch
 import triton
 from engine import data
+from gpu_fitting import bench_fitting
 from gpu_pairs import bench_affine, bench_two_terms
 from gpu_timing import DEVICE, kernel_seconds, line, recorded_seconds, seconds, table
 
@@ -283,6 +284,7 @@ PARTS = {
     "roofline": bench_roofline,
     "affine": bench_affine,
     "two_terms": bench_two_terms,
+    "fitting": bench_fitting,
     "rows": bench_rows,
     "screening": bench_screening,
     "inputs": bench_inputs,

@@ -9,10 +9,13 @@ arrays here, so that what is done for each of them is done for all at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+import torch
 
 from symenum.enumeration.budget import Budget
+from symenum.fitting.blocks import HOST, Blocks, DeviceBlocks
 from symenum.fitting.machine import Machine, Slopes
 from symenum.fitting.program import Array, Flags, Program, Whole
 from symenum.fitting.small_systems import solve_positive
@@ -27,6 +30,8 @@ _STALE = 1.0  # relative movement of the linear constants after which derivative
 _LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
 _COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
 _CELLS = 1_500_000  # numbers in the memory of a machine, about: what the caches hold
+_DEVICE_CELLS = 1 << 28  # and on a device: 2 GB
+_LARGE = 20_000_000  # numbers from which a device is worth it
 _PLACES = 5  # numbers for each node and row, about
 _LEAST_ROWS = 16
 
@@ -41,6 +46,7 @@ class Problem:
     target: Array
     root: Array
     floor: Array
+    device: torch.device | None = None  # for large batches; None: the CPU for all
 
 
 @dataclass(frozen=True)
@@ -162,10 +168,12 @@ class Batch:
         rows, first = problem.data.shape[1], problem.program.first
         # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
         places = copies * _PLACES * (len(expressions) + int((first[expressions + 1] - first[expressions]).sum()))
-        part = min(rows, max(_LEAST_ROWS, _CELLS // places))
+        on_device = problem.device is not None and places * rows >= _LARGE
+        self._blocks: Blocks = DeviceBlocks(problem.device) if problem.device and on_device else HOST
+        part = min(rows, max(_LEAST_ROWS, (_DEVICE_CELLS if on_device else _CELLS) // places))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
-        self.machine = Machine(problem.program, expressions, part, copies, slopes)
+        self.machine = Machine(problem.program, expressions, part, copies, slopes, self._blocks)
         self.width = self.machine.width
         self.linear: Flags = problem.program.linear[self.members, : self.width].T
         self._outer = self.linear.astype(np.float64)
@@ -191,13 +199,13 @@ class Batch:
     def _load(self, at: int, fresh: int) -> None:
         rows = slice(at, at + self._size)
         self.machine.load(self.problem.data[:, rows])
-        self._root = self.problem.root[self._expressions, rows]
-        self._target = self.problem.target[self._expressions, rows]
-        self._root[:, : fresh - at] = 0.0
-        self._target[:, : fresh - at] = 0.0
-        self.machine.seeds[:] = self._root[:, None]
+        root, target = (part[self._expressions, rows] for part in (self.problem.root, self.problem.target))
+        root[:, : fresh - at] = 0.0
+        target[:, : fresh - at] = 0.0
+        self._root, self._target = self._blocks.take_over(root)[:, None], self._blocks.take_over(target)[:, None]
+        self.machine.seeds[:] = self._root
 
-    def _values(self, constants: Array) -> Array:
+    def _values(self, constants: Array) -> Any:
         return self.machine.values(constants.reshape(self.width, -1, self._copies).transpose(1, 0, 2))
 
     def losses(self, constants: Array) -> Array:
@@ -207,8 +215,8 @@ class Batch:
             for part in self._parts:
                 if len(self._parts) > 1:
                     self._load(*part)
-                residual = self._target[:, None] - self._values(constants) * self._root[:, None]
-                loss += np.einsum("bcr,bcr->bc", residual, residual).ravel()
+                residual = self._target - self._values(constants) * self._root
+                loss += self._blocks.square_sums(residual).ravel()
         loss[np.isnan(loss)] = np.inf
         return loss
 
@@ -222,10 +230,10 @@ class Batch:
                     self._load(*part)
                 values = self._values(constants)
                 self.machine.derivatives()
-                values *= self._root[:, None]
-                np.subtract(self._target[:, None], values, out=block[:, -1])
-                # A copy, because NumPy multiplies a matrix by its own transpose in a way that is slow for small ones.
-                total = total + block.transpose(0, 2, 1, 3).copy() @ block.transpose(0, 2, 3, 1)
+                values *= self._root
+                block[:, -1] = self._target
+                block[:, -1] -= values
+                total = total + self._blocks.gram(block)
         products: Array = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0).copy()
         # A constant whose derivative is not finite somewhere (an exponent over a negative base) is held.
         bad = ~np.isfinite(np.einsum("iib->ib", products))

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from enum import Enum
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from symenum.fitting.kernels import Array, Call, backward, forward, hands_on
+from symenum.fitting.blocks import HOST, Blocks
+from symenum.fitting.kernels import Array, Call, hands_on
 from symenum.fitting.program import CONSTANT, DATA, Program, Whole
 
 __all__ = ["Machine", "Slopes"]
@@ -41,8 +43,15 @@ class Machine:
     """
 
     def __init__(
-        self, program: Program, members: Whole, rows: int, copies: int = 1, slopes: Slopes = Slopes.ALL
+        self,
+        program: Program,
+        members: Whole,
+        rows: int,
+        copies: int = 1,
+        slopes: Slopes = Slopes.ALL,
+        blocks: Blocks = HOST,
     ) -> None:
+        self._blocks = blocks
         self.members, self.width = members, int(program.count[members].max())
         size, k = len(members), self.width + 1
         self._copies, columns = copies, rows * copies
@@ -70,7 +79,7 @@ class Machine:
             node = place[np.minimum(offsets[of] + index, len(place) - 1)] + fixed
             return np.where(kind == DATA, index, np.where(kind == CONSTANT, inputs + of * k + index, node))
 
-        self._values = np.empty((fixed + len(nodes), columns))
+        self._values = blocks.empty(fixed + len(nodes), columns)
         self._constants = self._values[inputs:fixed].reshape(size, k, copies, rows)
         self._constants[:, -1] = 0.0
         self._data = self._values[:inputs].reshape(inputs, copies, rows)
@@ -81,7 +90,7 @@ class Machine:
         self._lay_out(program, key, operands, fixed, columns)
 
     def _lay_out(self, program: Program, ordered: Whole, operands: Whole, fixed: int, rows: int) -> None:
-        size, values = len(self.members), self._values
+        size, values, blocks = len(self.members), self._values, self._blocks
         key = ordered // 4
         edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
         # Where the nodes of each group end whose first operand only, first operand, any operand moves.
@@ -98,8 +107,9 @@ class Machine:
             np.concatenate([operands[a:b, i] for a, b in level for i in range(arity[key[a] % count])])
             for level in levels
         ]
-        fetched = np.empty((sum(map(len, gathered)), rows))
-        slopes = self._slopes = np.zeros((1 + size + len(ordered) + len(fetched), rows))
+        fetched = blocks.empty(sum(map(len, gathered)), rows)
+        slopes = self._slopes = blocks.empty(1 + size + len(ordered) + len(fetched), rows)
+        slopes[:] = 0.0
         # (members, copies, rows): factors of the derivatives, for the caller to set
         self.seeds = slopes[1 : 1 + size].reshape(size, self._copies, -1)
         # Where the slope of each value is to be found: at first the zero, and for the roots their seeds.
@@ -110,17 +120,17 @@ class Machine:
         for level, where in zip(reversed(levels), reversed(gathered), strict=True):
             first, last = level[0][0], level[-1][1]
             at -= len(where)
-            calls: list[Call] = [(values[: fixed + first].take, (where, 0, fetched[at : at + len(where)], "clip"))]
+            calls = [blocks.gather(values[: fixed + first], where, fetched[at : at + len(where)])]
             own, filled = filled, filled + last - first
-            mine = (source[fixed + first : fixed + last], 0, slopes[own:filled], "clip")
-            self._backward.append((slopes[:own].take, mine))
+            mine = source[fixed + first : fixed + last].copy()
+            self._backward.append(blocks.gather(slopes[:own], mine, slopes[own:filled]))
             used = at
             for a, b in level:
                 operator = program.operators[key[a] % count]
                 inside = [fetched[used + (b - a) * i : used + (b - a) * (i + 1)] for i in range(operator.arity)]
                 used += (b - a) * operator.arity
                 value, slope = values[fixed + a : fixed + b], slopes[own + a - first : own + b - first]
-                calls.append(forward(operator, inside, value))
+                calls.append(blocks.forward(operator, inside, value))
                 for i in range(operator.arity):
                     start, stop = spans[a][i]
                     if start == stop:
@@ -131,29 +141,34 @@ class Machine:
                         continue
                     cut = [part[c:d] for part in inside]
                     out = slopes[filled : filled + d - c]
-                    self._backward += backward(operator, i, slope[c:d], value[c:d], cut, out)
+                    self._backward += blocks.backward(operator, i, slope[c:d], value[c:d], cut, out)
                     source[operands[start:stop, i]] = np.arange(filled, filled + d - c)
                     filled += d - c
             parts.append(calls)
         self._forward = [call for calls in reversed(parts) for call in calls]
-        self._sources = source[self._inputs : fixed].copy()
-        self._flat = np.empty((len(self._sources), rows))
-        self.block = self._flat.reshape(size, self.width + 1, self._copies, -1)
+        sources = source[self._inputs : fixed].copy()
+        flat = blocks.empty(len(sources), rows)
+        self._backward.append(blocks.gather(slopes, sources, flat))
+        self.block = flat.reshape(size, self.width + 1, self._copies, -1)
+        self._out = blocks.empty(size, rows)
+        self._forward.append(blocks.gather(values, self._roots, self._out))
 
     def load(self, data: Array) -> None:
         """Take over the data columns (columns, rows)."""
-        self._data[:] = data[:, None]
+        self._data[:] = self._blocks.take_over(data)[:, None]
 
-    def values(self, constants: Array) -> Array:
-        """Values (members, copies, rows) for constants (members, width, copies), which `derivatives` will use too."""
-        self._constants[:, :-1] = constants[..., None]
+    def values(self, constants: Array) -> Any:
+        """Values (members, copies, rows) for constants (members, width, copies), which `derivatives` will use too.
+
+        The caller may change them; the next run overwrites them.
+        """
+        self._constants[:, :-1] = self._blocks.take_over(constants)[..., None]
         for call, arguments in self._forward:
             call(*arguments)
-        return self._values.take(self._roots, 0).reshape(len(self._roots), self._copies, -1)
+        return self._out.reshape(len(self._roots), self._copies, -1)
 
-    def derivatives(self) -> Array:
+    def derivatives(self) -> Any:
         """Derivatives by the constants times the seeds, into the block (members, width, copies, rows)."""
         for call, arguments in self._backward:
             call(*arguments)
-        self._slopes.take(self._sources, 0, self._flat, "clip")
         return self.block[:, :-1]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.levenberg_marquardt import Batch, Fitted, Problem, fit
@@ -33,6 +35,8 @@ _ROWS_PER_CONSTANT = 4
 _SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows (at least), and so many at once
 _LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
 _BLOCK = 512  # expressions at once at most
+_FOR_GPU = 2_000_000  # values, nodes times rows, below which nobody asks for a GPU
+_ASKED = 400  # how often each of them is computed, about
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ def refine(
     seed: int = 0,
     budget: Budget | None = None,
     integers: bool = True,
+    device: str = "cpu",
 ) -> list[Refined]:
     """Each expression with the constants of least loss that were found from its own and from further starts.
 
@@ -85,6 +90,8 @@ def refine(
     steps from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
     (never those in exponents). The budget is asked between steps; what is found by then is returned. None of the
     results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
+
+    `device`: a GPU's name, or "auto"; steps of many expressions on many rows are then made there.
     """
     budget = Budget() if budget is None else budget
     y = y.reshape(-1, y.shape[-1])
@@ -95,11 +102,9 @@ def refine(
     program = compile_program(nodes, columns)
     free = np.flatnonzero(program.count)
     found: dict[int, Refined] = {}
+    there = _place(device, len(program.key) * rows)
     for which in (free[at : at + _BLOCK] for at in range(0, len(free), _BLOCK)):
-        task = _Task(program, y.numpy(), weight.numpy(), which, steps, budget)
-        if steps > 0:
-            task.run(starts, np.random.default_rng(seed))
-        loss = task.judge()
+        loss, task = _run(_Task(program, y.numpy(), weight.numpy(), which, steps, budget, there), starts, seed)
         for j, i in enumerate(which.tolist()):
             size = int(program.count[i])
             constants = tuple(task.best[:size, i].tolist())
@@ -113,6 +118,25 @@ def refine(
     return [found[i] for i in range(len(expressions))]
 
 
+def _place(device: str, values: int) -> torch.device | None:
+    """The GPU for programs of so many values, nodes times rows, if there is one and they are not too few for it."""
+    if device == "cpu" or values < _FOR_GPU:
+        return None
+    return next(iter(choose_devices(device, values * _ASKED)), None)
+
+
+def _run(task: _Task, starts: int, seed: int) -> tuple[Array, _Task]:
+    """The losses of the task's best constants, and the task, which knows them; on the CPU if the GPU has no room."""
+    try:
+        if task.steps > 0:
+            task.run(starts, np.random.default_rng(seed))
+        return task.judge(), task
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        warnings.warn("the GPU has no memory left to fit constants: the CPU does it", stacklevel=2)
+        return _run(task.on_cpu(), starts, seed)
+
+
 class _Task:
     """Some expressions of a program that have constants, and the best constants so far.
 
@@ -120,8 +144,18 @@ class _Task:
     spans many powers of ten is not one point. The best of each expression is then fitted on all rows as they are.
     """
 
-    def __init__(self, program: Program, y: Array, weight: Array, which: Whole, steps: int, budget: Budget) -> None:
+    def __init__(
+        self,
+        program: Program,
+        y: Array,
+        weight: Array,
+        which: Whole,
+        steps: int,
+        budget: Budget,
+        device: torch.device | None = None,
+    ) -> None:
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
+        self._data = y, weight
         most = int(program.count[which].max())
         rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
@@ -129,7 +163,7 @@ class _Task:
             rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
         few = min(len(rows), max(_SPARSE_ROWS, 2 * most))
         sparse = rows[np.arange(few) * len(rows) // few]
-        self.full = _problem(program, program.data, y, weight)
+        self.full = replace(_problem(program, program.data, y, weight), device=device)
         self.small, self.sparse = (
             _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[:, some]))
             for some in (rows, sparse)
@@ -141,6 +175,10 @@ class _Task:
         self.before = np.zeros(size)  # at most the loss of the constants that came in, on all rows
         self.agreed = np.zeros(size, dtype=np.int64)  # how many starts ended at the best minimum
         self.converged = np.zeros(size, dtype=bool)
+
+    def on_cpu(self) -> _Task:
+        """The same from the beginning, without a GPU."""
+        return _Task(self.program, *self._data, self.which, self.steps, self.budget)
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""

@@ -46,7 +46,10 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     best = [candidate.expression for candidate in best_first(fitted, data.target)[:_BEST]]
     most = _SLACK * task.settings.max_complexity
     families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= most]
-    results = refine([*families, *best], data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
+    results = refine(
+        [*families, *best], data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget,
+        device=task.settings.device,
+    )  # fmt: skip
     found += [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
     return found + _tidied(task, found, budget)
 

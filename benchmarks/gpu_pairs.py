@@ -13,8 +13,9 @@ from symenum.enumeration.threads import available_cores
 from symenum.expressions import Variable
 from symenum.heads.affine import best_affine, rescore_affine
 from symenum.heads.device_ladder import PairScan
-from symenum.heads.device_pairs import AffineProducts, TwoTermPairs
+from symenum.heads.device_pairs import AffineProducts, AffineSums, TwoTermPairs
 from symenum.heads.features import build_features, extended_by_unary
+from symenum.heads.pair_tests import AffineSumTest
 from symenum.heads.projection import orthonormal, project_off
 from symenum.heads.two_terms import _best_pairs, best_pairs
 from symenum.operators import get_operator, get_operators
@@ -23,13 +24,14 @@ __all__ = ["bench_affine", "bench_two_terms"]
 
 
 def bench_affine() -> None:
-    table("affine, v·w: columns", "rows", "pairs", "bounds ms", "bounds pairs/s", "whole ms", "whole pairs/s",
+    table("affine", "columns", "rows", "pairs", "bounds ms", "bounds pairs/s", "whole ms", "whole pairs/s",
           "better ones in a sample of 2e6")  # fmt: skip
-    for columns, rows in ((65_536, 32), (65_536, 128), (262_144, 32), (262_144, 128)):
-        bench_affine_size(columns, rows)
+    sizes = ((65_536, 32), (65_536, 128), (262_144, 32), (262_144, 128))
+    for name, columns, rows in (*(("mul", *size) for size in sizes), ("add", 262_144, 32), ("add", 262_144, 128)):
+        bench_affine_size(name, columns, rows)
 
 
-def bench_affine_size(columns: int, rows: int) -> None:
+def bench_affine_size(name: str, columns: int, rows: int) -> None:
     generator = torch.Generator().manual_seed(0)
     V = torch.randn(columns, rows, generator=generator, dtype=torch.float64)
     V += torch.randn(columns, 1, generator=generator, dtype=torch.float64)
@@ -37,15 +39,26 @@ def bench_affine_size(columns: int, rows: int) -> None:
     root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
     V, y, root = (part.to(DEVICE) for part in (V, y, root))
     target = project_off((y * root)[None], orthonormal(root[None]))[0][0]
-    multiply = get_operator("mul")
-    found = best_affine(V, y, root, multiply, width=64)
-    whole = seconds(lambda: best_affine(V, y, root, multiply, width=64), 5)
-    scan = PairScan(AffineProducts(V, V, target, root, same=True))
+    operator = get_operator(name)
+    found = best_affine(V, y, root, operator, width=64)
+    whole = seconds(lambda: best_affine(V, y, root, operator, width=64), 5)
+    sums = AffineSums(AffineSumTest(V, target, root, 1))
+    scan = PairScan(sums if name == "add" else AffineProducts(V, V, target, root, same=True))
     bounds = kernel_seconds(lambda: [scan.bounds(strip) for strip in scan.strips])
     pairs = len(V) * (len(V) + 1) // 2
     i, j = torch.randint(len(V), (2, 2_000_000), device=DEVICE)
-    better = int((rescore_affine(V, target, root, multiply, i, j) < found.residual[-1] * (1 - 1e-12)).sum())
-    line(f"{columns:,}", rows, f"{pairs:,}", 1e3 * bounds, pairs / bounds, 1e3 * whole, pairs / whole, better)
+    better = int((rescore_affine(V, target, root, operator, i, j) < found.residual[-1] * (1 - 1e-12)).sum())
+    line(
+        f"v {operator.name} w",
+        f"{columns:,}",
+        rows,
+        f"{pairs:,}",
+        1e3 * bounds,
+        pairs / bounds,
+        1e3 * whole,
+        pairs / whole,
+        better,
+    )
 
 
 def bench_two_terms() -> None:

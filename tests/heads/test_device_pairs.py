@@ -10,7 +10,8 @@ from symenum.enumeration.budget import Budget
 from symenum.heads import device_pairs
 from symenum.heads.affine import best_affine, rescore_affine
 from symenum.heads.device_ladder import PairScan, Strip
-from symenum.heads.device_pairs import AffineProducts, TwoTermPairs
+from symenum.heads.device_pairs import AffineProducts, AffineSums, TwoTermPairs
+from symenum.heads.pair_tests import AffineSumTest
 from symenum.heads.projection import orthonormal, project_off
 from symenum.heads.two_terms import rescore_pairs, scan_pairs
 from symenum.operators import get_operator
@@ -91,4 +92,26 @@ def test_the_best_products_are_the_cpus(monkeypatch, name):
     scan = PairScan(AffineProducts(V, W, target, root, same=name == "mul"))
     i, j = scan.best(exact, 30, diagonal=name == "mul", budget=Budget())
     truth = best_affine(V, t, root, operator, width=30)
+    torch.testing.assert_close(exact(i, j).sqrt().sort().values, truth.residual, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("add", 1.0), ("sub", 1.0), ("sub", 1e-9)])
+def test_the_best_sums_are_the_cpus(name, scale):
+    generator = torch.Generator().manual_seed(8)
+    V = torch.randn(40, 7, generator=generator, dtype=torch.float64)
+    V[20:] *= scale  # beside large rows
+    V[1] = V[0] + 1e-7 * V[1]  # a difference that nearly cancels
+    t = torch.randn(7, generator=generator, dtype=torch.float64)
+    root = torch.full((7,), 7**-0.5, dtype=torch.float64)
+    target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
+    sign = 1 if name == "add" else -1
+    test = AffineSums(AffineSumTest(V, target, root, sign))
+
+    def exact(i, j):
+        return rescore_affine(V, target, root, get_operator(name), i, j).square()
+
+    i, j = torch.triu_indices(len(V), len(V), 0 if name == "add" else 1)
+    assert bool((bounds_of(test)[i, j // 128] <= exact(i, j) * (1 + 1e-6)).all())
+    i, j = PairScan(test).best(exact, 30, diagonal=name == "add", budget=Budget())
+    truth = best_affine(V, t, root, get_operator(name), width=30)
     torch.testing.assert_close(exact(i, j).sqrt().sort().values, truth.residual, rtol=1e-9, atol=0)

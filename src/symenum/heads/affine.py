@@ -21,7 +21,7 @@ from symenum.expressions import Constant, apply
 from symenum.heads.best_pairs import BestPairs, Pairs, pieces
 from symenum.heads.certified import Exact, certified_scan
 from symenum.heads.device_ladder import PairScan
-from symenum.heads.device_pairs import AffineProducts
+from symenum.heads.device_pairs import AffineProducts, AffineSums
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
@@ -34,6 +34,7 @@ from symenum.operators import Kind, Operator
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
 ONE = Constant(1)
+_FORMULAS = ("add", "sub", "mul", "div", "semisub", "semidiv")
 
 
 @torch_threads(1)
@@ -103,6 +104,10 @@ def _scan_on_device(
         scan = PairScan(AffineProducts(V, V[divisors].reciprocal(), target, root, same=False))
         i, j = scan.best(lambda i, j: exact(i, divisors[j]), width, diagonal=False, budget=budget)
         return i, divisors[j]
+    if operator.name in ("add", "sub", "semisub"):
+        sign = 1 if operator.name == "add" else -1
+        sums = PairScan(AffineSums(AffineSumTest(V, target, root, sign)))
+        return sums.best(exact, width, diagonal=sign > 0, budget=budget)
     raise ValueError(f"operator {operator.name!r} has no scan on a GPU: move the tensors to the CPU")
 
 
@@ -125,7 +130,7 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
 class Affine:
     """Every operator of `operators` on the `cap` simplest features (a twentieth of them where there is no formula).
 
-    With a `device` other than "cpu", products and quotients go to a GPU where there is one and they are worth it.
+    With a `device` other than "cpu", those with a formula go to a GPU where there is one and they are worth it.
     """
 
     operators: tuple[Operator, ...]
@@ -162,7 +167,7 @@ class Affine:
     ) -> _Found:
         if operator.kind is Kind.UNARY:
             return self._unary(operator, features.simplest(8 * self.cap), t, root, k, rounding)
-        formula = operator.name in ("add", "sub", "mul", "div", "semisub", "semidiv")
+        formula = operator.name in _FORMULAS
         scale_free = operator.name in ("mul", "div", "semidiv")
         chosen = features.up_to_scale if scale_free else features
         chosen = chosen.simplest(self.cap if formula else self.cap // 20)
@@ -172,7 +177,7 @@ class Affine:
 
     def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
         """`best_affine` on the device that suits it; the result lies on the CPU."""
-        has_kernels = operator.name in ("mul", "div", "semidiv")
+        has_kernels = operator.name in _FORMULAS
         return scan_where_it_suits(
             partial(best_affine, operator=operator, width=self.width, budget=budget), V, t, root,
             work=len(V) ** 2 * len(t), device=self.device if has_kernels else "cpu", head=self.name,

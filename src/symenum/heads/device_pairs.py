@@ -2,7 +2,7 @@
 
 A number is at first rounded to one TF32 number (a relative error of 2⁻¹¹), or split into two of them, whose three
 largest products are added up (2⁻²² each, three times the work). Products of features are judged by the first way;
-pairs of terms, of which many are nearly parallel, need the second.
+pairs of terms, and sums, of which many nearly cancel, need the second.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from symenum.heads.device_ladder import Strip, Written
+from symenum.heads.pair_tests import AffineSumTest
 
-__all__ = ["AffineProducts", "TwoTermPairs"]
+__all__ = ["AffineProducts", "AffineSums", "TwoTermPairs"]
 
 _PROGRAMS = 2048
 _WHOLE = 128  # rows and columns are padded to a multiple of this
@@ -149,13 +150,10 @@ class TwoTermPairs:
 
     @cached_property
     def _factors(self) -> tuple[Tensor, ...]:
-        """High and low halves side by side, so that one product has the three large products of halves."""
-        (C, D), size = (_halves(rows) for rows in self._padded), self._inner[0]
-        left = _to_width(torch.cat([C[0], C[0], C[1]], dim=1), size)
-        right = _to_width(torch.cat([D[0], D[1], D[0]], dim=1), size)
         # Smaller by more than rounding in single precision can do to the difference that they are part of.
         rest = [((part - _SQUARE).clamp_min(0) * (1 - 2.0**-20)).float() for part in self._rest]
-        return left, right, *(along.float() for along in self._along), *rest
+        factors = _split_factors(*self._padded, self._inner[0])
+        return *factors, *(along.float() for along in self._along), *rest
 
     @cached_property
     def _transposed(self) -> tuple[Tensor, Tensor]:
@@ -181,6 +179,70 @@ class TwoTermPairs:
             found, ends[0], ends[1], *self._transposed, *self._along, *self._rest, samples, strip.first, strip.blocks,
             len(self.C), len(self.D), *self.shape, limit, _slack(samples), *into, len(into.loss), COLUMNS=self.block,
             BEST=best, SYMMETRIC=self.same,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AffineSums:
+    """a·(v_i ± v_j) + b, i ≤ j; the tensors of the CPU's test, which knows the centred rows, lie on one GPU."""
+
+    test: AffineSumTest
+    block: int = 128
+    tile_rows: int = 64
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """See `DeviceTest`."""
+        rows = _whole(self.test.shape[0])
+        return rows, rows
+
+    @property
+    def device(self) -> torch.device:
+        """See `DeviceTest`."""
+        return self.test.V.device
+
+    @cached_property
+    def _inner(self) -> tuple[int, int]:
+        return _inner(3 * self.test.V.shape[1])
+
+    @cached_property
+    def _rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """p, s and the error of s, padded with zeros."""
+        s, p, centring = (_padded(part)[:, 0].contiguous() for part in self.test.centred[1:])
+        return p, s, centring
+
+    @cached_property
+    def _factors(self) -> tuple[Tensor, ...]:
+        p, s, centring = self._rows
+        margin = _SPLIT + _summing(self._inner[0]) + 2.0**-20  # 2g is at most s + s; and sums in single precision
+        size = (s * (1 - margin) - centring).clamp_min(0)
+        size[self.test.shape[0] :] = _PADDING
+        error = s * 2.0**-19 + centring
+        C = _padded(self.test.centred[0])
+        return *_split_factors(C, C, self._inner[0]), p.float(), size.float(), error.float()
+
+    @cached_property
+    def _transposed(self) -> Tensor:
+        return _padded(self.test.centred[0]).T.contiguous()
+
+    def bounds(self, strip: Strip, units: Tensor) -> None:
+        """See `DeviceTest`."""
+        K, part = self._inner
+        step = 16
+        _kernels().affine_sum_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
+            *self._factors, units, *strip, self.test.shape[0], SIGN=self.test.sign, K=K, BK=part, ROWS=self.tile_rows,
+            COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
+        )  # fmt: skip
+
+    def evaluate(
+        self, found: Tensor, ends: Tensor, strip: Strip, limit: Tensor, into: Written, *, diagonal: bool, best: bool
+    ) -> None:
+        """See `DeviceTest`."""
+        samples = self.test.V.shape[1]
+        _kernels().affine_sum_units[(_PROGRAMS,)](
+            found, ends[0], ends[1], self._transposed, *self._rows, samples, strip.first, strip.blocks,
+            self.test.shape[0], self.shape[0], limit, _slack(samples), *into, len(into.loss), SIGN=self.test.sign,
+            COLUMNS=self.block, BEST=best, DIAGONAL=diagonal,
         )  # fmt: skip
 
 
@@ -224,6 +286,15 @@ def _to_width(rows: Tensor, size: int) -> Tensor:
 def _tf32(values: Tensor) -> Tensor:
     """Rounded to the nearest TF32 number, as float32."""
     return ((values.float().view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
+
+
+def _split_factors(left: Tensor, right: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """High and low halves side by side, so that one product has the three large products of halves."""
+    (high, low), (other_high, other_low) = _halves(left), _halves(right)
+    return (
+        _to_width(torch.cat([high, high, low], dim=1), size),
+        _to_width(torch.cat([other_high, other_low, other_high], dim=1), size),
+    )
 
 
 def _halves(values: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["affine_bounds", "affine_units", "two_term_bounds", "two_term_units"]
+__all__ = [
+    "affine_bounds",
+    "affine_sum_bounds",
+    "affine_sum_units",
+    "affine_units",
+    "two_term_bounds",
+    "two_term_units",
+]
 
 
 @triton.jit
@@ -223,3 +230,78 @@ def two_term_units(
             keep = alive & (above - slack <= highest * below)
             none = tl.zeros((COLUMNS,), tl.float64)
             _append(keep, none, i * columns + j, out_loss, out_code, out_count, capacity)
+
+
+@triton.jit
+def affine_sum_bounds(
+    left, right, near, size, error, units, strip, strip_rows, blocks, rows,
+    SIGN: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    STEP: tl.constexpr,
+):  # fmt: skip
+    """Lower bounds (strip rows, blocks) float32 of the smallest 1 - R² of each unit, i ≤ j.
+
+    R² = (p_i ± p_j)² / (s_i + s_j ± 2g), where g is the inner product of two centred rows, s the square of one and p
+    its product with the target. left, right (rows, K) float32 hold TF32 halves of the rows; near (rows,) p; size s,
+    less than it is by more than rounding can do to the denominator; error what it can do to the numerator. 2·K flops,
+    8 float32 instructions and one reciprocal a pair.
+    """
+    second = tl.program_id(0) * COLUMNS
+    j = second + tl.arange(0, COLUMNS)
+    b = tl.load(right + j[:, None] * K + tl.arange(0, BK)[None, :])
+    start, stop = _tiles(strip, strip_rows, rows, rows, second, True, ROWS, COLUMNS, STEP)
+    for tile in range(start, stop):
+        row = tile * ROWS + tl.arange(0, ROWS)
+        i = strip + row
+        if K == BK:
+            a = tl.load(left + i[:, None] * K + tl.arange(0, BK)[None, :])
+            g = tl.dot(a, tl.trans(b), input_precision="tf32")
+        else:
+            g = _product(left, right, i, j, K, BK, ROWS, COLUMNS)
+        both = tl.load(size + i)[:, None] + tl.load(size + j)[None, :]
+        rest = both + 2.0 * SIGN * g
+        p = tl.load(near + i)[:, None] + SIGN * tl.load(near + j)[None, :]
+        explained = p * p + tl.load(error + i)[:, None] + tl.load(error + j)[None, :]
+        # What cancels, or is too small for the range of the numbers, is not excluded.
+        best = tl.where((both > 1e-25) & (rest > 0.0), explained / tl.maximum(rest, 1e-37), 4.0)
+        tl.store(units + row * blocks + tl.program_id(0), 1.0 - tl.max(best, axis=1))
+
+
+@triton.jit
+def affine_sum_units(
+    found, begin, end, transposed, near, size, centring, samples, strip, blocks, true_rows, rows, limit, slack,
+    out_loss, out_code, out_count, capacity,
+    SIGN: tl.constexpr, COLUMNS: tl.constexpr, BEST: tl.constexpr, DIAGONAL: tl.constexpr,
+):  # fmt: skip
+    """1 - R² in float64 of the pairs of the units found[begin:end]: of each unit the best (BEST), or all up to a limit.
+
+    transposed (samples, rows), near, size and centring (rows,) float64: centred rows, p, s and the error of s.
+    """
+    highest = tl.load(limit)
+    stop = tl.load(end)
+    for at in range(tl.load(begin) + tl.program_id(0), stop, tl.num_programs(0)):
+        unit = tl.load(found + at).to(tl.int64)
+        i = strip + unit // blocks
+        j = (unit % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+        g = tl.zeros((COLUMNS,), tl.float64)
+        at_i = transposed + i
+        at_j = transposed + j
+        for _ in range(0, samples):
+            g += tl.load(at_i) * tl.load(at_j)
+            at_i += rows
+            at_j += rows
+        both = tl.load(size + i) + tl.load(size + j)
+        rest = tl.maximum(both + 2.0 * SIGN * g, 1e-300)  # a limit may be infinite
+        p = tl.load(near + i) + SIGN * tl.load(near + j)
+        alive = (i <= j) & (j < true_rows) & (both > 0.0)
+        if not DIAGONAL:
+            alive = alive & (i != j)
+        if BEST:
+            loss = tl.where(alive & (rest > 1e-6 * both), 1.0 - p * p / rest, float("inf"))
+            lowest = tl.min(loss, axis=0)
+            tl.store(out_loss + at, lowest)
+            tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * rows + j, 0), axis=0))
+        else:
+            unsure = slack * both + tl.load(centring + i) + tl.load(centring + j)
+            keep = alive & (p * p + unsure >= (1.0 - highest) * rest)
+            none = tl.zeros((COLUMNS,), tl.float64)
+            _append(keep, none, i * rows + j, out_loss, out_code, out_count, capacity)

@@ -229,8 +229,8 @@ class AffineSumTest:
         return len(self.V), len(self.V)
 
     @cached_property
-    def _centred(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """C, s, p and the error of centring, which is one of s."""
+    def centred(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """C (N, n), s, p and the error of centring (N, 1), which is one of s."""
         scaled = self.V * self.root
         scaled = scaled / scaled.abs().amax().clamp_min(_TINY)
         C = scaled - (scaled @ self.root)[:, None] * self.root
@@ -241,20 +241,20 @@ class AffineSumTest:
     @cached_property
     def _wide(self) -> dict[torch.dtype, tuple[Tensor, Tensor]]:
         """C and -2 (± C) in both precisions."""
-        C = self._centred[0]
+        C = self.centred[0]
         other = -2 * self.sign * C
         return {dtype: (C.to(dtype), other.to(dtype)) for dtype in (torch.float32, torch.float64)}
 
     @cached_property
     def _smallest(self) -> float:
-        s = self._centred[1]
+        s = self.centred[1]
         return float(s[s > 0].min()) if bool((s > 0).any()) else 1.0
 
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
         if self._smallest < 1 / _LARGEST[dtype]:
             return None  # next to the largest rows the smallest would vanish, and all their sums pass
-        _, s, p, centring = self._centred
+        _, s, p, centring = self.centred
         C, other = self._wide[dtype]
         gamma = 7 * _gamma(dtype, C.shape[1])
         own = (p.square() + gamma * s + centring) / tau - s
@@ -269,7 +269,7 @@ class AffineSumTest:
 
     def estimate(self, rows: Tensor) -> Tensor:
         """See `PairTest`."""
-        C, s, p, _ = self._centred
+        C, s, p, _ = self.centred
         both = s[rows] + s.T
         spread = (C[rows] @ C.T).mul_(2 * self.sign).add_(both)
         noise = both.mul_(_CANCELLED).clamp_min_(_TINY)

@@ -147,7 +147,7 @@ def test_an_index_beyond_the_devices_is_refused():
         PSRN(2, "koza", 2).search([[1.0, 2.0]], [1.0], device="cuda:99")
 
 
-@pytest.mark.parametrize("name", ["mul", "div"])
+@pytest.mark.parametrize("name", ["mul", "div", "add", "sub"])
 @pytest.mark.parametrize("rows", [20, 70])
 def test_the_affine_heads_best_pairs_are_the_cpus(name, rows):
     V, y, root = affine_problem(1000, rows)

@@ -19,9 +19,15 @@ from symenum.operators import Operator
 
 __all__ = ["HOST", "Blocks", "DeviceBlocks", "HostBlocks"]
 
+_COPIES = 4  # of a machine's numbers would fit into what is free
+
 
 class Blocks(Protocol):
     """Arrays of float64 of one kind, here called blocks: slices are views, and calls write where they are told."""
+
+    @property
+    def room(self) -> int:
+        """How many numbers a machine should have, at most."""
 
     def empty(self, *shape: int) -> Any:
         """A block."""
@@ -53,6 +59,7 @@ class Blocks(Protocol):
 class HostBlocks:
     """In the memory of the CPU."""
 
+    room = 1_500_000  # what the caches hold
     backward = staticmethod(kernels.backward)
     forward = staticmethod(kernels.forward)
 
@@ -87,6 +94,12 @@ class DeviceBlocks:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
+
+    @property
+    def room(self) -> int:
+        """See `Blocks`."""
+        free = torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else 1 << 31
+        return free // (8 * _COPIES)
 
     def empty(self, *shape: int) -> Tensor:
         """See `Blocks`."""

@@ -29,8 +29,6 @@ _ROUNDING = 1e-15
 _STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
 _LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
 _COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
-_CELLS = 1_500_000  # numbers in the memory of a machine, about: what the caches hold
-_DEVICE_CELLS = 1 << 28  # and on a device: 2 GB
 _LARGE = 20_000_000  # numbers from which a device is worth it
 _PLACES = 5  # numbers for each node and row, about
 _LEAST_ROWS = 16
@@ -170,7 +168,7 @@ class Batch:
         places = copies * _PLACES * (len(expressions) + int((first[expressions + 1] - first[expressions]).sum()))
         on_device = problem.device is not None and places * rows >= _LARGE
         self._blocks: Blocks = DeviceBlocks(problem.device) if problem.device and on_device else HOST
-        part = min(rows, max(_LEAST_ROWS, (_DEVICE_CELLS if on_device else _CELLS) // places))
+        part = min(rows, max(_LEAST_ROWS, self._blocks.room // places))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
         self.machine = Machine(problem.program, expressions, part, copies, slopes, self._blocks)

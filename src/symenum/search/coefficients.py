@@ -46,11 +46,7 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     best = [candidate.expression for candidate in best_first(fitted, data.target)[:_BEST]]
     most = _SLACK * task.settings.max_complexity
     families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= most]
-    results = refine(
-        [*families, *best], data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget,
-        device=task.settings.device,
-    )  # fmt: skip
-    found += [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+    found += _refined(task, [*families, *best], budget)
     return found + _tidied(task, found, budget)
 
 
@@ -65,10 +61,7 @@ def loosened(task: Task, expressions: Sequence[Expression], budget: Budget, *, f
     variants: dict[Expression, None] = {}
     for expression in expressions:
         variants |= dict.fromkeys(family for family in with_one_more(expression) if family.complexity <= most)
-    data = task.data
-    families = list(variants)[:limit]
-    results = refine(families, data.columns, data.target.y, data.target.weight, starts=_STARTS, budget=budget)
-    found = [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+    found = _refined(task, list(variants)[:limit], budget)
     return found + _tidied(task, found, budget)
 
 
@@ -129,6 +122,14 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
     return front.update(found, task.settings.max_complexity)
+
+
+def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list[Candidate]:
+    """With the best constants that further starts find, on the working rows."""
+    data, target = task.data, task.data.target
+    device = task.settings.device
+    results = refine(families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device)
+    return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
 
 def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:

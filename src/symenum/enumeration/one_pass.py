@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,13 +19,14 @@ from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.screening import SCREEN_ROWS, screening_pool, select_rows, successive_halving
 from symenum.enumeration.shortlist import Candidate, Finds, Pool, Shortlist
 from symenum.enumeration.target import Target
-from symenum.enumeration.threads import torch_threads
+from symenum.enumeration.threads import Job, run_jobs, torch_threads
 from symenum.expressions import Expression, Variable, canonical, evaluate
 
 __all__ = ["Pass"]
 
 _DEVICE_POOL = 1024  # candidates of a scan on a few rows that are judged on all, and more
 _VALUES = 1 << 22  # of candidates that are evaluated at a time: 32 MB
+_ALONE = 100_000  # values; so few are computed before threads have started
 _SMALL = 5_000_000  # numbers in a bank; below this, threads inside an operation cost more than they give
 
 
@@ -113,12 +115,24 @@ class Pass:
         scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
         return _Scanned(_numbers(pool), bank.stand_in, scored, complete)
 
-    def _evaluate(self, scanned: _Scanned, number: int) -> Tensor:
-        """The values (1, rows) of a candidate's expression, as anyone would compute them."""
+    def _evaluate(self, scanned: _Scanned, numbers: list[int]) -> Tensor:
+        """The values (numbers, rows) of candidates' expressions, as anyone would compute them."""
         slots = [Variable(f"x{i}") for i in range(len(self.slots))]
         columns = {f"x{i}": column for i, column in enumerate(self.values)}
-        result: Tensor = evaluate(self.architecture.reconstruct(number, slots, scanned.stand_in), columns)
-        return result[None]
+        values = torch.empty(len(numbers), self.target.rows, dtype=torch.float64)
+
+        def fill(at: int, _: Budget) -> int:
+            values[at] = evaluate(self.architecture.reconstruct(numbers[at], slots, scanned.stand_in), columns)
+            return 1
+
+        jobs: list[Job] = [partial(fill, at) for at in range(len(numbers))]
+        whole = Budget()  # what was found is judged, even if the time is over
+        if values.numel() > _ALONE:
+            run_jobs(jobs, whole, self.threads)
+        else:
+            for job in jobs:
+                job(whole)
+        return values
 
     def _shortlist(self, scanned: _Scanned, numbers: Tensor, k: int) -> Shortlist:
         """The best k as expressions, each with the loss of the expression itself on all rows."""
@@ -127,7 +141,7 @@ class Pass:
         step = max(1, _VALUES // self.target.rows)
         for start in range(0, len(numbers), step):
             part = numbers[start : start + step]
-            values = torch.cat([self._evaluate(scanned, number) for number in part.tolist()])
+            values = self._evaluate(scanned, part.tolist())
             loss = self.target.loss(values)
             fine = torch.nonzero(torch.isfinite(loss)).flatten()
             for number in part[fine].tolist():

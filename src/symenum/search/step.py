@@ -19,6 +19,7 @@ from symenum.expressions import Constant, Expression, apply, same_function
 from symenum.fitting import refine, with_coefficients
 from symenum.front import Front, reward
 from symenum.heads.all_heads import Stage
+from symenum.heads.head import LAST_FITS
 from symenum.search.coefficients import loosened, pruned, rounded
 from symenum.search.declared import with_names
 from symenum.search.judging import best_under
@@ -68,7 +69,7 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
         if task.settings.constants:
             found = [*found, *rounded(task, found, budget)]
         front, judged = _updated(task, state.front, found, budget)
-        if task.settings.constants and not front.has_law():
+        if task.settings.constants and not front.has_law() and not budget.over():
             front, _ = _updated(task, front, _variants(task, state, front, judged, budget), budget)
         if budget.over():  # the step was cut short: its reward says nothing
             generator = state.generator
@@ -137,10 +138,15 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
     if not task.squared:
         fit = settings.constants
         found = best_under(settings.loss, found, columns, task.working, task.working_front, most, budget, fit=fit)
-    worthy = found
-    if task.partial:  # judging all would cost more than finding them: only those that can stand on the front
-        worthy = list(task.working_front.update(found, most))
-    judged = [whole for candidate in worthy if (whole := task.judge(candidate)) is not None]
+    if not task.partial:
+        return front.update(found, most), found
+    judged: list[Candidate] = []
+    # Judging all would cost more than finding them: only those that can stand on the front, the best first.
+    for at, candidate in enumerate(reversed(task.working_front.update(found, most))):
+        if at >= LAST_FITS and budget.over():
+            break
+        whole = task.judge(candidate)
+        judged += [] if whole is None else [whole]
     return front.update(judged, most), found
 
 

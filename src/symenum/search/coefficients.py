@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
@@ -28,6 +29,7 @@ _STARTS = 2
 _VARIANTS = 150  # in one step
 _FIRST_VARIANTS = 1200  # where the heads have done their part, and all that they found is looked into
 _PRUNED = 3  # parts that a law may lose in one step
+_SHORTER = 60  # of the simplest laws, at a time
 _DIGITS = (1, 2, 3)
 _LAST_STEPS = 4  # from constants that fit thousands of rows already
 _SLACK = 1.5  # a family may be so much more complex than allowed: coefficients may turn out to be 1 or 0
@@ -70,8 +72,8 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
     found: list[Candidate] = []
     known: set[Expression] = set()
     for _ in range(_PRUNED):
-        variants = dict.fromkeys(shorter for expression in expressions for shorter in with_one_less(expression))
-        some = [variant for variant in variants if variant not in known][:_VARIANTS]
+        shorter = (variant for expression in expressions for variant in with_one_less(expression))
+        some = list(dict.fromkeys(islice((variant for variant in shorter if variant not in known), _SHORTER)))
         if not some or budget.over():
             break
         known.update(some)

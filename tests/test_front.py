@@ -101,6 +101,20 @@ def test_best_is_the_steepest_of_the_nearly_best() -> None:
     assert front_of(("x", 1.0), ("x*x", 0.2), ("sin(x)", 0.1)).select("best") == 2
 
 
+def test_best_does_not_measure_a_law_by_those_that_fit_the_noise() -> None:
+    """Forty rows, 1% of noise: with enough terms anything gets down to half of the loss."""
+    forty = Target(torch.linspace(1, 2, 40, dtype=torch.float64), torch.full((40,), 1 / 40, dtype=torch.float64))
+    losses = {
+        "x": 4.5,
+        "6.69*x*y": 0.0064,
+        "6.69*(x + 0.0091/(x*x - 13.8))*y": 0.0054,
+        "6.71/(y/x + 0.0047*cos(2.11 - 9.14*x*y) + 0.018*sin(x - exp(1.1*x)))": 0.0040,
+    }
+    front = Front.of(forty).update([Candidate(parse(text), loss) for text, loss in losses.items()])
+    assert len(front) == 4
+    assert front.select("best") == front.select("mdl") == 1
+
+
 def test_mdl_prefers_the_law_to_a_slightly_better_fit_with_more_symbols() -> None:
     front = front_of(("x", 1.0), ("x*x", 0.01), ("sin(x)*exp(x)*1.2345 + 2.345*y", 0.0099))
     assert front.select("mdl") == 1

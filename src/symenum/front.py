@@ -113,8 +113,9 @@ class Front(Sequence[Candidate]):
     def select(self, rule: str = "best") -> int:
         """The index of the entry to believe, by one of MODEL_SELECTIONS.
 
-        `best`: the highest score among those with a loss of up to 1.5 times the smallest, as in PySR. `accuracy`: the
-        smallest loss. `reward`: the highest reward. `mdl`: the shortest description of law and data.
+        `mdl`: the shortest description of law and data. `best`: PySR's rule, the highest score among those with a loss
+        of up to 1.5 times the smallest; but what is longer to describe than the `mdl` one, and more accurate, has only
+        fitted the noise, and takes no part. `accuracy`: the smallest loss. `reward`: the highest reward.
         """
         if rule not in MODEL_SELECTIONS:
             raise ValueError(f"model_selection must be one of {', '.join(map(repr, MODEL_SELECTIONS))}, not {rule!r}")
@@ -126,12 +127,14 @@ class Front(Sequence[Candidate]):
         if rule == "reward":
             rewards = self.rewards()
             return max(indices, key=lambda i: rewards[i])
+        lengths = self.description_lengths()
+        shortest = min(indices, key=lambda i: lengths[i])
         if rule == "mdl":
-            lengths = self.description_lengths()
-            return min(indices, key=lambda i: lengths[i])
+            return shortest
         scores = self.scores()
-        limit = _NEARLY_BEST * self._clamped(self.entries[-1].loss)
-        return max((i for i in indices if self._clamped(self.entries[i].loss) <= limit), key=lambda i: scores[i])
+        limit = _NEARLY_BEST * self._clamped(self.entries[shortest].loss)
+        believable = (i for i in indices[: shortest + 1] if self._clamped(self.entries[i].loss) <= limit)
+        return max(believable, key=lambda i: scores[i])
 
     def has_law(self) -> bool:
         """Whether an entry equals y up to rounding, with constants that the data vouch for."""

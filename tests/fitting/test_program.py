@@ -35,7 +35,8 @@ def compiled(expressions: list[Expression]) -> Program:
 def machine(program: Program, members: np.ndarray, copies: int = 1, slopes: Slopes = Slopes.ALL) -> Machine:
     made = Machine(program, members, 30, copies, slopes)
     made.load(program.data)
-    made.seeds[:] = 1.0
+    if slopes is not Slopes.NONE:
+        made.seeds[:] = 1.0
     return made
 
 
@@ -89,7 +90,7 @@ def test_derivatives_can_be_had_by_the_linear_constants_only_and_values_without_
     expected = full.derivatives()[:, :, 0] * program.linear[:, :, None]
     assert program.linear[-1].sum() == 2
     np.testing.assert_array_equal(linear.derivatives()[:, :, 0], expected)
-    assert not none.derivatives()[program.count > 1].any()
+    assert not hasattr(none, "block")  # no memory is taken for what nobody asks for
 
 
 def test_values_are_affine_in_the_linear_constants() -> None:

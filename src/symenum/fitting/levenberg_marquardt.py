@@ -32,6 +32,7 @@ _COMPACT = 1000  # idle members times steps ahead: above this it pays to make th
 _LARGE = 20_000_000  # numbers from which a device is worth it
 _PLACES = 5  # numbers for each node and row, about
 _LEAST_ROWS = 16
+_VALUES_ONLY = 3  # parts are so many times smaller without slopes: few calls, and the inner cache is the faster one
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Batch:
     """
 
     def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
-        self._expressions, self._copies = expressions, copies
+        self._expressions, self._copies, self._slopes = expressions, copies, slopes
         self.members = np.repeat(expressions, copies)
         self.floor = problem.floor[self.members]
         self.problem = problem
@@ -168,7 +169,8 @@ class Batch:
         places = copies * _PLACES * (len(expressions) + int((first[expressions + 1] - first[expressions]).sum()))
         on_device = problem.device is not None and places * rows >= _LARGE
         self._blocks: Blocks = DeviceBlocks(problem.device) if problem.device and on_device else HOST
-        part = min(rows, max(_LEAST_ROWS, self._blocks.room // places))
+        room = self._blocks.room // (_VALUES_ONLY if slopes is Slopes.NONE else 1)
+        part = min(rows, max(_LEAST_ROWS, room // places))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
         self.machine = Machine(problem.program, expressions, part, copies, slopes, self._blocks)
@@ -201,7 +203,8 @@ class Batch:
         root[:, : fresh - at] = 0.0
         target[:, : fresh - at] = 0.0
         self._root, self._target = self._blocks.take_over(root)[:, None], self._blocks.take_over(target)[:, None]
-        self.machine.seeds[:] = self._root
+        if self._slopes is not Slopes.NONE:
+            self.machine.seeds[:] = self._root
 
     def _values(self, constants: Array) -> Any:
         return self.machine.values(constants.reshape(self.width, -1, self._copies).transpose(1, 0, 2))

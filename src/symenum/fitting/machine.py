@@ -7,6 +7,7 @@ from where that parent left it, and is never summed up.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from symenum.fitting.blocks import HOST, Blocks
 from symenum.fitting.kernels import Array, Call, hands_on
 from symenum.fitting.program import CONSTANT, DATA, Program, Whole
+from symenum.operators import Operator
 
 __all__ = ["Machine", "Slopes"]
 
@@ -31,11 +33,50 @@ class Slopes(Enum):
     NONE = "none"
 
 
+@dataclass
+class _Group:
+    """The nodes from `start` to `stop`, of one level and one operator, and where their values and operands lie.
+
+    `moving`: from where to where those nodes lie of which the first, the second operand moves.
+    """
+
+    operator: Operator
+    start: int
+    stop: int
+    moving: tuple[tuple[int, int], ...]
+    value: Any = None
+    inside: list[Any] = field(default_factory=list)
+
+    @property
+    def arity(self) -> int:
+        return self.operator.arity
+
+
+_Level = list[_Group]
+
+
+def _levels(program: Program, ordered: Whole) -> list[_Level]:
+    """The groups of the nodes of which these are the keys, in their order."""
+    key, count = ordered // 4, len(program.operators)
+    edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
+    # Where the nodes of each group end whose first operand only, first operand, any operand moves.
+    ends = np.searchsorted(ordered, key[edges[:-1], None] * 4 + _ORDER[[3, 2, 0]]).tolist()
+    levels: list[_Level] = []
+    for (start, stop), (alone, first, last) in zip(pairwise(edges), ends, strict=True):
+        level, number = divmod(int(key[start]), count)
+        if level == len(levels):
+            levels.append([])
+        operator = program.operators[number]
+        moving = ((start, first), (alone, last))[: operator.arity]
+        levels[-1].append(_Group(operator, start, stop, moving))
+    return levels
+
+
 class Machine:
     """The program of a batch, in which an expression may occur several times, for so many rows at once.
 
     `copies`: each member is computed for so many sets of constants, side by side with the rows; that is much faster
-    than as many members. Derivatives that `slopes` leaves out are zero.
+    than as many members. Derivatives that `slopes` leaves out are zero; without any there is no `block`, nor `seeds`.
 
     The places of values: data columns, constants (member by member, and one more for each member), nodes. The places of
     slopes: a zero, the members' roots, then for each level from the last to the first its nodes, and what they pass on
@@ -87,71 +128,65 @@ class Machine:
         operands = places(program.operands[nodes], member[:, None])
         self._forward: list[Call] = []
         self._backward: list[Call] = []
-        self._lay_out(program, key, operands, fixed, columns)
+        levels = _levels(program, key)
+        self._lay_out_values(levels, operands, fixed, columns)
+        # Slopes take as much memory as values: where nobody asks for them there are none.
+        if slopes is not Slopes.NONE:
+            self._lay_out_slopes(levels, operands, fixed, columns)
 
-    def _lay_out(self, program: Program, ordered: Whole, operands: Whole, fixed: int, rows: int) -> None:
-        size, values, blocks = len(self.members), self._values, self._blocks
-        key = ordered // 4
-        edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
-        # Where the nodes of each group end whose first operand only, first operand, any operand moves.
-        ends = np.searchsorted(ordered, key[edges[:-1], None] * 4 + _ORDER[[3, 2, 0]]).tolist()
-        spans = {a: ((a, first), (alone, last)) for a, (alone, first, last) in zip(edges, ends, strict=False)}
-        count = len(program.operators)
-        levels: list[list[tuple[int, int]]] = []
-        for start, stop in pairwise(edges):
-            if key[start] // count == len(levels):
-                levels.append([])
-            levels[-1].append((start, stop))
-        arity = [operator.arity for operator in program.operators]
+    def _lay_out_values(self, levels: list[_Level], operands: Whole, fixed: int, rows: int) -> None:
+        values, blocks = self._values, self._blocks
         gathered = [
-            np.concatenate([operands[a:b, i] for a, b in level for i in range(arity[key[a] % count])])
+            np.concatenate([operands[group.start : group.stop, i] for group in level for i in range(group.arity)])
             for level in levels
         ]
         fetched = blocks.empty(sum(map(len, gathered)), rows)
-        slopes = self._slopes = blocks.empty(1 + size + len(ordered) + len(fetched), rows)
+        at = 0
+        for level, where in zip(levels, gathered, strict=True):
+            self._forward.append(blocks.gather(values[: fixed + level[0].start], where, fetched[at : at + len(where)]))
+            for group in level:
+                size = group.stop - group.start
+                group.value = values[fixed + group.start : fixed + group.stop]
+                group.inside = [fetched[at + size * i : at + size * (i + 1)] for i in range(group.arity)]
+                at += size * group.arity
+                self._forward.append(blocks.forward(group.operator, group.inside, group.value))
+        self._out = blocks.empty(len(self.members), rows)
+        self._forward.append(blocks.gather(values, self._roots, self._out))
+
+    def _lay_out_slopes(self, levels: list[_Level], operands: Whole, fixed: int, rows: int) -> None:
+        size, blocks = len(self.members), self._blocks
+        passed = sum((group.stop - group.start) * group.arity for level in levels for group in level)
+        slopes = blocks.empty(1 + size + len(operands) + passed, rows)
         slopes[:] = 0.0
         # (members, copies, rows): factors of the derivatives, for the caller to set
         self.seeds = slopes[1 : 1 + size].reshape(size, self._copies, -1)
         # Where the slope of each value is to be found: at first the zero, and for the roots their seeds.
-        source = np.zeros(len(values), dtype=np.int64)
+        source = np.zeros(len(self._values), dtype=np.int64)
         source[self._roots] = 1 + np.arange(size)
-        at, filled = len(fetched), 1 + size
-        parts: list[list[Call]] = []
-        for level, where in zip(reversed(levels), reversed(gathered), strict=True):
-            first, last = level[0][0], level[-1][1]
-            at -= len(where)
-            calls = [blocks.gather(values[: fixed + first], where, fetched[at : at + len(where)])]
+        filled = 1 + size
+        for level in reversed(levels):
+            first, last = level[0].start, level[-1].stop
             own, filled = filled, filled + last - first
             mine = source[fixed + first : fixed + last].copy()
             self._backward.append(blocks.gather(slopes[:own], mine, slopes[own:filled]))
-            used = at
-            for a, b in level:
-                operator = program.operators[key[a] % count]
-                inside = [fetched[used + (b - a) * i : used + (b - a) * (i + 1)] for i in range(operator.arity)]
-                used += (b - a) * operator.arity
-                value, slope = values[fixed + a : fixed + b], slopes[own + a - first : own + b - first]
-                calls.append(blocks.forward(operator, inside, value))
-                for i in range(operator.arity):
-                    start, stop = spans[a][i]
+            for group in level:
+                slope = slopes[own + group.start - first : own + group.stop - first]
+                for i, (start, stop) in enumerate(group.moving):
                     if start == stop:
                         continue
-                    c, d = start - a, stop - a
-                    if hands_on(operator, i):
+                    if hands_on(group.operator, i):
                         source[operands[start:stop, i]] = np.arange(own + start - first, own + stop - first)
                         continue
-                    cut = [part[c:d] for part in inside]
+                    c, d = start - group.start, stop - group.start
+                    cut = [part[c:d] for part in group.inside]
                     out = slopes[filled : filled + d - c]
-                    self._backward += blocks.backward(operator, i, slope[c:d], value[c:d], cut, out)
+                    self._backward += blocks.backward(group.operator, i, slope[c:d], group.value[c:d], cut, out)
                     source[operands[start:stop, i]] = np.arange(filled, filled + d - c)
                     filled += d - c
-            parts.append(calls)
-        self._forward = [call for calls in reversed(parts) for call in calls]
         sources = source[self._inputs : fixed].copy()
         flat = blocks.empty(len(sources), rows)
         self._backward.append(blocks.gather(slopes, sources, flat))
         self.block = flat.reshape(size, self.width + 1, self._copies, -1)
-        self._out = blocks.empty(size, rows)
-        self._forward.append(blocks.gather(values, self._roots, self._out))
 
     def load(self, data: Array) -> None:
         """Take over the data columns (columns, rows)."""

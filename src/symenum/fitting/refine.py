@@ -27,7 +27,7 @@ _AS_EXACT = 1e4  # times that: on all rows, what is exact on some
 _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
 _DRAWS = 10  # points that are looked at for each start that is taken
 _SPREAD = 4.0  # further starts are off by a factor of up to this, or down to its inverse
-_FLIP = 0.1  # the chance that a constant changes its sign
+_FLIP = 0.05  # the chance that a constant changes its sign
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
@@ -50,8 +50,9 @@ class _Stage:
 
 
 _FIRST = 0.2  # steps from the constants as they stand
-_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.1, 1 / 6, 0.5))
+_STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.15, 1 / 6, 0.25))
 _LAST = 0.25  # steps on all rows
+_LAST_ROUNDS, _FAST = 4, 0.1  # so often, while the loss falls below this part of what it was
 
 
 @dataclass(frozen=True)
@@ -258,13 +259,19 @@ class _Task:
         return loss
 
     def _polished(self, members: Whole) -> Array:
-        """Steps on all rows, and the losses (members,) after them."""
-        batch = Batch(self.full, members)
-        steps = self._steps(_LAST)
-        ended = fit(batch, self.best[:, members], steps=steps, tolerance=_TIGHT, budget=self.budget)
-        self.best[:, members], self.converged[members] = ended.constants, ended.converged
+        """Steps on all rows, more of them where the loss still falls fast; then the losses (members,)."""
+        falling = members
+        for _ in range(_LAST_ROUNDS):
+            batch = Batch(self.full, falling)
+            steps = self._steps(_LAST)
+            ended = fit(batch, self.best[:, falling], steps=steps, tolerance=_TIGHT, budget=self.budget)
+            self.best[:, falling], self.converged[falling] = ended.constants, ended.converged
+            falling = falling[~ended.converged & (ended.loss < _FAST * ended.before)]
+            if not len(falling) or self.budget.over():
+                break
         # Those of the fit were foreseen when the linear constants moved, not computed.
-        return batch.losses(ended.constants[: batch.width])
+        judged = Batch(self.full, members, slopes=Slopes.NONE)
+        return judged.losses(self.best[: judged.width, members])
 
     def _not_worse(self, members: Whole, loss: Array) -> Array:
         """The start where it does not lose more than the best constants; the losses (members,) after that."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from symenum.enumeration.backends.kernels import needed_tiles
+
 __all__ = [
     "affine_bounds",
     "affine_sum_bounds",
@@ -34,12 +36,7 @@ def _product(left, right, i, j, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.cons
 def _tiles(strip, strip_rows, rows, columns, second, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr,
            COLUMNS: tl.constexpr, STEP: tl.constexpr):  # fmt: skip
     """The tiles of a program: their start and the end of those that are needed."""
-    start = tl.program_id(1) * STEP
-    stop = tl.minimum(start + STEP, strip_rows // ROWS)
-    end = rows
-    if SYMMETRIC:
-        end = tl.minimum(second + COLUMNS, rows)
-    stop = tl.minimum(stop, tl.cdiv(end - strip, ROWS))
+    start, stop, _ = needed_tiles(strip, strip_rows, rows, second, SYMMETRIC, ROWS, COLUMNS, STEP)
     return start, tl.where(second < columns, stop, 0)
 
 

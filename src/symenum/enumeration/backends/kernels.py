@@ -14,7 +14,15 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["exact_units", "list_losses", "list_units", "lowest_of_groups", "product_bounds", "sum_bounds"]
+__all__ = [
+    "exact_units",
+    "list_losses",
+    "list_units",
+    "lowest_of_groups",
+    "needed_tiles",
+    "product_bounds",
+    "sum_bounds",
+]
 
 
 @triton.jit
@@ -42,17 +50,24 @@ def _all_signs(penalty, paired_i, paired_j, WAYS: tl.constexpr):
 
 
 @triton.jit
+def needed_tiles(strip, strip_rows, rows, second, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+                 STEP: tl.constexpr):  # fmt: skip
+    """The tiles of a program: their start, the end of those that hold rows on or above the diagonal, the end of all."""
+    start = tl.program_id(1) * STEP
+    last = tl.minimum(start + STEP, strip_rows // ROWS)
+    end = rows
+    if SYMMETRIC:
+        end = tl.minimum(second + COLUMNS, rows)
+    return start, tl.minimum(last, tl.cdiv(end - strip, ROWS)), last
+
+
+@triton.jit
 def _tiles(penalty, counts, strip, strip_rows, second, WAYS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
            STEP: tl.constexpr, SYMMETRIC: tl.constexpr):  # fmt: skip
     """The tiles of a program: their start, the end of those with all signs, of those that are needed, of all."""
     columns = tl.load(counts)
     paired = tl.load(counts + 1)
-    start = tl.program_id(1) * STEP
-    last = tl.minimum(start + STEP, strip_rows // ROWS)
-    needed = columns
-    if SYMMETRIC:
-        needed = tl.minimum(second + COLUMNS, columns)
-    stop = tl.minimum(last, tl.cdiv(needed - strip, ROWS))
+    start, stop, last = needed_tiles(strip, strip_rows, columns, second, SYMMETRIC, ROWS, COLUMNS, STEP)
     stop = tl.maximum(start, tl.where(second < columns, stop, start))
     with_both = tl.cdiv(tl.maximum(paired - strip, 0), ROWS)  # columns with both signs come first
     middle = tl.where(_all_signs(penalty, paired > 0, second < paired, WAYS), with_both, 0)

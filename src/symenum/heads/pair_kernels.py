@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from symenum.enumeration.backends.kernels import needed_tiles
+from symenum.enumeration.backends.kernels import needed_tiles, product_tile
 
 __all__ = [
     "affine_bounds",
@@ -22,22 +22,38 @@ __all__ = [
 
 
 @triton.jit
-def _product(left, right, i, j, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    k = tl.arange(0, BK)
-    tile = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for start in range(0, K, BK):
-        a = tl.load(left + i[:, None] * K + (start + k)[None, :])
-        b = tl.load(right + j[:, None] * K + (start + k)[None, :])
-        tile = tl.dot(a, tl.trans(b), tile, input_precision="tf32")
-    return tile
-
-
-@triton.jit
 def _tiles(strip, strip_rows, rows, columns, second, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr,
            COLUMNS: tl.constexpr, STEP: tl.constexpr):  # fmt: skip
     """The tiles of a program: their start and the end of those that are needed."""
     start, stop, _ = needed_tiles(strip, strip_rows, rows, second, SYMMETRIC, ROWS, COLUMNS, STEP)
     return start, tl.where(second < columns, stop, 0)
+
+
+@triton.jit
+def _pairs_of_unit(unit, strip, blocks, COLUMNS: tl.constexpr):
+    """Row i, a scalar, and the rows j (COLUMNS,) of a unit, int64."""
+    return strip + unit // blocks, (unit % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+
+
+@triton.jit
+def _inner_products(left, right, i, j, samples, rows, columns, COLUMNS: tl.constexpr):
+    """(COLUMNS,) float64 of row i with the rows j; left (samples, rows) and right (samples, columns) float64."""
+    g = tl.zeros((COLUMNS,), tl.float64)
+    at_i = left + i
+    at_j = right + j
+    for _ in range(0, samples):
+        g += tl.load(at_i) * tl.load(at_j)
+        at_i += rows
+        at_j += columns
+    return g
+
+
+@triton.jit
+def _write_best(loss, i, j, columns, at, out_loss, out_code):
+    """The lowest of the losses of a unit, and a pair that has it, into place `at`."""
+    lowest = tl.min(loss, axis=0)
+    tl.store(out_loss + at, lowest)
+    tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * columns + j, 0), axis=0))
 
 
 @triton.jit
@@ -76,9 +92,9 @@ def affine_bounds(
             sy = tl.dot(tl.load(along + i[:, None] * K + k[None, :]), tl.trans(b), input_precision="tf32")
             s2 = tl.dot(tl.load(square + i[:, None] * K + k[None, :]), tl.trans(b2), input_precision="tf32")
         else:
-            s1 = _product(mean, right, i, j, K, BK, ROWS, COLUMNS)
-            sy = _product(along, right, i, j, K, BK, ROWS, COLUMNS)
-            s2 = _product(square, right2, i, j, K, BK, ROWS, COLUMNS)
+            s1 = product_tile(mean, right, i, j, K, BK, ROWS, COLUMNS)
+            sy = product_tile(along, right, i, j, K, BK, ROWS, COLUMNS)
+            s2 = product_tile(square, right2, i, j, K, BK, ROWS, COLUMNS)
         explained = sy * sy + share * s2
         root = tl.rsqrt(tl.maximum(s2 - s1 * s1, 1e-30))
         # Squares below 1e-25 have lost terms to the end of the range; zero rows, which are padding, explain nothing.
@@ -100,9 +116,7 @@ def affine_units(
     highest = tl.load(limit)
     stop = tl.load(end)
     for at in range(tl.load(begin) + tl.program_id(0), stop, tl.num_programs(0)):
-        unit = tl.load(found + at).to(tl.int64)
-        i = strip + unit // blocks
-        j = (unit % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+        i, j = _pairs_of_unit(tl.load(found + at).to(tl.int64), strip, blocks, COLUMNS)
         s1 = tl.zeros((COLUMNS,), tl.float64)
         s2 = tl.zeros((COLUMNS,), tl.float64)
         sy = tl.zeros((COLUMNS,), tl.float64)
@@ -125,9 +139,7 @@ def affine_units(
                 alive = alive & (i != j)
         loss = tl.where(alive & (rest > slack * s2), 1.0 - explained / rest, float("inf"))
         if BEST:
-            lowest = tl.min(loss, axis=0)
-            tl.store(out_loss + at, lowest)
-            tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * columns + j, 0), axis=0))
+            _write_best(loss, i, j, columns, at, out_loss, out_code)
         else:
             keep = alive & (explained + slack * s2 >= (1.0 - highest) * rest)
             # A pair whose variance drowns in rounding has no loss here: the exact judge decides.
@@ -144,7 +156,7 @@ def _two_term_loss(
         a = tl.load(left + i[:, None] * K + tl.arange(0, BK)[None, :])
         g = tl.dot(a, tl.trans(b), input_precision="tf32")
     else:
-        g = _product(left, right, i, j, K, BK, ROWS, COLUMNS)
+        g = product_tile(left, right, i, j, K, BK, ROWS, COLUMNS)
     p = tl.abs(g - tl.load(near + i)[:, None] * near_j) + margin
     # Where this is negative it excludes nothing, whatever it is divided by.
     above = tl.load(rest + i)[:, None] * rest_j - p * p
@@ -201,16 +213,8 @@ def two_term_units(
     highest = tl.load(limit)
     stop = tl.load(end)
     for at in range(tl.load(begin) + tl.program_id(0), stop, tl.num_programs(0)):
-        unit = tl.load(found + at).to(tl.int64)
-        i = strip + unit // blocks
-        j = (unit % blocks) * COLUMNS + tl.arange(0, COLUMNS)
-        g = tl.zeros((COLUMNS,), tl.float64)
-        at_i = left + i
-        at_j = right + j
-        for _ in range(0, samples):
-            g += tl.load(at_i) * tl.load(at_j)
-            at_i += rows
-            at_j += columns
+        i, j = _pairs_of_unit(tl.load(found + at).to(tl.int64), strip, blocks, COLUMNS)
+        g = _inner_products(left, right, i, j, samples, rows, columns, COLUMNS)
         p = g - tl.load(near_i + i) * tl.load(near_j + j)
         above = tl.load(rest_i + i) * tl.load(rest_j + j) - p * p
         below = tl.maximum(1.0 - g * g, 1e-300)  # a limit may be infinite
@@ -220,9 +224,7 @@ def two_term_units(
         if BEST:
             # Nearly parallel rows have no digits left here, and are not needed for a first limit.
             loss = tl.where(alive & (below > 1e-6), above / below, float("inf"))
-            lowest = tl.min(loss, axis=0)
-            tl.store(out_loss + at, lowest)
-            tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * columns + j, 0), axis=0))
+            _write_best(loss, i, j, columns, at, out_loss, out_code)
         else:
             keep = alive & (above - slack <= highest * below)
             none = tl.zeros((COLUMNS,), tl.float64)
@@ -253,7 +255,7 @@ def affine_sum_bounds(
             a = tl.load(left + i[:, None] * K + tl.arange(0, BK)[None, :])
             g = tl.dot(a, tl.trans(b), input_precision="tf32")
         else:
-            g = _product(left, right, i, j, K, BK, ROWS, COLUMNS)
+            g = product_tile(left, right, i, j, K, BK, ROWS, COLUMNS)
         both = tl.load(size + i)[:, None] + tl.load(size + j)[None, :]
         rest = both + 2.0 * SIGN * g
         p = tl.load(near + i)[:, None] + SIGN * tl.load(near + j)[None, :]
@@ -276,16 +278,8 @@ def affine_sum_units(
     highest = tl.load(limit)
     stop = tl.load(end)
     for at in range(tl.load(begin) + tl.program_id(0), stop, tl.num_programs(0)):
-        unit = tl.load(found + at).to(tl.int64)
-        i = strip + unit // blocks
-        j = (unit % blocks) * COLUMNS + tl.arange(0, COLUMNS)
-        g = tl.zeros((COLUMNS,), tl.float64)
-        at_i = transposed + i
-        at_j = transposed + j
-        for _ in range(0, samples):
-            g += tl.load(at_i) * tl.load(at_j)
-            at_i += rows
-            at_j += rows
+        i, j = _pairs_of_unit(tl.load(found + at).to(tl.int64), strip, blocks, COLUMNS)
+        g = _inner_products(transposed, transposed, i, j, samples, rows, rows, COLUMNS)
         both = tl.load(size + i) + tl.load(size + j)
         rest = tl.maximum(both + 2.0 * SIGN * g, 1e-300)  # a limit may be infinite
         p = tl.load(near + i) + SIGN * tl.load(near + j)
@@ -294,9 +288,7 @@ def affine_sum_units(
             alive = alive & (i != j)
         if BEST:
             loss = tl.where(alive & (rest > 1e-6 * both), 1.0 - p * p / rest, float("inf"))
-            lowest = tl.min(loss, axis=0)
-            tl.store(out_loss + at, lowest)
-            tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * rows + j, 0), axis=0))
+            _write_best(loss, i, j, rows, at, out_loss, out_code)
         else:
             unsure = slack * both + tl.load(centring + i) + tl.load(centring + j)
             keep = alive & (p * p + unsure >= (1.0 - highest) * rest)

@@ -21,15 +21,14 @@ __all__ = [
     "lowest_of_groups",
     "needed_tiles",
     "product_bounds",
+    "product_tile",
     "sum_bounds",
 ]
 
 
 @triton.jit
-def _product(left, right, first, second, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """A tile (ROWS, COLUMNS) float32 of left·rightᵀ; both (columns, K) float32 that hold TF32 numbers."""
-    i = first + tl.arange(0, ROWS)
-    j = second + tl.arange(0, COLUMNS)
+def product_tile(left, right, i, j, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """A tile (ROWS, COLUMNS) float32 of left·rightᵀ, its rows i and columns j; both (…, K) float32 of TF32 numbers."""
     k = tl.arange(0, BK)
     tile = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(0, K, BK):
@@ -85,12 +84,12 @@ def _leave_out(units, begin, end, strip_rows, ROWS: tl.constexpr):
 
 @triton.jit
 def _gram(x, b, strip, row, second, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    i = strip + row + tl.arange(0, ROWS)
     if K == BK:
-        i = strip + row + tl.arange(0, ROWS)
         a = tl.load(x + i[:, None] * K + tl.arange(0, BK)[None, :])
         g = tl.dot(a, tl.trans(b), input_precision="tf32")
     else:
-        g = _product(x, x, strip + row, second, K, BK, ROWS, COLUMNS)
+        g = product_tile(x, x, i, second + tl.arange(0, COLUMNS), K, BK, ROWS, COLUMNS)
     return g
 
 
@@ -145,16 +144,17 @@ def _cross_and_square(
     left, left2, right, right2, b, b2, strip, row, second,
     K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
+    i = strip + row + tl.arange(0, ROWS)
     if K == BK:
-        i = strip + row + tl.arange(0, ROWS)
         k = tl.arange(0, BK)
         a = tl.load(left + i[:, None] * K + k[None, :])
         a2 = tl.load(left2 + i[:, None] * K + k[None, :])
         cross = tl.dot(a, tl.trans(b), input_precision="tf32")
         square = tl.dot(a2, tl.trans(b2), input_precision="tf32")
     else:
-        cross = _product(left, right, strip + row, second, K, BK, ROWS, COLUMNS)
-        square = _product(left2, right2, strip + row, second, K, BK, ROWS, COLUMNS)
+        j = second + tl.arange(0, COLUMNS)
+        cross = product_tile(left, right, i, j, K, BK, ROWS, COLUMNS)
+        square = product_tile(left2, right2, i, j, K, BK, ROWS, COLUMNS)
     return cross, square
 
 

@@ -29,20 +29,15 @@ def _tf32(value):
 
 
 @triton.jit
-def make_factors(
-    values, y, weight, scale2, counts, rows, columns,
-    x, own, along, left, left2, right, right2, inverse, inverse2, transposed,
-    gamma, slack, largest, always, never,
-    K: tl.constexpr, BK: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """All factors of COLUMNS columns from `values` (columns, rows) float64; see `factors` for what they are.
+def _halves(value):
+    """Two TF32 numbers, as float32, whose sum is the value but for 2⁻²² of it."""
+    high = _tf32(value)
+    return high, _tf32(value - high.to(tl.float64))
 
-    x … inverse2 (columns, K), own and along (columns,) float32, transposed (rows, columns) float64. 15·K bytes times
-    columns in and out, so a few microseconds.
-    """
-    c = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    scale = tl.sqrt(tl.load(scale2))
-    root = tl.sqrt(scale)
+
+@triton.jit
+def _measure(values, y, weight, c, rows, scale, K: tl.constexpr, BK: tl.constexpr, COLUMNS: tl.constexpr):
+    """Of each column c: s and a, see `factors`, the largest and the smallest |v|; (COLUMNS,) float64."""
     norm = tl.zeros((COLUMNS,), tl.float64)
     dot = tl.zeros((COLUMNS,), tl.float64)
     high = tl.zeros((COLUMNS,), tl.float64)
@@ -57,6 +52,31 @@ def make_factors(
         dot += tl.sum(scaled * (tl.sqrt(w) * t / scale)[None, :], axis=1)
         high = tl.maximum(high, tl.max(tl.abs(v), axis=1))
         low = tl.minimum(low, tl.min(tl.where((r < rows)[None, :], tl.abs(v), float("inf")), axis=1))
+    return norm, dot, high, low
+
+
+@triton.jit
+def _with_own_term(square, high, low, at_high, at_low, at_one):
+    """Squares (COLUMNS, BK) with the halves of the columns' own terms (COLUMNS,), and ones, at their places (1, BK)."""
+    return tl.where(at_high, high[:, None], tl.where(at_low, low[:, None], tl.where(at_one, 1.0, square)))
+
+
+@triton.jit
+def make_factors(
+    values, y, weight, scale2, counts, rows, columns,
+    x, own, along, left, left2, right, right2, inverse, inverse2, transposed,
+    gamma, slack, largest, always, never,
+    K: tl.constexpr, BK: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """All factors of COLUMNS columns from `values` (columns, rows) float64; see `factors` for what they are.
+
+    x … inverse2 (columns, K), own and along (columns,) float32, transposed (rows, columns) float64. 15·K bytes times
+    columns in and out, so a few microseconds.
+    """
+    c = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    scale = tl.sqrt(tl.load(scale2))
+    root = tl.sqrt(scale)
+    norm, dot, high, low = _measure(values, y, weight, c, rows, scale, K, BK, COLUMNS)
     there = c < tl.load(counts)
     divides = low > 0.0
     sum_fits = high <= largest * scale
@@ -69,10 +89,8 @@ def make_factors(
     half = 0.5 - 0.5 * gamma - slack
     own_v = tl.where(there, tl.where(fits, half, always), never)
     own_r = tl.where(there & divides, tl.where(inverse_fits, half, always), never)
-    high_v = _tf32(own_v)
-    low_v = _tf32(own_v - high_v.to(tl.float64))
-    high_r = _tf32(own_r)
-    low_r = _tf32(own_r - high_r.to(tl.float64))
+    high_v, low_v = _halves(own_v)
+    high_r, low_r = _halves(own_r)
     shrunk = 1.0 - 2.1 * gamma - 3.0 * slack
     for start in range(0, K, BK):
         r = start + tl.arange(0, BK)
@@ -91,18 +109,15 @@ def make_factors(
         # Behind the rows four places that add the own terms of i and j to the square: high and low part, times one.
         first = (r == rows)[None, :]
         second = (r == rows + 1)[None, :]
-        one_j = ((r == rows) | (r == rows + 1))[None, :]
+        one_j = first | second
         third = (r == rows + 2)[None, :]
         fourth = (r == rows + 3)[None, :]
-        one_i = ((r == rows + 2) | (r == rows + 3))[None, :]
-        square = _tf32(u * u * w * shrunk)
-        square = tl.where(first, high_v[:, None], tl.where(second, low_v[:, None], tl.where(one_i, 1.0, square)))
+        one_i = third | fourth
+        square = _with_own_term(_tf32(u * u * w * shrunk), high_v, low_v, first, second, one_i)
         tl.store(left2 + into, square)
-        square = _tf32(u * u)
-        square = tl.where(third, high_v[:, None], tl.where(fourth, low_v[:, None], tl.where(one_j, 1.0, square)))
+        square = _with_own_term(_tf32(u * u), high_v, low_v, third, fourth, one_j)
         tl.store(right2 + into, square)
-        square = _tf32(q * q)
-        square = tl.where(third, high_r[:, None], tl.where(fourth, low_r[:, None], tl.where(one_j, 1.0, square)))
+        square = _with_own_term(_tf32(q * q), high_r, low_r, third, fourth, one_j)
         tl.store(inverse2 + into, square)
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
+from torch import Tensor
 
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.budget import Budget
@@ -14,7 +15,7 @@ from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
 from symenum.enumeration.one_pass import Pass
 from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
 from symenum.enumeration.shortlist import Shortlist
-from symenum.enumeration.target import check_names, check_slots, check_target, check_whole
+from symenum.enumeration.target import Target, check_names, check_slots, check_target, check_whole
 from symenum.enumeration.threads import available_cores, torch_threads
 from symenum.expressions import Expression
 from symenum.operators import Operator, get_operators
@@ -129,22 +130,16 @@ class PSRN:
         if mode not in _MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
         expressions = self._slots(slots)
-        data = check_slots(values, self.inputs)
-        target, rows = check_target(y, sample_weight, len(data))
-        data = data[rows]
-        if len(rows) > SCREEN_ROWS:  # sorted data must not make the first rows special
-            shuffle = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
-            data, target = data[shuffle], target.at(shuffle)
-        columns = data.T.contiguous()
+        columns, target = self._checked_data(values, y, sample_weight)
         for place in choose_devices(device, self._architecture.raw_width * _MASK_WORK)[:1]:
             self._architecture.prepare(place)
-        devices = choose_devices(device, self.sizes[-1] * len(rows))
-        wanted = mode == "screen" or (mode == "auto" and len(rows) >= SCREEN_FROM)
+        devices = choose_devices(device, self.sizes[-1] * target.rows)
+        wanted = mode == "screen" or (mode == "auto" and target.rows >= SCREEN_FROM)
         cores = threads or available_cores()
         one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, cores, devices)
         with torch_threads(1):
             try:
-                return one.screen(k) if wanted and len(rows) > SCREEN_ROWS else one.exact(k)
+                return one.screen(k) if wanted and target.rows > SCREEN_ROWS else one.exact(k)
             except MemoryError as error:
                 if device != "auto" or not devices:
                     raise
@@ -153,6 +148,16 @@ class PSRN:
             values, y, k, sample_weight, slots=expressions, mode=mode, time_limit=time_limit, stop=stop,
             threads=threads, device="cpu",
         )  # fmt: skip
+
+    def _checked_data(self, values: object, y: object, sample_weight: object) -> tuple[Tensor, Target]:
+        """The slots' values (inputs, rows) float64 and the target, on the rows that have weight."""
+        data = check_slots(values, self.inputs)
+        target, rows = check_target(y, sample_weight, len(data))
+        data = data[rows]
+        if len(rows) > SCREEN_ROWS:  # sorted data must not make the first rows special
+            shuffle = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+            data, target = data[shuffle], target.at(shuffle)
+        return data.T.contiguous(), target
 
     def _slots(self, slots: Iterable[str | Expression] | None) -> list[Expression]:
         return check_names(slots, self.inputs)

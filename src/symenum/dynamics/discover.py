@@ -113,6 +113,44 @@ class _Finding:
         return self.equation.is_explained(self.front[int(np.argmin(self.equation.bits(self.front)))])
 
 
+@dataclass(frozen=True)
+class _Timer:
+    """How long the search for an equation has taken, and how long it still may."""
+
+    clock: Callable[[], float]
+    begin: float
+    max_time: float | None
+
+    @property
+    def elapsed(self) -> float:
+        return self.clock() - self.begin
+
+    @property
+    def left(self) -> float | None:
+        return None if self.max_time is None else max(0.0, self.max_time - self.elapsed)
+
+
+@dataclass(frozen=True)
+class _Audience:
+    """The callbacks of one equation: they are told of its own front, not of the one that the search has on points."""
+
+    finding: _Finding
+    timer: _Timer
+    state: str
+    callbacks: Sequence[Callable[[SystemReport], object]]
+
+    def tell(self, report: StepReport) -> bool:
+        """Whether that is the end: a callback says so, or a law explains the equation."""
+        told = replace(report, front=self.finding.front, elapsed=self.timer.elapsed, time_left=self.timer.left)
+        answers = [callback(SystemReport(self.state, **vars(told))) for callback in self.callbacks]
+        return any(answers) or self.finding.explained
+
+    def learn_and_tell(self, report: StepReport) -> bool:
+        """As `tell`, when the search on points has made a step."""
+        self.finding.learn(report.front)
+        return self.tell(report)
+
+
 def discover(
     equation: Equation,
     terms: Terms,
@@ -132,35 +170,19 @@ def discover(
     Ends when noise accounts for all that a law leaves, at a limit, when a callback returns True, or when `wish`, which
     Ctrl-C ends, is over.
     """
-    begin = clock()
+    timer = _Timer(clock, clock(), max_time)
     wish = wish or Budget()
     finding = _Finding(equation, settings, _empty_front(equation, settings))
     mean = float(np.mean(equation.left))
     finding.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
     if equation.variance == 0.0:
         return Discovery(finding.front, "the derivative is constant")
-
-    def tell(report: StepReport) -> bool:
-        left = None if max_time is None else max(0.0, max_time - (clock() - begin))
-        told = replace(report, front=finding.front, elapsed=clock() - begin, time_left=left)
-        answers = [callback(SystemReport(state, **vars(told))) for callback in callbacks]
-        return any(answers) or finding.explained
-
-    def learn(report: StepReport) -> bool:
-        finding.learn(report.front)
-        return tell(report)
-
-    if settings.constants:
-        part = None if max_time is None else max_time * _SUBSETS_TIME
-        with torch_threads(1):
-            finding.add(_sums_of_terms(equation, terms, settings, Budget(part, stop=wish.over)))
-        seconds = clock() - begin
-        report = StepReport(0, "sums of terms", seconds, seconds, max_time, 0, 0.0, finding.front, _message(terms))
-        if tell(report):
-            return Discovery(finding.front, _reason(finding), interrupted=wish.over())
+    audience = _Audience(finding, timer, state, callbacks)
+    if settings.constants and _try_sums(audience, terms, wish):
+        return Discovery(finding.front, _reason(finding), interrupted=wish.over())
     if wish.over():
         return Discovery(finding.front, "interrupted", interrupted=True)
-    left = None if max_time is None else max_time - (clock() - begin)
+    left = timer.left
     if left is not None and left <= 0:
         return Discovery(finding.front, f"the time limit of {max_time:g} s is over")
     outcome = run(
@@ -168,14 +190,14 @@ def discover(
         seed,
         max_time=left,
         max_iterations=max_iterations,
-        callbacks=[learn],
+        callbacks=[audience.learn_and_tell],
         wish=wish,
     )
     finding.learn(outcome.state.front)
-    reason = _reason(finding) if outcome.reason == "a callback asked to stop" else outcome.reason
-    done = outcome.state
     if isinstance(outcome.error, KeyboardInterrupt):  # the second Ctrl-C
         raise outcome.error
+    reason = _reason(finding) if outcome.reason == "a callback asked to stop" else outcome.reason
+    done = outcome.state
     return Discovery(finding.front, reason, done.iteration, done.scored, outcome.interrupted)
 
 
@@ -192,6 +214,18 @@ def _reason(finding: _Finding) -> str:
 
 def _message(terms: Terms) -> str:
     return f"{len(terms.terms)} terms on {len(terms.averages)} rows"
+
+
+def _try_sums(audience: _Audience, terms: Terms, wish: Budget) -> bool:
+    """Add the best sums of terms to the front and tell of them; whether the search ends with that."""
+    finding, timer = audience.finding, audience.timer
+    part = None if timer.max_time is None else timer.max_time * _SUBSETS_TIME
+    with torch_threads(1):
+        finding.add(_sums_of_terms(finding.equation, terms, finding.settings, Budget(part, stop=wish.over)))
+    seconds = timer.elapsed
+    return audience.tell(
+        StepReport(0, "sums of terms", seconds, seconds, timer.max_time, 0, 0.0, finding.front, _message(terms))
+    )
 
 
 def _sums_of_terms(equation: Equation, terms: Terms, settings: Settings, budget: Budget) -> list[Candidate]:

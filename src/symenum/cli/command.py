@@ -6,7 +6,7 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -21,7 +21,7 @@ from symenum.cli.held_out import hold_out
 from symenum.cli.labels import CHECKPOINT, Labels, write_labels
 from symenum.cli.options import MODEL_SELECTIONS, assignments, memory, non_negative, seconds, split_list, was_given
 from symenum.cli.outputs import prepare
-from symenum.cli.tables import Choice, choose, read_frame
+from symenum.cli.tables import Choice, Table, choose, read_frame
 
 __all__ = ["fit_command", "operators_of", "table_path"]
 
@@ -123,21 +123,13 @@ def fit_command(
     early and keeps what was found.
     """
     note = silent if quiet else say
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a letter of a column's name must not cost the result.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    if (data is None) == (example is None):
-        raise click.UsageError("Name one file with a table, such as data.csv, or an --example.")
+    _let_any_letter_be_printed()
     shown = EXAMPLES[example] if example is not None else None
     if shown is not None:
         target, drop = target or shown.target, drop or shown.drop
         settings |= {name: value for name, value in shown.settings.items() if not was_given(context, name)}
     choice = Choice(target, features or None, drop, weights, drop_nan)
-    with table_path(data, example or "") as path:
-        where = f"'{path.name}'"
-        frame = read_frame(path, note, header=header, delimiter=delimiter)
-        table = choose(frame, choice, note, where)
+    table = _read_table(data, example, choice, note, header, delimiter)
     table, held = hold_out(table, choice, note, validation, validation_fraction, seed, header, delimiter)
     if held is None and settings["model_selection"] == "validation":
         raise click.UsageError("--model-selection validation needs --validation FILE or --validation-fraction.")
@@ -147,9 +139,7 @@ def fit_command(
     if shown is not None:
         note(shown.story)
     source = str(data) if data is not None else f"example {example}"
-    kept = checkpoint or (None if out is None else out / CHECKPOINT)
-    if kept is not None:
-        write_labels(kept, Labels(table.target, table.columns, source))
+    kept = _labelled_checkpoint(checkpoint, out, Labels(table.target, table.columns, source))
     run_fit(
         table,
         {"operators": operators_of(operators), "random_state": seed, "checkpoint": kept, **settings},
@@ -161,6 +151,36 @@ def fit_command(
         held=held,
         errors=errors,
     )
+
+
+def _let_any_letter_be_printed() -> None:
+    # A terminal that cannot show a letter of a column's name must not cost the result.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _read_table(
+    data: Path | None,
+    example: str | None,
+    choice: Choice,
+    note: Callable[[str], None],
+    header: bool | None,
+    delimiter: str | None,
+) -> Table:
+    if (data is None) == (example is None):
+        raise click.UsageError("Name one file with a table, such as data.csv, or an --example.")
+    with table_path(data, example or "") as path:
+        frame = read_frame(path, note, header=header, delimiter=delimiter)
+        return choose(frame, choice, note, f"'{path.name}'")
+
+
+def _labelled_checkpoint(checkpoint: Path | None, out: Path | None, labels: Labels) -> Path | None:
+    """The file to keep the search in, if it is to be kept, with the labels written beside it."""
+    kept = checkpoint or (None if out is None else out / CHECKPOINT)
+    if kept is not None:
+        write_labels(kept, labels)
+    return kept
 
 
 @contextmanager

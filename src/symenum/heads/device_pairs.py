@@ -29,32 +29,39 @@ _SQUARE = 4e-15  # the error of r² itself
 
 
 @dataclass(frozen=True)
-class AffineProducts:
-    """a·v_i·w_j + b; V (N, n), W (M, n), t (n,) weighted, centred, of unit norm, root (n,): float64 on one GPU."""
+class _TwoSets:
+    """Rows of `left` (N, n) against rows of `right` (M, n), and the target t (n,): float64 on one GPU."""
 
-    V: Tensor
-    W: Tensor
+    left: Tensor
+    right: Tensor
     target: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """See `DeviceTest`."""
+        return _whole(len(self.left)), _whole(len(self.right))
+
+    @property
+    def device(self) -> torch.device:
+        """See `DeviceTest`."""
+        return self.left.device
+
+
+@dataclass(frozen=True)
+class AffineProducts(_TwoSets):
+    """a·v_i·w_j + b, with rows v of `left` and w of `right`; t weighted, centred, of unit norm; root (n,) float64."""
+
     root: Tensor
     same: bool
     block: int = 64  # three accumulators of a tile must stay in registers
     tile_rows: int = 64
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See `DeviceTest`."""
-        return _whole(len(self.V)), _whole(len(self.W))
-
-    @property
-    def device(self) -> torch.device:
-        """See `DeviceTest`."""
-        return self.V.device
-
     @cached_property
     def _scaled(self) -> tuple[Tensor, Tensor]:
         # R² does not see the scale of a row; with a largest value of 1 no square leaves the range.
         tiny = torch.finfo(torch.float64).tiny
-        V, W = (_padded(rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(tiny)) for rows in (self.V, self.W))
+        sides = (self.left, self.right)
+        V, W = (_padded(rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(tiny)) for rows in sides)
         return V, W
 
     @cached_property
@@ -99,34 +106,21 @@ class AffineProducts:
 
 
 @dataclass(frozen=True)
-class TwoTermPairs:
-    """a·c_i + b·d_j; unit rows C (N, n) and D (M, n), the unit target t (n,): float64 on one GPU.
+class TwoTermPairs(_TwoSets):
+    """a·c_i + b·d_j, with unit rows c of `left` = C and d of `right` = D, and a unit target t.
 
     With r = C·t, q = D·t, g = c_i·d_j and p = g - r_i q_j, 1 - R² = ((1 - r_i²)(1 - q_j²) - p²) / (1 - g²): one
     product. Its terms do not cancel where both rows lie near the target, as those of R² do.
     """
 
-    C: Tensor
-    D: Tensor
-    target: Tensor
     same: bool
     block: int = 128
     tile_rows: int = 64
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See `DeviceTest`."""
-        return _whole(len(self.C)), _whole(len(self.D))
-
-    @property
-    def device(self) -> torch.device:
-        """See `DeviceTest`."""
-        return self.C.device
-
     @cached_property
     def _padded(self) -> tuple[Tensor, Tensor]:
-        C = _padded(self.C)
-        return C, C if self.same else _padded(self.D)
+        C = _padded(self.left)
+        return C, C if self.same else _padded(self.right)
 
     @cached_property
     def _along(self) -> tuple[Tensor, Tensor]:
@@ -138,7 +132,7 @@ class TwoTermPairs:
     def _rest(self) -> tuple[Tensor, Tensor]:
         """1 - r² and 1 - q², float64, large for padding."""
         out = []
-        for along, count in zip(self._along, (len(self.C), len(self.D)), strict=True):
+        for along, count in zip(self._along, (len(self.left), len(self.right)), strict=True):
             rest = (1 - along.square()).clamp_min_(0)
             rest[count:] = _PADDING
             out.append(rest)
@@ -166,7 +160,7 @@ class TwoTermPairs:
         step = 16
         margin = _SPLIT + _summing(K) + 2.0**-22  # and r, q in single precision
         _kernels().two_term_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
-            *self._factors, units, *strip, len(self.C), len(self.D), margin, SYMMETRIC=self.same, K=K, BK=part,
+            *self._factors, units, *strip, len(self.left), len(self.right), margin, SYMMETRIC=self.same, K=K, BK=part,
             ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
         )  # fmt: skip
 
@@ -177,8 +171,8 @@ class TwoTermPairs:
         samples = len(self.target)
         _kernels().two_term_units[(_PROGRAMS,)](
             found, ends[0], ends[1], *self._transposed, *self._along, *self._rest, samples, strip.first, strip.blocks,
-            len(self.C), len(self.D), *self.shape, limit, _slack(samples), *into, len(into.loss), COLUMNS=self.block,
-            BEST=best, SYMMETRIC=self.same,
+            len(self.left), len(self.right), *self.shape, limit, _slack(samples), *into, len(into.loss),
+            COLUMNS=self.block, BEST=best, SYMMETRIC=self.same,
         )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def _all_signs(penalty, paired_i, paired_j, WAYS: tl.constexpr):
 @triton.jit
 def needed_tiles(strip, strip_rows, rows, second, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                  STEP: tl.constexpr):  # fmt: skip
-    """The tiles of a program: their start, the end of those that hold rows on or above the diagonal, the end of all."""
+    """The tiles of a program: their start, the end of those with rows (SYMMETRIC: above the diagonal), and of all."""
     start = tl.program_id(1) * STEP
     last = tl.minimum(start + STEP, strip_rows // ROWS)
     end = rows

@@ -26,7 +26,7 @@ __all__ = ["Pass"]
 
 _DEVICE_POOL = 1024  # candidates of a scan on a few rows that are judged on all, and more
 _VALUES = 1 << 22  # of candidates that are evaluated at a time: 32 MB
-_ALONE = 100_000  # values; so few are computed before threads have started
+_ALONE = 1_000_000  # values; so few are computed before threads have started
 _SMALL = 5_000_000  # numbers in a bank; below this, threads inside an operation cost more than they give
 
 
@@ -138,8 +138,10 @@ class Pass:
         """The best k as expressions, each with the loss of the expression itself on all rows."""
         pool = Pool(k, self.target)
         expressions: dict[int, Expression] = {}
-        step = max(1, _VALUES // self.target.rows)
+        step = max(1, min(k, _VALUES // self.target.rows))
         for start in range(0, len(numbers), step):
+            if pool.full and pool.limit > self.target.floor:
+                break  # the rest lose more; at rounding a simpler one may be among them
             part = numbers[start : start + step]
             values = self._evaluate(scanned, part.tolist())
             loss = self.target.loss(values)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from symenum import PSRN
-from symenum.enumeration import rerank
+from symenum.enumeration import one_pass, rerank
 from symenum.enumeration.screening import SCREEN_FROM, select_rows, successive_halving
 from symenum.enumeration.shortlist import Finds, Pool
 from symenum.enumeration.target import Target
@@ -153,3 +153,18 @@ def test_the_order_of_the_rows_does_not_matter_to_a_sharp_law():
     order = torch.argsort(y)
     net = PSRN(2, "koza", 2)
     assert str(net.search(x, y, k=1)[0].expression) == str(net.search(x[order], y[order], k=1)[0].expression)
+
+
+@pytest.mark.parametrize(("noise", "k", "evaluated"), [(0.1, 10, 10), (0.0, 1, 2)])
+def test_after_screening_no_more_expressions_are_evaluated_than_needed(monkeypatch, noise, k, evaluated):
+    random = np.random.default_rng(0)
+    x = random.uniform(0.5, 2, (2_000, 2))
+    y = x[:, 0] * x[:, 1] + noise * random.standard_normal(len(x))
+    calls = []
+    monkeypatch.setattr(one_pass, "evaluate", lambda *given: calls.append(given) or evaluate(*given))
+    screened = PSRN(2, "koza", 2).search(x, y, k, mode="screen")
+    # At rounding the next one may be as good and simpler.
+    assert len(calls) == evaluated
+    assert [c.loss for c in screened] == sorted(c.loss for c in screened)
+    exact = PSRN(2, "koza", 2).search(x, y, k, mode="exact")
+    assert [str(c.expression) for c in screened] == [str(c.expression) for c in exact]

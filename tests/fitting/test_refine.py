@@ -38,6 +38,15 @@ LAWS = [
 ]
 
 
+def test_steps_go_on_while_the_loss_falls_fast() -> None:
+    generator = torch.Generator().manual_seed(0)
+    columns = {name: 6 * torch.rand(300, generator=generator, dtype=torch.float64) - 3 for name in ("x1", "x2")}
+    y = evaluate(parse("exp(2.4*exp(x2)*sin(x1))"), columns)  # spans 40 powers of ten: twenty steps are not enough
+    (found,) = refine([parse("exp(4.4*exp(x2)*sin(x1))")], columns, y, starts=0)
+    assert found.loss < 1e-20 * float(y.var())
+    assert found.constants == pytest.approx((2.4,), rel=1e-12)
+
+
 def test_exact_laws_of_different_structure_are_found_together() -> None:
     columns = data()
     y = torch.stack([evaluate(parse(law), columns) for law in LAWS])

@@ -140,7 +140,7 @@ class Pass:
         expressions: dict[int, Expression] = {}
         step = max(1, min(k, _VALUES // self.target.rows))
         for start in range(0, len(numbers), step):
-            if pool.full and pool.limit > self.target.floor:
+            if pool.full and pool.limit > 2 * self.target.floor:
                 break  # the rest lose more; at rounding a simpler one may be among them
             part = numbers[start : start + step]
             values = self._evaluate(scanned, part.tolist())

@@ -8,8 +8,9 @@ import pytest
 from symenum.enumeration.budget import Budget
 from symenum.expressions import parse
 from symenum.fitting import free_constants
+from symenum.operators import get_operators
 from symenum.search import run
-from symenum.search.coefficients import pruned, rounded
+from symenum.search.coefficients import loosened, pruned, rounded
 
 
 def test_where_exponents_became_whole_the_factor_is_fitted_anew(make) -> None:
@@ -46,3 +47,13 @@ def test_the_last_fit_is_on_all_rows_even_where_steps_took_all_the_time(make) ->
     before = {entry.complexity: entry.loss for entry in outcome.state.front}
     after = {entry.complexity: entry.loss for entry in outcome.front}
     assert any(after[complexity] < before[complexity] for complexity in before.keys() & after.keys())
+
+
+@pytest.mark.parametrize(
+    ("operators", "name"), [(("add", "mul", "sign", "tanh"), "sign"), (("add", "mul", "tanh"), "tanh")]
+)
+def test_a_steep_tanh_is_a_step_where_steps_are_allowed(make, operators: tuple[str, ...], name: str) -> None:
+    task = make(lambda a, b: 0.7 * np.sign(a - 2.0) + b, rows=200, noise=0.05, operators=get_operators(operators))
+    found = loosened(task, [parse("0.7*tanh(99.5*(x1 - 2.0)) + x2")], Budget())
+    assert found
+    assert all(f"{name}(" in str(each.expression) for each in found)

@@ -8,6 +8,7 @@ from symenum.fitting.parameters import free_constants, with_constants
 from symenum.fitting.pruning import with_one_less
 from symenum.fitting.refine import Refined, refine
 from symenum.fitting.snap import Snapped, snap
+from symenum.fitting.steps import as_step
 from symenum.fitting.tidy import tidy
 from symenum.fitting.uncertainty import standard_errors
 
@@ -16,6 +17,7 @@ __all__ = [
     "Number",
     "Refined",
     "Snapped",
+    "as_step",
     "free_constants",
     "least_squares",
     "linear_combination",

@@ -9,6 +9,8 @@ from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Expression, simplify
 from symenum.fitting import (
+    Refined,
+    as_step,
     free_constants,
     refine,
     tidy,
@@ -131,7 +133,17 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
     data, target = task.data, task.data.target
     device = task.settings.device
     results = refine(families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device)
-    return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+    fine = [result for result in results if result.loss < float("inf")]
+    if any(operator.name == "sign" for operator in task.settings.operators):
+        fine = [_determined(task, result, budget) for result in fine]
+    return [Candidate(result.expression, result.loss) for result in fine]
+
+
+def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
+    """The law, or what it is the limit of: a slope that no row shows would count as a constant found."""
+    data = task.data
+    step = as_step(law, data.columns, data.target.y, data.target.weight, budget=budget)
+    return law if step is None or not task.allows(step.expression) else step
 
 
 def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:

@@ -1,0 +1,60 @@
+"""A steep tanh is written as the step that it is, and a tanh whose slope the data show is left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from symenum.expressions import evaluate, parse, same_function
+from symenum.fitting import Refined, as_step, refine
+
+ROWS = 400
+
+
+def fitted(law: str, start: str, noise: float) -> tuple[Refined, dict[str, torch.Tensor], torch.Tensor, torch.Tensor]:
+    """The fit of `start` to noisy values of `law`."""
+    rng = np.random.default_rng(0)
+    columns = {name: torch.tensor(rng.uniform(-2, 2, ROWS)) for name in ("x", "z")}
+    y = evaluate(parse(law), columns) + noise * torch.tensor(rng.normal(size=ROWS))
+    weight = torch.full((ROWS,), 1 / ROWS, dtype=torch.float64)
+    return refine([parse(start)], columns, y, weight, starts=0)[0], columns, y, weight
+
+
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [
+        ("0.5*tanh(900.5*x) + 1.5*z", "0.5*sign(x) + 1.5*z"),
+        ("1.5*z - 0.5*tanh(-900.5*x)", "1.5*z + 0.5*sign(x)"),
+        ("0.5*tanh(x*900.5) + 1.5*z", "0.5*sign(x) + 1.5*z"),
+    ],
+)
+def test_a_slope_that_no_row_shows_is_a_step(start: str, step: str) -> None:
+    law, columns, y, weight = fitted("0.5*sign(x) + 1.5*z", start, noise=0.1)
+    found = as_step(law, columns, y, weight)
+    assert found is not None
+    assert len(found.constants) == 2
+    best = refine([parse(step)], columns, y, weight, integers=False)[0]
+    assert found.loss == pytest.approx(best.loss, rel=1e-9)
+    assert same_function(found.expression, best.expression)
+
+
+@pytest.mark.parametrize(
+    ("law", "start"),
+    [
+        ("0.5*tanh(2.5*x) + 1.5*z", "0.4*tanh(2.0*x) + 1.2*z"),  # a slope as any other
+        ("0.5*tanh(80.5*x) + 1.5*z", "0.4*tanh(70.5*x) + 1.2*z"),  # steep, and a few rows show it
+    ],
+)
+def test_a_slope_that_rows_show_stays(law: str, start: str) -> None:
+    assert as_step(*fitted(law, start, noise=0.001)) is None
+
+
+def test_without_noise_a_slope_stays_however_steep() -> None:
+    law = "0.5*tanh(300.5*x) + 1.5*z"
+    assert as_step(*fitted(law, law, noise=0.0)) is None
+
+
+def test_what_has_no_tanh_or_no_constant_to_lose_stays() -> None:
+    for text in ("0.5*sign(x) + 1.5*z", "tanh(x*x*x*x) + 1.5*z"):
+        assert as_step(*fitted("0.5*sign(x) + 1.5*z", text, noise=0.1)) is None

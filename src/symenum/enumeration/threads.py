@@ -16,6 +16,20 @@ __all__ = ["Job", "available_cores", "run_jobs", "torch_threads"]
 Job = Callable[[Budget], int]  # does a part of the work, gives back how much
 
 
+_forked = False  # whether this process is a copy of another one, which may have used torch's threads
+
+
+def _alone() -> None:
+    """One thread per operation from now on: a copy has none of torch's threads, and would wait for them forever."""
+    global _forked
+    _forked = True
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_alone)
+
+
 def available_cores() -> int:
     """The cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -31,7 +45,7 @@ def torch_threads(count: int) -> Iterator[None]:
     tile on all cores.
     """
     before = torch.get_num_threads()
-    torch.set_num_threads(count)
+    torch.set_num_threads(1 if _forked else count)
     try:
         yield
     finally:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symenum.enumeration import memory
-from symenum.enumeration.memory import DEFAULT_MEMORY, LEAST_MEMORY, hand_back, machine_memory, memory_limit
+from symenum.enumeration.memory import DEFAULT_MEMORY, LEAST_MEMORY, machine_memory, memory_limit
 
 
 @pytest.mark.parametrize(
@@ -35,24 +34,3 @@ def test_a_container_has_less_than_the_machine(tmp_path: Path) -> None:
     whole = machine_memory([limit, missing])
     limit.write_text("1000000000\n")
     assert machine_memory([limit, missing]) == min(whole, 10**9)
-
-
-@pytest.mark.skipif(memory._trim() is None or not memory._STATM.exists(), reason="needs Linux with glibc")
-def test_what_was_freed_goes_back_to_the_system() -> None:
-    many = [bytes(2000) for _ in range(100_000)]
-    above = bytes(2000)  # keeps the allocator from giving back the end of its heap by itself
-    held = memory._resident()
-    del many
-    hand_back(max_memory=1)
-    assert held - memory._resident() > 100_000_000
-    assert len(above) == 2000
-
-
-def test_far_below_the_limit_nothing_is_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    trimmed: list[int] = []
-    monkeypatch.setattr(memory, "_trim", lambda: trimmed.append)
-    monkeypatch.setattr(memory, "_resident", lambda: 10**9)
-    hand_back(3 * 10**9)
-    assert trimmed == []
-    hand_back(10**9)
-    assert trimmed == [0]

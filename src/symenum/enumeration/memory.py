@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
 
@@ -20,7 +18,6 @@ __all__ = [
     "check_bank_fits",
     "check_mask_fits",
     "fits_memory",
-    "hand_back",
     "machine_memory",
     "memory_limit",
 ]
@@ -32,7 +29,6 @@ _MASK_COPIES = 6  # values at the random points, and temporaries of the comparis
 _BANK_COPIES = 2  # as computed, and as ordered
 _WORKSPACE = 128 << 20  # tiles and factors of a few threads
 _OF_THE_MACHINE = 0.5  # the rest is for the data, and for others
-_STATM = Path("/proc/self/statm")
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 # Limits of the container that we are in, by the two versions of Linux's control groups.
@@ -72,32 +68,6 @@ def machine_memory(groups: Sequence[Path] = _GROUPS) -> int:
             continue
         found += [int(text)] if text.isdigit() else []  # "max" where there is no limit
     return min(found, default=8 << 30)
-
-
-def hand_back(max_memory: int) -> None:
-    """Give freed memory back to the system, where the process holds more than half of what it may take.
-
-    The allocator keeps what was freed for later; under a tight limit the next scan's needs would come on top of it.
-    """
-    if _resident() > max_memory // 2 and (trim := _trim()) is not None:
-        trim(0)
-
-
-def _resident() -> int:
-    """Bytes that the process holds now; 0 where the system does not say."""
-    try:
-        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, AttributeError, ValueError):  # not Linux
-        return 0
-
-
-@cache
-def _trim() -> Callable[[int], int] | None:
-    """glibc's own function; other libraries keep less, and have none."""
-    try:
-        return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return None
 
 
 def fits_memory(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> bool:

@@ -13,8 +13,9 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor
 
+from symenum.enumeration.allocator import hand_back
 from symenum.enumeration.budget import Budget, CutShortError, governing
-from symenum.enumeration.memory import DEFAULT_MEMORY, hand_back
+from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from symenum.enumeration.allocator import kept_low
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.front import Front
@@ -66,7 +67,7 @@ def run(
     """
     begin = clock() if began is None else began
     one = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, wish or Budget(), begin, clock)
-    with interrupts(one.wish):
+    with interrupts(one.wish), kept_low(task.settings.max_memory):
         return one.outcome(state or start(task, seed))
 
 

@@ -1,4 +1,4 @@
-"""A tanh so steep that the data do not know its slope is a step: sign(x) rather than tanh(39000*x)."""
+"""A tanh so steep that the data do not know its slope is a step: sign(x) rather than tanh(9000*x)."""
 
 from __future__ import annotations
 

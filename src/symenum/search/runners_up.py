@@ -9,7 +9,7 @@ from symenum.front import Front
 
 __all__ = ["near", "runners_up"]
 
-_EACH = 12  # of a complexity; this and the next two as benchmarks/breadth.py found them best on laws drawn at random
+_EACH = 12  # of a complexity; this and the next two by benchmarks/breadth.py, on laws drawn at random
 _MOST = 240  # the simplest
 _SAME = 1e-9  # relative difference of the losses of one function written in two ways
 _NEAR = 10.0  # times the loss of what stands on the front

@@ -41,7 +41,7 @@ def bounds_of(test):
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-2, 1e-4])
-@pytest.mark.parametrize(("samples", "same"), [(9, True), (20, False), (40, False)])
+@pytest.mark.parametrize(("samples", "same"), [(9, True), (20, False), (40, False), (70, False)])
 def test_no_pair_of_terms_has_less_loss_than_its_unit(samples, same, spread):
     C = unit_rows(70, samples, 1, spread)
     D = C if same else unit_rows(150, samples, 2, spread)
@@ -95,14 +95,17 @@ def test_the_best_products_are_the_cpus(monkeypatch, name):
     torch.testing.assert_close(exact(i, j).sqrt().sort().values, truth.residual, rtol=1e-9, atol=0)
 
 
-@pytest.mark.parametrize(("name", "scale"), [("add", 1.0), ("sub", 1.0), ("sub", 1e-9)])
-def test_the_best_sums_are_the_cpus(name, scale):
+@pytest.mark.parametrize(
+    ("name", "scale", "samples"),
+    [("add", 1.0, 7), ("sub", 1.0, 7), ("sub", 1e-9, 7), ("add", 1.0, 30), ("sub", 1.0, 30), ("sub", 1e-9, 70)],
+)
+def test_the_best_sums_are_the_cpus(name, scale, samples):
     generator = torch.Generator().manual_seed(8)
-    V = torch.randn(40, 7, generator=generator, dtype=torch.float64)
+    V = torch.randn(40, samples, generator=generator, dtype=torch.float64)
     V[20:] *= scale  # beside large rows
     V[1] = V[0] + 1e-7 * V[1]  # a difference that nearly cancels
-    t = torch.randn(7, generator=generator, dtype=torch.float64)
-    root = torch.full((7,), 7**-0.5, dtype=torch.float64)
+    t = torch.randn(samples, generator=generator, dtype=torch.float64)
+    root = torch.full((samples,), samples**-0.5, dtype=torch.float64)
     target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
     sign = 1 if name == "add" else -1
     test = AffineSums(AffineSumTest(V, target, root, sign))

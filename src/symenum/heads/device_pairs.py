@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -139,14 +140,14 @@ class TwoTermPairs(_TwoSets):
         return out[0], out[1]
 
     @cached_property
-    def _inner(self) -> tuple[int, int]:
-        return _inner(3 * len(self.target))
+    def _inner(self) -> _Split:
+        return _Split.of(len(self.target))
 
     @cached_property
     def _factors(self) -> tuple[Tensor, ...]:
         # Smaller by more than rounding in single precision can do to the difference that they are part of.
         rest = [((part - _SQUARE).clamp_min(0) * (1 - 2.0**-20)).float() for part in self._rest]
-        factors = _split_factors(*self._padded, self._inner[0])
+        factors = self._inner.factors(*self._padded)
         return *factors, *(along.float() for along in self._along), *rest
 
     @cached_property
@@ -156,12 +157,12 @@ class TwoTermPairs(_TwoSets):
 
     def bounds(self, strip: Strip, units: Tensor) -> None:
         """See `DeviceTest`."""
-        K, part = self._inner
+        K, part, halves = self._inner
         step = 16
-        margin = _SPLIT + _summing(K) + 2.0**-22  # and r, q in single precision
+        margin = self._inner.error + 2.0**-22  # and r, q in single precision
         _kernels().two_term_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
             *self._factors, units, *strip, len(self.left), len(self.right), margin, SYMMETRIC=self.same, K=K, BK=part,
-            ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
+            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
         )  # fmt: skip
 
     def evaluate(
@@ -196,8 +197,8 @@ class AffineSums:
         return self.test.V.device
 
     @cached_property
-    def _inner(self) -> tuple[int, int]:
-        return _inner(3 * self.test.V.shape[1])
+    def _inner(self) -> _Split:
+        return _Split.of(self.test.V.shape[1])
 
     @cached_property
     def _rows(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -208,12 +209,12 @@ class AffineSums:
     @cached_property
     def _factors(self) -> tuple[Tensor, ...]:
         p, s, centring = self._rows
-        margin = _SPLIT + _summing(self._inner[0]) + 2.0**-20  # 2g is at most s + s; and sums in single precision
+        margin = self._inner.error + 2.0**-20  # 2g is at most s + s; and sums in single precision
         size = (s * (1 - margin) - centring).clamp_min(0)
         size[self.test.shape[0] :] = _PADDING
         error = s * 2.0**-19 + centring
         C = _padded(self.test.centred[0])
-        return *_split_factors(C, C, self._inner[0]), p.float(), size.float(), error.float()
+        return *self._inner.factors(C, C), p.float(), size.float(), error.float()
 
     @cached_property
     def _transposed(self) -> Tensor:
@@ -221,11 +222,11 @@ class AffineSums:
 
     def bounds(self, strip: Strip, units: Tensor) -> None:
         """See `DeviceTest`."""
-        K, part = self._inner
+        K, part, halves = self._inner
         step = 16
         _kernels().affine_sum_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
-            *self._factors, units, *strip, self.test.shape[0], SIGN=self.test.sign, K=K, BK=part, ROWS=self.tile_rows,
-            COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
+            *self._factors, units, *strip, self.test.shape[0], SIGN=self.test.sign, K=K, BK=part, HALVES=halves,
+            ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
         )  # fmt: skip
 
     def evaluate(
@@ -238,6 +239,37 @@ class AffineSums:
             self.test.shape[0], self.shape[0], limit, _slack(samples), *into, len(into.loss), SIGN=self.test.sign,
             COLUMNS=self.block, BEST=best, DIAGONAL=diagonal,
         )  # fmt: skip
+
+
+class _Split(NamedTuple):
+    """The inner size of a product of split numbers, padded, the part in which it is added up, and how they lie."""
+
+    size: int
+    part: int
+    halves: bool  # the high halves before the low ones; else those that are multiplied side by side
+
+    @classmethod
+    def of(cls, samples: int) -> _Split:
+        """Few samples leave room for the three products in one of the smallest sizes that there are."""
+        halves = 3 * samples > 64
+        return cls(*_inner(samples if halves else 3 * samples), halves)
+
+    @property
+    def error(self) -> float:
+        """Of an inner product of two rows, relative to the product of their norms."""
+        return _SPLIT + _summing(3 * self.size if self.halves else self.size)
+
+    def factors(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        """The operands of the kernels, which add up the three large products of halves."""
+        (high, low), (other_high, other_low) = _halves(left), _halves(right)
+        if self.halves:
+            sides = ((high, low), (other_high, other_low))
+            ours, theirs = (torch.cat([_to_width(part, self.size) for part in side], dim=1) for side in sides)
+            return ours, theirs
+        return (
+            _to_width(torch.cat([high, high, low], dim=1), self.size),
+            _to_width(torch.cat([other_high, other_low, other_high], dim=1), self.size),
+        )
 
 
 def _kernels() -> ModuleType:
@@ -280,15 +312,6 @@ def _to_width(rows: Tensor, size: int) -> Tensor:
 def _tf32(values: Tensor) -> Tensor:
     """Rounded to the nearest TF32 number, as float32."""
     return ((values.float().view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
-
-
-def _split_factors(left: Tensor, right: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """High and low halves side by side, so that one product has the three large products of halves."""
-    (high, low), (other_high, other_low) = _halves(left), _halves(right)
-    return (
-        _to_width(torch.cat([high, high, low], dim=1), size),
-        _to_width(torch.cat([other_high, other_low, other_high], dim=1), size),
-    )
 
 
 def _halves(values: Tensor) -> tuple[Tensor, Tensor]:

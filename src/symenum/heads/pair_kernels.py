@@ -148,15 +148,49 @@ def affine_units(
 
 
 @triton.jit
-def _two_term_loss(
-    left, right, b, near_j, rest_j, near, rest, i, j, margin,
-    K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+def _split_columns(right, j, K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr):
+    """What `_split_product` keeps of the rows j of `right` from tile to tile."""
+    at = right + j[:, None] * (2 * K if HALVES else K) + tl.arange(0, BK)[None, :]
+    high = tl.load(at)
+    return high, tl.load(at + K) if HALVES else high
+
+
+@triton.jit
+def _split_product(
+    left, right, high, low, i, j,
+    K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    if K == BK:
-        a = tl.load(left + i[:, None] * K + tl.arange(0, BK)[None, :])
-        g = tl.dot(a, tl.trans(b), input_precision="tf32")
+    """A tile (ROWS, COLUMNS) float32 of left·rightᵀ, both of split numbers; high, low as `_split_columns` gives them.
+
+    With HALVES both are (…, 2·K), the high halves before the low ones, each half is read once and serves twice, the
+    large product is added last. Otherwise they are (…, K) and have the halves that belong together side by side.
+    """
+    at_i = left + i[:, None] * (2 * K if HALVES else K) + tl.arange(0, BK)[None, :]
+    a = tl.load(at_i)
+    if not HALVES:
+        g = tl.dot(a, tl.trans(high), input_precision="tf32")
+    elif K == BK:
+        g = tl.dot(tl.load(at_i + K), tl.trans(high), input_precision="tf32")
+        g = tl.dot(a, tl.trans(low), g, input_precision="tf32")
+        g = tl.dot(a, tl.trans(high), g, input_precision="tf32")
     else:
-        g = product_tile(left, right, i, j, K, BK, ROWS, COLUMNS)
+        at_j = right + j[:, None] * (2 * K) + tl.arange(0, BK)[None, :]
+        g = tl.zeros((ROWS, COLUMNS), tl.float32)
+        for start in range(0, K, BK):
+            a = tl.load(at_i + start)
+            b = tl.load(at_j + start)
+            g = tl.dot(tl.load(at_i + (K + start)), tl.trans(b), g, input_precision="tf32")
+            g = tl.dot(a, tl.trans(tl.load(at_j + (K + start))), g, input_precision="tf32")
+            g = tl.dot(a, tl.trans(b), g, input_precision="tf32")
+    return g
+
+
+@triton.jit
+def _two_term_loss(
+    left, right, high, low, near_j, rest_j, near, rest, i, j, margin,
+    K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    g = _split_product(left, right, high, low, i, j, K, BK, HALVES, ROWS, COLUMNS)
     p = tl.abs(g - tl.load(near + i)[:, None] * near_j) + margin
     # Where this is negative it excludes nothing, whatever it is divided by.
     above = tl.load(rest + i)[:, None] * rest_j - p * p
@@ -166,18 +200,18 @@ def _two_term_loss(
 @triton.jit
 def two_term_bounds(
     left, right, near_i, near_j, rest_i, rest_j, units, strip, strip_rows, blocks, rows, columns, margin,
-    SYMMETRIC: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    STEP: tl.constexpr,
+    SYMMETRIC: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr, ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
     """Lower bounds (strip rows, blocks) float32 of the smallest 1 - R² of each unit; a diagonal takes no part.
 
-    left, right (…, K) float32 hold TF32 halves of unit rows, near and rest (…,) float32 r and 1 - r² of each, the
-    latter large for padding; `margin` is more than rounding can change the inner product of two rows by. 2·K flops,
-    7 float32 instructions and one reciprocal a pair.
+    left, right float32 hold TF32 halves of unit rows (see `_split_product`), near and rest (…,) float32 r and 1 - r²
+    of each, the latter large for padding; `margin` is more than rounding can change the inner product of two rows by.
+    Three products of halves, 7 float32 instructions and one reciprocal a pair.
     """
     second = tl.program_id(0) * COLUMNS
     j = second + tl.arange(0, COLUMNS)
-    b = tl.load(right + j[:, None] * K + tl.arange(0, BK)[None, :])
+    high, low = _split_columns(right, j, K, BK, HALVES)
     q = tl.load(near_j + j)[None, :]
     rest = tl.load(rest_j + j)[None, :]
     start, stop = _tiles(strip, strip_rows, rows, columns, second, SYMMETRIC, ROWS, COLUMNS, STEP)
@@ -188,13 +222,13 @@ def two_term_bounds(
     for tile in range(start, middle):
         row = tile * ROWS + tl.arange(0, ROWS)
         loss = _two_term_loss(
-            left, right, b, q, rest, near_i, rest_i, strip + row, j, margin, K, BK, ROWS, COLUMNS
+            left, right, high, low, q, rest, near_i, rest_i, strip + row, j, margin, K, BK, HALVES, ROWS, COLUMNS
         )  # fmt: skip
         tl.store(into + row * blocks, tl.min(loss, axis=1))
     for tile in range(middle, stop):
         row = tile * ROWS + tl.arange(0, ROWS)
         loss = _two_term_loss(
-            left, right, b, q, rest, near_i, rest_i, strip + row, j, margin, K, BK, ROWS, COLUMNS
+            left, right, high, low, q, rest, near_i, rest_i, strip + row, j, margin, K, BK, HALVES, ROWS, COLUMNS
         )  # fmt: skip
         loss = tl.where((strip + row)[:, None] < j[None, :], loss, float("inf"))
         tl.store(into + row * blocks, tl.min(loss, axis=1))
@@ -234,28 +268,24 @@ def two_term_units(
 @triton.jit
 def affine_sum_bounds(
     left, right, near, size, error, units, strip, strip_rows, blocks, rows,
-    SIGN: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    STEP: tl.constexpr,
+    SIGN: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr, ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
     """Lower bounds (strip rows, blocks) float32 of the smallest 1 - R² of each unit, i ≤ j.
 
     R² = (p_i ± p_j)² / (s_i + s_j ± 2g), where g is the inner product of two centred rows, s the square of one and p
-    its product with the target. left, right (rows, K) float32 hold TF32 halves of the rows; near (rows,) p; size s,
-    less than it is by more than rounding can do to the denominator; error what it can do to the numerator. 2·K flops,
-    8 float32 instructions and one reciprocal a pair.
+    its product with the target. left, right float32 hold TF32 halves of the rows (see `_split_product`); near (rows,)
+    p; size s, less than it is by more than rounding can do to the denominator; error what it can do to the numerator.
+    Three products of halves, 8 float32 instructions and one reciprocal a pair.
     """
     second = tl.program_id(0) * COLUMNS
     j = second + tl.arange(0, COLUMNS)
-    b = tl.load(right + j[:, None] * K + tl.arange(0, BK)[None, :])
+    high, low = _split_columns(right, j, K, BK, HALVES)
     start, stop = _tiles(strip, strip_rows, rows, rows, second, True, ROWS, COLUMNS, STEP)
     for tile in range(start, stop):
         row = tile * ROWS + tl.arange(0, ROWS)
         i = strip + row
-        if K == BK:
-            a = tl.load(left + i[:, None] * K + tl.arange(0, BK)[None, :])
-            g = tl.dot(a, tl.trans(b), input_precision="tf32")
-        else:
-            g = product_tile(left, right, i, j, K, BK, ROWS, COLUMNS)
+        g = _split_product(left, right, high, low, i, j, K, BK, HALVES, ROWS, COLUMNS)
         both = tl.load(size + i)[:, None] + tl.load(size + j)[None, :]
         rest = both + 2.0 * SIGN * g
         p = tl.load(near + i)[:, None] + SIGN * tl.load(near + j)[None, :]

@@ -118,3 +118,32 @@ def test_the_best_sums_are_the_cpus(name, scale, samples):
     i, j = PairScan(test).best(exact, 30, diagonal=name == "add", budget=Budget())
     truth = best_affine(V, t, root, get_operator(name), width=30)
     torch.testing.assert_close(exact(i, j).sqrt().sort().values, truth.residual, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("size", "around"),
+    [*((10.0**-k, 0.0) for k in (0, 6, 10, 11, 12, 13, 15, 30, 100)), *((10.0**-k, 1.0) for k in (6, 10, 11, 12, 13))],
+)
+def test_small_sums_beside_large_rows_are_not_excluded(size, around):
+    """Two rows that are the law, alone in their units; 1: nearly constant ones, that have few digits left."""
+    generator = torch.Generator().manual_seed(9)
+    V = torch.randn(130, 9, generator=generator, dtype=torch.float64)
+    V[128:] = V[128:] * size + around
+    root = torch.full((9,), 1 / 3, dtype=torch.float64)
+    centred = V[128:] - V[128:].mean(dim=1, keepdim=True)
+    target = project_off((centred.sum(dim=0) * root)[None], orthonormal(root[None]))[0][0]
+    units = bounds_of(AffineSums(AffineSumTest(V, target, root, 1)))
+    assert float(units[128:130, 1].max()) < 1e-6
+    assert size < 1 or float(units[:128, 0].min()) > 1e-3  # and others are
+
+
+@pytest.mark.parametrize("error", [0.3, 0.9, 2.0])
+def test_bounds_hold_where_an_inner_product_has_few_digits(monkeypatch, error):
+    monkeypatch.setattr(device_pairs, "_SPLIT", error)  # as that of millions of samples
+    V = unit_rows(40, 9, 10)
+    target = unit_rows(1, 9, 11)[0]
+    root = torch.full((9,), 1 / 3, dtype=torch.float64)
+    units = bounds_of(AffineSums(AffineSumTest(V, target, root, 1)))
+    i, j = torch.triu_indices(40, 40)
+    exact = rescore_affine(V, target, root, get_operator("add"), i, j).square()
+    assert bool((units[i, j // 128] <= exact * (1 + 1e-6)).all())

@@ -162,7 +162,8 @@ class TwoTermPairs(_TwoSets):
         margin = self._inner.error + 2.0**-22  # and r, q in single precision
         _kernels().two_term_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
             *self._factors, units, *strip, len(self.left), len(self.right), margin, SYMMETRIC=self.same, K=K, BK=part,
-            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
+            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4,
+            num_stages=self._inner.stages,
         )  # fmt: skip
 
     def evaluate(
@@ -200,6 +201,22 @@ class AffineSums:
     def _inner(self) -> _Split:
         return _Split.of(self.test.V.shape[1])
 
+    @property
+    def _margin(self) -> float:
+        """Of the denominator, relative to s + s: 2g is at most that; and sums in single precision."""
+        return self._inner.error + 2.0**-20
+
+    @property
+    def _unsure(self) -> tuple[float, float]:
+        """How much of both sizes, and what beside that, is more than rounding can do to (p ± p)².
+
+        That is 2⁻¹⁹ of s, and what centring did: 8e-16·|v|·√s, at most 2⁻²⁰·s + 1.7e-25·|v|². The rows were scaled, so
+        |v|² is at most the number of samples. Some times that much for what lost digits to the end of the range, which
+        an s below 1e-25 may have. Sizes far below s, as half a million samples make them, do not stand for s.
+        """
+        samples = self.test.V.shape[1]
+        return 2.0**-18, samples * (1e-24 if self._margin < 0.25 else 2.0**-17)
+
     @cached_property
     def _rows(self) -> tuple[Tensor, Tensor, Tensor]:
         """p, s and the error of s, padded with zeros."""
@@ -209,12 +226,10 @@ class AffineSums:
     @cached_property
     def _factors(self) -> tuple[Tensor, ...]:
         p, s, centring = self._rows
-        margin = self._inner.error + 2.0**-20  # 2g is at most s + s; and sums in single precision
-        size = (s * (1 - margin) - centring).clamp_min(0)
+        size = (s * (1 - self._margin) - centring).clamp_min(0)
         size[self.test.shape[0] :] = _PADDING
-        error = s * 2.0**-19 + centring
         C = _padded(self.test.centred[0])
-        return *self._inner.factors(C, C), p.float(), size.float(), error.float()
+        return *self._inner.factors(C, C), p.float(), size.float()
 
     @cached_property
     def _transposed(self) -> Tensor:
@@ -225,8 +240,9 @@ class AffineSums:
         K, part, halves = self._inner
         step = 16
         _kernels().affine_sum_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
-            *self._factors, units, *strip, self.test.shape[0], SIGN=self.test.sign, K=K, BK=part, HALVES=halves,
-            ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
+            *self._factors, units, *strip, self.test.shape[0], *self._unsure, SIGN=self.test.sign, K=K, BK=part,
+            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4,
+            num_stages=self._inner.stages,
         )  # fmt: skip
 
     def evaluate(
@@ -251,8 +267,14 @@ class _Split(NamedTuple):
     @classmethod
     def of(cls, samples: int) -> _Split:
         """Few samples leave room for the three products in one of the smallest sizes that there are."""
-        halves = 3 * samples > 64
-        return cls(*_inner(samples if halves else 3 * samples), halves)
+        if 3 * samples <= 64:
+            return cls(*_inner(3 * samples), halves=False)
+        return cls(-(-samples // 32) * 32, 32, halves=True)
+
+    @property
+    def stages(self) -> int:
+        """Tiles, or parts of them, on their way at a time: what was fastest on an H200."""
+        return 2 if self.part < self.size <= 128 else 3
 
     @property
     def error(self) -> float:

@@ -485,7 +485,9 @@ def make_operator(
     callable contradicts them. `mpmath` is the name of mpmath's function, for judges that need more than double
     precision.
 
+    >>> import math
     >>> import torch
+    >>> from symenum import Traits
     >>> make_operator("softplus", torch.nn.functional.softplus)
     Operator('softplus')
     >>> make_operator("tan", torch.tan, traits=Traits(period=math.pi, parity=-1)).periodic

@@ -25,9 +25,9 @@ from gpu_pairs import bench_affine, bench_two_terms
 from gpu_timing import DEVICE, kernel_seconds, line, recorded_seconds, seconds, table
 
 from symenum import PSRN
+from symenum.core.budget import Budget
 from symenum.enumeration.backends import cuda
 from symenum.enumeration.backends.device_scan import UNITS
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import Family
 from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.shortlist import Pool

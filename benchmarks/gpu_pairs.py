@@ -8,7 +8,7 @@ from unittest import mock
 import torch
 from gpu_timing import DEVICE, kernel_seconds, line, seconds, table
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.threads import available_cores
 from symenum.expressions import Variable
 from symenum.heads.affine import best_affine, rescore_affine
@@ -88,7 +88,7 @@ def bench_two_term_features(inputs: int, rows: int) -> None:
     x = 1 + 2 * torch.rand(rows, inputs, generator=torch.Generator().manual_seed(rows), dtype=torch.float64)
     slots = [Variable(f"x{i + 1}") for i in range(inputs)]
     features = build_features(slots, x.T.contiguous(), get_operators("koza"), 2, max_columns=30_000)
-    V = extended_by_unary(features, 150_000).up_to_affine.values[:20_000]
+    V = extended_by_unary(features, 150_000).up_to_affine().values[:20_000]
     t = x.prod(dim=1).abs().sqrt() + x[:, 0].sin()
     background = orthonormal(torch.ones_like(t)[None])
     here = partial(best_pairs, V, t, background)

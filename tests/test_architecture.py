@@ -14,13 +14,13 @@ PACKAGE = "symenum"
 ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 
 # A part may import itself and the parts above it in this list (DESIGN.md, "The house"). A new part must be placed here.
-# `data` and `page` know nothing of the package. `__init__` re-exports the library, so only what uses all of the library
+# `data`, `page` and `core` know nothing of the package. `__init__` re-exports the library, so only what uses all of the library
 # may import it. `fitting` stands before `heads`: a head hands back expressions with their constants already snapped,
 # and fitting itself knows nothing of features or scans.
 ORDER = (
     "data",
     "page",
-    "files",
+    "core",
     "traits",
     "probing",
     "operators",

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from symenum import PSRN
+from symenum.core.budget import Budget
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cpu
 from symenum.enumeration.bank import build_bank
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.shortlist import Pool

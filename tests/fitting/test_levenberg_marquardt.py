@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import evaluate, parse
 from symenum.fitting import levenberg_marquardt
 from symenum.fitting.levenberg_marquardt import Batch, Problem, fit

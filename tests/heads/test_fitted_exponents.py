@@ -12,7 +12,7 @@ from heads.tasks import features_of, make_goal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import Constant, Variable, evaluate, parse
 from symenum.heads import Goal, Head, PowersOfSums, SumOfPowers
 from symenum.heads.companions import make_companions

@@ -10,7 +10,7 @@ import pytest
 import torch
 from heads.tasks import features_of, loss_of, make_goal
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import parse
 from symenum.heads import (
     Affine,
@@ -125,7 +125,7 @@ def test_under_noise_the_best_fit_of_two_terms_is_that_of_least_squares() -> Non
     goal = make_goal(X, y)
     features = features_of(goal, 1)
     found = best_first(TwoTerms().scan(features, goal, 10, Budget()), goal.data.target)
-    V = features.up_to_affine.values.numpy()
+    V = features.up_to_affine().values.numpy()
     losses = []
     for i in range(len(V)):
         for j in range(i):

@@ -6,10 +6,8 @@ written, and it is printed even if the search itself fails.
 
 from __future__ import annotations
 
-import signal
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
 from symenum.cli.report import REPORT, fit_report
 from symenum.cli.results import Course, Law, Model, Result, Search, error_lines, front_lines, laws_of, r_squared
 from symenum.cli.tables import Table
+from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.watch import Report, for_command
 from symenum.watch.observer import short_text
 
@@ -61,7 +60,7 @@ def run_fit(
     failure: str | None = None
     try:
         search = make_model(callbacks=[recorder, progress], **settings)
-        with _terminated_like_interrupted(), progress:
+        with sigterm_as_ctrl_c(), progress:
             validation = {} if held is None else {"validation": (held.X, held.y, held.weights)}
             model = search.fit(table.X, table.y, sample_weight=table.weights, **validation)
     except (Exception, KeyboardInterrupt) as error:
@@ -86,7 +85,7 @@ def run_fit(
         source=source,
     )
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
-    with _undisturbed():
+    with ctrl_c_ignored():
         problems += _deliver(result, table, Course.of(model, recorder.last), out, quiet, example)
         if errors and model is not None:
             problems += _printed("\n".join(error_lines(model.uncertainties())))
@@ -194,26 +193,6 @@ def _beginning_failed(error: BaseException) -> BaseException:
     if isinstance(error, MemoryError):
         return Failure(f"Memory does not suffice: use fewer rows, --features, --layers or --inputs. {error}")
     return error
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM, which `timeout` and job queues send, ends the search as Ctrl-C does: with its results."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C, meant for the search, must not cost the results."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _told(settings: Mapping[str, Any]) -> dict[str, Any]:

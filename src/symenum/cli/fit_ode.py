@@ -16,6 +16,7 @@ from symenum.cli.options import seconds
 from symenum.cli.outputs import prepare, write_whole
 from symenum.cli.tables import read_frame
 from symenum.cli.trajectories import Columns, Trajectories, choose_trajectories
+from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.watch import for_command
 
 if TYPE_CHECKING:
@@ -84,9 +85,10 @@ def fit_ode_command(
     if out is not None:
         prepare(out)
     model = _fitted(found, {**settings, "operators": operators_of(operators), "random_state": seed}, quiet)
-    click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model)}")
-    if out is not None:
-        _write(out, model, found, note)
+    with ctrl_c_ignored():
+        click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model)}")
+        if out is not None:
+            _write(out, model, found, note)
 
 
 def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
@@ -97,7 +99,7 @@ def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> OD
     progress = for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
     model = ODERegressor(callbacks=[progress], **settings)
     try:
-        with progress:
+        with sigterm_as_ctrl_c(), progress:
             return model.fit(found.states, found.times, found.inputs)
     except (ValueError, TypeError) as error:
         raise InputError(str(error)) from error

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from symenum.cli.errors import InputError
-from symenum.files import write_whole
+from symenum.core.files import write_whole
 
 __all__ = ["CHECKPOINT", "Labels", "read_labels", "write_labels"]
 

@@ -17,7 +17,7 @@ from typing import Any
 from symenum import __version__
 from symenum.cli.errors import InputError
 from symenum.cli.results import Law, Result
-from symenum.files import write_whole
+from symenum.core.files import write_whole
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "PARTIAL", "front_csv", "prepare", "read_model", "write_results", "write_whole"]
 

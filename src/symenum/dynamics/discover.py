@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from symenum.core.budget import Budget
 from symenum.dynamics.equation import ONE, Equation
 from symenum.dynamics.library import library, term_values
 from symenum.dynamics.subsets import Subset, best_subsets, normal_equations
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.enumeration.threads import torch_threads

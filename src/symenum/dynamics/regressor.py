@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from symenum.core.budget import Budget
+from symenum.core.interrupts import ctrl_c_ends
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
@@ -22,13 +24,11 @@ from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_fron
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
-from symenum.enumeration.budget import Budget
 from symenum.estimator.constraints import as_callbacks, check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
-from symenum.search.interrupts import interrupts
 from symenum.watch import Observer
 
 __all__ = ["ODERegressor"]
@@ -136,7 +136,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative)
         wish = Budget()
-        with interrupts(wish), watching(self) as progress:
+        with ctrl_c_ends(wish), watching(self) as progress:
             found = self._search(system, settings, seed, wish, progress)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 
 __all__ = ["Normal", "Subset", "best_subsets", "normal_equations"]
 

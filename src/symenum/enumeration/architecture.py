@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from symenum.enumeration.cache import cached_numbers, key_of
+from symenum.core.files import cached_numbers, key_of
 from symenum.enumeration.distinct import canonical_signs, representatives_by_domain
 from symenum.enumeration.layer import SymbolLayer, layer_sizes
 from symenum.enumeration.threads import torch_threads

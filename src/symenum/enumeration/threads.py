@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 
 __all__ = ["Job", "available_cores", "run_jobs", "torch_threads"]
 

@@ -11,7 +11,7 @@ import torch
 from sklearn.utils import check_X_y
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.target import Target, check_target
 from symenum.expressions import (
     Apply,

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 
+from symenum.core.files import write_whole
 from symenum.expressions import Apply, Constant, Variable, parse
-from symenum.files import write_whole
 from symenum.operators import Operator, get_operators
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
 

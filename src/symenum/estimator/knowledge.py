@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.estimator.given import Training, check_constants, fitted, read_form
 from symenum.expressions import Expression, variables
 from symenum.fitting.losses import Loss, make_loss

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
-from symenum.files import write_whole
+from symenum.core.files import write_whole
 from symenum.front import rule_of
 from symenum.report import Content, Evidence, LawRow, report_page, run_facts
 from symenum.watch import Observer, for_estimator

@@ -15,7 +15,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target

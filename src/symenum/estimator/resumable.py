@@ -11,10 +11,10 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.interrupts import ctrl_c_ends
 from symenum.estimator.keeping import opened
 from symenum.search.checkpoint import Checkpoint
-from symenum.search.interrupts import interrupts
 
 __all__ = ["Attendance", "Resumable", "attended"]
 
@@ -41,7 +41,7 @@ def attended(model: Resumable) -> Iterator[Attendance]:
     attendance = Attendance()
     model._attendance = attendance
     try:
-        with interrupts(attendance.wish):
+        with ctrl_c_ends(attendance.wish):
             yield attendance
     finally:
         model._attendance = None

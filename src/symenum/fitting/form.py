@@ -15,7 +15,7 @@ import scipy.optimize
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget, CutShortError
+from symenum.core.budget import Budget, CutShortError
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.program import Array, Flags
 from symenum.fitting.uncertainty import errors_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.fitting.blocks import HOST, Blocks, DeviceBlocks
 from symenum.fitting.machine import Machine, Slopes
 from symenum.fitting.program import Array, Flags, Program, Whole

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, walk
 from symenum.fitting.parameters import free_constants
 from symenum.fitting.refine import Refined, refine

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, simplify, substitute, variables
 from symenum.fitting.least_squares import EPSILON
 from symenum.fitting.numbers import Number, nice_number

@@ -11,7 +11,7 @@ import scipy.optimize
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, evaluate, substitute
 from symenum.fitting.form import FormFit, fit_form, judge_form

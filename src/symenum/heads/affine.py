@@ -13,7 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
@@ -168,7 +168,7 @@ class Affine:
             return self._unary(operator, features.simplest(8 * self.cap), t, root, k, rounding)
         formula = operator.role in ARITHMETIC
         scale_free = operator.role in MULTIPLICATIVE
-        chosen = features.up_to_scale if scale_free else features
+        chosen = features.up_to_scale(budget) if scale_free else features
         chosen = chosen.simplest(self.cap if formula else self.cap // 20)
         pairs = self._best(chosen.values, t, root, operator, budget)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)

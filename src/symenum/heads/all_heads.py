@@ -7,14 +7,14 @@ heads run one after another, until one of them has found the law.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import torch
 from torch import Tensor
 
+from symenum.core.budget import NO_LIMIT, Budget, CutShortError
 from symenum.enumeration.allocator import hand_back
-from symenum.enumeration.budget import Budget, CutShortError, governing
 from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
@@ -72,8 +72,7 @@ class Stage:
             if budget.over():
                 break
             try:
-                with governing(budget):
-                    new = [candidate for candidate in self._with_plain(scan(budget)) if self._allows(candidate)]
+                new = [candidate for candidate in self._with_plain(scan(budget)) if self._allows(candidate)]
             except CutShortError:
                 break
             found += new
@@ -110,6 +109,7 @@ class AllHeads:
     origin: AllHeads | None = None
     reduce: bool = True
     device: str = "cpu"
+    _made: dict[str, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
@@ -132,11 +132,15 @@ class AllHeads:
         """For heads that need the slots only."""
         return build_features(self.data.stand_ins, self._slots, (), 0)
 
-    @cached_property
-    def features(self) -> Features:
+    def features(self, budget: Budget = NO_LIMIT) -> Features:
         """Two layers on the slots and 1."""
         if self.origin is not None:
-            return self.origin.features
+            return self.origin.features(budget)
+        if "features" not in self._made:
+            self._made["features"] = self._build_features(budget)
+        return self._made["features"]
+
+    def _build_features(self, budget: Budget) -> Features:
         features = build_features(
             self.data.stand_ins,
             self._slots,
@@ -144,18 +148,21 @@ class AllHeads:
             2,
             max_columns=self._columns,
             max_bytes=self.max_memory // _SHARE_OF_A_LAYER,
+            budget=budget,
         )
         if not self.prior.forbids_parts or self.data.slots != self.data.stand_ins:
             return features
         fine = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
         return features.take(torch.tensor(fine))
 
-    @cached_property
-    def extended(self) -> Features:
+    def extended(self, budget: Budget = NO_LIMIT) -> Features:
         """The same with u(v) of all of them."""
         if self.origin is not None:
-            return self.origin.extended
-        return extended_by_unary(self.features, 5 * self._columns, self.max_memory // _SHARE_OF_A_LAYER)
+            return self.origin.extended(budget)
+        if "extended" not in self._made:
+            room = self.max_memory // _SHARE_OF_A_LAYER
+            self._made["extended"] = extended_by_unary(self.features(budget), 5 * self._columns, room, budget)
+        return self._made["extended"]
 
     @property
     def _columns(self) -> int:
@@ -198,21 +205,21 @@ class AllHeads:
         return {
             "products of powers": [on(ProductOfPowers(0))],
             "polynomials": [on(Polynomial())],
-            "powers with a factor": [on(ProductOfPowers(1, self._exponentials), self._features)],
+            "powers with a factor": [on(ProductOfPowers(1, self._exponentials), self.features)],
             "polynomials of transforms": [on(Polynomial(6), goal=goal) for goal in self.goals],
             "one feature": [partial(self._one_feature, [self.goal, *self.goals])],
             "ratios of polynomials": [on(RatioOfPolynomials())] if quotients else [],
             "reductions": [self._reduced] if self._reducible else [],
-            "two terms": [on(TwoTerms(device=self.device), self._extended)],
-            "powers with two factors": [on(ProductOfPowers(2, device=self.device), self._features)],
+            "two terms": [on(TwoTerms(device=self.device), self.extended)],
+            "powers with two factors": [on(ProductOfPowers(2, device=self.device), self.features)],
             "one variable": [on(OneVariable(self.operators))] if alone else [],
-            "affine": [on(Affine(self._products, device=self.device), self._extended)],
+            "affine": [on(Affine(self._products, device=self.device), self.extended)],
             "combine": list(self.combined().scans),
             "sums of terms": [on(SumOfTerms(self.operators, max_memory=self.max_memory, device=self.device))],
             "inner constants": [on(InnerConstants(self.operators))],
-            "rational": [on(Rational(device=self.device), self._features)] if quotients else [],
+            "rational": [on(Rational(device=self.device), self.features)] if quotients else [],
             "two terms on a polynomial": list(self._on_polynomials()),
-            "outer functions": [on(TwoTerms(cap=3000, device=self.device), self._extended, goal) for goal in goals],
+            "outer functions": [on(TwoTerms(cap=3000, device=self.device), self.extended, goal) for goal in goals],
             "products of angles": [on(ProductOfAngles(self.operators))],
             **self._fitted_exponents(functions=False),
             **self._fitted_exponents(functions=True),
@@ -235,8 +242,8 @@ class AllHeads:
         """The stages that look for a transform of y."""
         for goal in self.goals:
             scans = [
-                self._on(TwoTerms(cap=3000, device=self.device), self._extended, goal),
-                self._on(Affine(self._products, cap=2000, device=self.device), self._extended, goal),
+                self._on(TwoTerms(cap=3000, device=self.device), self.extended, goal),
+                self._on(Affine(self._products, cap=2000, device=self.device), self.extended, goal),
             ]
             if len(self.data.stand_ins) == 1:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
@@ -244,22 +251,22 @@ class AllHeads:
 
     def combined(self) -> Stage:
         """The paper's last layer: expressions as they are, no coefficients."""
-        return self._stage("combine", self._on(Combine(self.operators, cap=6000), self._features))
+        return self._stage("combine", self._on(Combine(self.operators, cap=6000), self.features))
 
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""
         goals = goals_of(self.data, self.operators, with_slots=False)
         yield self._stage(
-            "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self._features)
+            "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self.features)
         )
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
-        yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self._extended))
+        yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self.extended))
         if len(self.data.stand_ins) == 1:
             yield self._stage("one variable", self._on(OneVariable(self.operators)))
-        yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self._extended))
+        yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self.extended))
         yield self._stage(
             "outer functions",
-            *(self._on(TwoTerms(cap=2500, device=self.device), self._extended, goal) for goal in goals),
+            *(self._on(TwoTerms(cap=2500, device=self.device), self.extended, goal) for goal in goals),
         )
 
     @property
@@ -272,14 +279,8 @@ class AllHeads:
             operator for operator in self.operators if operator.role in MULTIPLICATIVE and operator.form is None
         )
 
-    def _features(self) -> Features:
-        return self.features
-
-    def _extended(self) -> Features:
-        return self.extended
-
     def _one_feature(self, goals: Sequence[Goal], budget: Budget) -> list[Candidate]:
-        return OneFeature().scan_goals(self.extended, goals, self.k, budget)
+        return OneFeature().scan_goals(self.extended(budget), goals, self.k, budget)
 
     @property
     def _reducible(self) -> bool:
@@ -308,16 +309,16 @@ class AllHeads:
         for degree in (1, 2, 3):
             terms = monomials(self.data.stand_ins, degree)
             if len(terms) <= self.data.target.rows - _SPARE_ROWS:
-                yield self._on(TwoTerms(tuple(terms), cap=3000, device=self.device), self._extended)
+                yield self._on(TwoTerms(tuple(terms), cap=3000, device=self.device), self.extended)
 
     def _stage(self, name: str, *scans: Scan) -> Stage:
         return Stage(name, self.data, self.permitted, scans, self.prior)
 
-    def _on(self, head: Head, features: Callable[[], Features] | None = None, goal: Goal | None = None) -> Scan:
+    def _on(self, head: Head, features: Callable[[Budget], Features] | None = None, goal: Goal | None = None) -> Scan:
         return partial(self._scan, head, features, goal)
 
     def _scan(
-        self, head: Head, features: Callable[[], Features] | None, goal: Goal | None, budget: Budget
+        self, head: Head, features: Callable[[Budget], Features] | None, goal: Goal | None, budget: Budget
     ) -> list[Candidate]:
         hand_back(self.max_memory)
-        return head.scan(features() if features else self.none, goal or self.goal, self.k, budget)
+        return head.scan(features(budget) if features else self.none, goal or self.goal, self.k, budget)

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.threads import Job, available_cores, run_jobs, torch_threads
 from symenum.heads.best_pairs import BestPairs
 

@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from symenum.core.budget import Budget
 from symenum.enumeration.backends.device_scan import load_kernels
-from symenum.enumeration.budget import Budget
 
 __all__ = ["DeviceTest", "PairScan", "Strip", "Written"]
 

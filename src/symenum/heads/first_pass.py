@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate, Shortlist
 from symenum.enumeration.target import check_names, check_slots, check_target, check_whole
 from symenum.enumeration.threads import torch_threads

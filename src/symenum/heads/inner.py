@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.fitting import Number, linear_combination, nice_number, plain_number, scaled
@@ -76,7 +76,7 @@ class InnerConstants:
             rows = rows[torch.linspace(0, len(rows) - 1, _ROWS).long()]
         binary = [operator for operator in self.operators if operator.arity == 2]
         slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
-        base = build_features(data.stand_ins, slots, binary, 1, with_one=False).up_to_scale
+        base = build_features(data.stand_ins, slots, binary, 1, with_one=False, budget=budget).up_to_scale(budget)
         base = base.take(torch.arange(min(self.max_rows, len(base))))
         grid = _grid(base.values, self.operators)
         t, root = goal.t[rows], (goal.weight[rows] / goal.weight[rows].sum()).sqrt()

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.heads.features import Features

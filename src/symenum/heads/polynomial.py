@@ -14,7 +14,7 @@ from functools import reduce
 
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.fitting.least_squares import EPSILON, least_squares

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.fitting import Number, nice_number, plain_number, scaled
@@ -90,7 +90,7 @@ class ProductOfPowers:
         log_t = t.abs().log() * root
         if self.features == 1:
             return self._singles(features, chosen, log_t, root, background, k)
-        chosen = chosen.up_to_affine  # logarithms that differ by a·l + b: powers and multiples of one base
+        chosen = chosen.up_to_affine(budget)  # logarithms that differ by a·l + b: powers and multiples of one base
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         V = chosen.values * root
         short = V[: max(1, self.cap // (4 * _SHORT))]

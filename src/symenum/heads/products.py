@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import check_time
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.enumeration.layer import apply_poisoned
 from symenum.expressions import Apply, Constant, Expression, apply
 from symenum.heads.placement import CPU
@@ -146,7 +146,7 @@ class Products:
         left = (a,) if tier == 3 else self._pair_ids[a]
         return tuple(sorted(left + self._pair_ids[b]))
 
-    def screen(self, residual: Tensor, tier: int, count: int) -> list[Ids]:
+    def screen(self, residual: Tensor, tier: int, count: int, budget: Budget = NO_LIMIT) -> list[Ids]:
         """About the `count` products of the tier that explain most of a weighted residual (n,), alone."""
         one, two = self._tables
         along = (residual * self.root).to(one)
@@ -154,7 +154,7 @@ class Products:
             rows = (one, two)[tier - 1]
             score = (rows @ along).square() / (rows.square() @ self._weight).clamp_min(1e-30)
             return [self.ids(tier, a) for a in torch.topk(score, min(count, len(score))).indices.tolist()]
-        a, b = self._scan(along, tier, count)
+        a, b = self._scan(along, tier, count, budget)
         found = (self.ids(tier, *pair) for pair in zip(a.tolist(), b.tolist(), strict=True))
         return [ids for ids in dict.fromkeys(found) if not self.factors.cancels(ids)]
 
@@ -177,7 +177,7 @@ class Products:
     def _weight(self) -> Tensor:
         return self.root.square().to(self._tables[0])
 
-    def _scan(self, along: Tensor, tier: int, count: int) -> tuple[Tensor, Tensor]:
+    def _scan(self, along: Tensor, tier: int, count: int, budget: Budget) -> tuple[Tensor, Tensor]:
         """Rows of the left and right table of the best products of three or four.
 
         Left halves are sorted by their last factor, right halves by their first: where last > first, the product is
@@ -193,7 +193,7 @@ class Products:
         size = self._tile
         threshold = 0.0
         for a in range(0, len(left), size):
-            check_time()
+            budget.check()
             part = left[a : a + size]
             for b in range(0, len(two), size):
                 right = two[b : b + size]

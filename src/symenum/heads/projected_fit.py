@@ -14,7 +14,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 
 __all__ = ["Model", "Solved", "Starts", "race", "solve"]
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
@@ -168,7 +168,7 @@ class Rational:
         t, root = goal.scanned()
         if len(t) < 4 + _SPARE_ROWS:
             return []
-        chosen = features.up_to_affine
+        chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.numerators, len(chosen))))
         F, H = chosen.values, chosen.values[: self.denominators] * t
         rounding = rounding_of(goal)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget, CutShortError, check_time
+from symenum.core.budget import Budget, CutShortError
 from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
@@ -136,7 +136,7 @@ def _expansions(
     for tier in tiers:
         if budget.over():
             return
-        ids = [ids for ids in products.screen(state.left, tier, _SHORTLIST) if ids not in state.terms]
+        ids = [ids for ids in products.screen(state.left, tier, _SHORTLIST, budget) if ids not in state.terms]
         if not ids:
             continue
         values = products.factors.products(ids) * products.root
@@ -253,7 +253,7 @@ class _Terms:
         sets: list[tuple[Ids, ...]] = []
         residual: list[Tensor] = []
         for tier in tiers:
-            for ids, values in self._blocks(tier):
+            for ids, values in self._blocks(tier, budget):
                 if budget.over() or done > _PAIR_LIMIT:
                     break
                 done += len(V) * len(values) * (len(self.t) + _PER_PAIR)
@@ -296,7 +296,7 @@ class _Terms:
         ids = [self.products.ids(1, a) for a in range(one)] + [self.products.ids(2, a) for a in range(two)]
         return ids[:count], torch.cat([self.products.factors.values, self.products.two])[:count] * self.root
 
-    def _blocks(self, tier: int) -> Iterator[tuple[list[Ids], Tensor]]:
+    def _blocks(self, tier: int, budget: Budget) -> Iterator[tuple[list[Ids], Tensor]]:
         """Products of the tier, each once, in blocks of values (about _BLOCK, n)."""
         values, (i, j) = self.products.factors.values, self.products.pairs
         if tier == 2:
@@ -307,7 +307,7 @@ class _Terms:
         ids: list[Ids] = []
         parts: list[Tensor] = []
         for a in range(len(left)):
-            check_time()
+            budget.check()
             right = torch.nonzero(i >= last[a]).flatten()
             names = [self.products.ids(tier, a, int(b)) for b in right.tolist()]
             fine = [at for at, name in enumerate(names) if not self.products.factors.cancels(name)]

@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, Expression
@@ -157,7 +157,7 @@ class TwoTerms:
         if not bool(torch.isfinite(beside).all()):  # monomials of very large numbers
             return []
         background = orthonormal(beside)
-        chosen = features.up_to_affine
+        chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         rounding = rounding_of(goal)
         V = chosen.values * root

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 
 __all__ = ["KINDS", "Inner", "Polished", "feature_values", "polish"]
 

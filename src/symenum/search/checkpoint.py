@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from symenum.core.files import write_whole
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import parse
-from symenum.files import write_whole
 from symenum.front import Front
 from symenum.search.records import Read, packed, unpacked
 from symenum.search.state import State

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symenum.core.budget import Budget
 from symenum.enumeration.allocator import hand_back
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Constant, Expression, apply, same_function

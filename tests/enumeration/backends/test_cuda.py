@@ -8,10 +8,10 @@ import torch
 from enumeration.test_exact import assert_brute_force, sample
 
 from symenum import PSRN
+from symenum.core.budget import Budget
 from symenum.enumeration import devices
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cuda, device_scan, device_screen
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import check_target
 from symenum.expressions import Variable, evaluate
 from symenum.heads import affine, placement, products, two_terms

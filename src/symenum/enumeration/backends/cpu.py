@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from symenum.core.budget import Budget
 from symenum.enumeration.backends.tiles import FormScan, OperatorScan, UnaryScan
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import forms_of
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.threads import Job, run_jobs

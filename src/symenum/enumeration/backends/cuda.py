@@ -14,12 +14,12 @@ from threading import Lock
 import torch
 from torch import Tensor
 
+from symenum.core.budget import Budget
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends.device_bank import BLOCK, BankPlan, DeviceBank
 from symenum.enumeration.backends.device_scan import ROWS, UNITS, DeviceScan
 from symenum.enumeration.backends.device_screen import judge_again
 from symenum.enumeration.backends.tiles import OperatorScan
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import Family
 from symenum.enumeration.layer import Block, SymbolLayer
 from symenum.enumeration.scoring import Scorer

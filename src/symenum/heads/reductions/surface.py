@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import check_time
+from symenum.core.budget import NO_LIMIT, Budget
 
 __all__ = ["Chart", "Surface", "best_surface", "degree_of", "fit_surface"]
 
@@ -55,9 +55,9 @@ def degree_of(slots: int, rows: int) -> int:
     return degree
 
 
-def best_surface(X: Tensor, y: Tensor, weight: Tensor) -> Surface | None:
+def best_surface(X: Tensor, y: Tensor, weight: Tensor, budget: Budget = NO_LIMIT) -> Surface | None:
     """The one that predicts y best of those that the data allow; X (slots, rows), all float64."""
-    found = [fit_surface(X, y, weight, chart) for chart in _charts(X, y)]
+    found = [fit_surface(X, y, weight, chart, budget) for chart in _charts(X, y)]
     return min((surface for surface in found if surface is not None), key=lambda surface: surface.loss, default=None)
 
 
@@ -68,9 +68,9 @@ def _charts(X: Tensor, y: Tensor) -> Iterator[Chart]:
             yield Chart(log_slots, log_y)
 
 
-def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart) -> Surface | None:
+def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart, budget: Budget = NO_LIMIT) -> Surface | None:
     """The polynomial of this chart; None where the rows are too few for degree 2, or y has no logarithm."""
-    check_time()
+    budget.check()
     slots, rows = X.shape
     degree = degree_of(slots, rows)
     if degree < 2 or (chart.log_y and not bool((y > 0).all() or (y < 0).all())):

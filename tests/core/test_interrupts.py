@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from symenum import ODERegressor, PSERegressor
-from symenum.enumeration.budget import Budget
-from symenum.search.interrupts import interrupts
+from symenum.core.budget import Budget
+from symenum.core.interrupts import ctrl_c_ends, ctrl_c_ignored, sigterm_as_ctrl_c
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(0.5, 3, (40, 2))
@@ -32,7 +32,7 @@ def quick(callback) -> PSERegressor:
 def test_the_first_ends_the_wish_and_the_second_raises() -> None:
     wish = Budget()
     before = signal.getsignal(signal.SIGINT)
-    with interrupts(wish):
+    with ctrl_c_ends(wish):
         press()
         assert wish.over()
         with pytest.raises(KeyboardInterrupt):
@@ -45,7 +45,7 @@ def test_in_another_thread_nothing_is_changed() -> None:
     seen: list[object] = []
 
     def work() -> None:
-        with interrupts(Budget()):
+        with ctrl_c_ends(Budget()):
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
@@ -58,7 +58,7 @@ def test_a_handler_of_ones_own_is_kept() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
     try:
-        with interrupts(Budget()):
+        with ctrl_c_ends(Budget()):
             press(2)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -113,3 +113,44 @@ def test_sigint_from_outside_is_seen_inside_a_step() -> None:
     sender.join()
     assert model.interrupted_
     assert model.elapsed_ < 100  # generous: the machine may be busy
+
+
+def test_sigterm_counts_as_ctrl_c_inside_and_as_before_afterwards() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    wish = Budget()
+    with sigterm_as_ctrl_c(), ctrl_c_ends(wish):
+        signal.raise_signal(signal.SIGTERM)
+        assert wish.over()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_ctrl_c_is_ignored_inside_and_raises_again_afterwards() -> None:
+    with ctrl_c_ignored():
+        press(2)
+    with pytest.raises(KeyboardInterrupt):
+        press()
+
+
+@pytest.mark.parametrize("change", [sigterm_as_ctrl_c, ctrl_c_ignored])
+def test_handlers_come_back_after_an_error_too(change) -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    with pytest.raises(ValueError, match="inside"), change():
+        raise ValueError("inside")
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+@pytest.mark.parametrize("change", [sigterm_as_ctrl_c, ctrl_c_ignored])
+def test_another_thread_may_use_all_of_them_and_changes_nothing(change) -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    seen: list[object] = []
+
+    def work() -> None:
+        with change():
+            seen.extend(signal.getsignal(number) for number in numbers)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == before

@@ -1,7 +1,9 @@
-"""The folder where numbers that depend on an architecture only are kept between runs, and how they get there.
+"""Files that are whole or not there, and the folder where numbers are kept between runs.
 
-A cache is never needed: a file that is missing, damaged or of another version is computed again. Files are plain .npy
-arrays of integers, written under another name first, so that a kill or a full disk never leaves half a file.
+A file is written under another name, flushed to the disk, and renamed: a kill or a full disk never leaves half a file.
+
+The cache holds numbers that depend on an architecture only, as plain .npy arrays of integers. It is never needed: a
+file that is missing, damaged or of another version is computed again.
 """
 
 from __future__ import annotations
@@ -9,31 +11,41 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import sys
-import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from platformdirs import user_cache_path
 
-__all__ = ["cache_folder", "cached_numbers", "key_of"]
+__all__ = ["cache_folder", "cached_numbers", "key_of", "write_whole"]
 
 _HEADER = 128  # bytes of the header of a .npy file with one axis
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """The file with this content, or, if that fails at any moment, the file as it was before."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A name of this thread's own: another process or thread may write the same file at the same time.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def cache_folder() -> Path:
     """`SYMENUM_CACHE` where set, else the place that the operating system gives to caches."""
     if override := os.environ.get("SYMENUM_CACHE"):
         return Path(override)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "symenum"
+    return user_cache_path("symenum", appauthor=False, opinion=False)
 
 
 def key_of(*parts: object) -> str:
@@ -52,12 +64,12 @@ def cached_numbers(
     if found is not None and valid(found):
         return found
     numbers = compute()
-    _write(path, numbers)
+    _store(path, numbers)
     return numbers
 
 
 def _read(path: Path) -> npt.NDArray[np.int64] | None:
-    """The numbers of a file that is to the byte what `_write` would make of some numbers; None for any other.
+    """The numbers of a file that is to the byte what `_store` would make of some numbers; None for any other.
 
     Not by np.load, which believes what a header says: a damaged one can ask it for any amount of memory.
     """
@@ -77,17 +89,11 @@ def _header(count: int) -> bytes:
     return file.getvalue()
 
 
-def _write(path: Path, numbers: npt.NDArray[np.int64]) -> None:
+def _store(path: Path, numbers: npt.NDArray[np.int64]) -> None:
+    """Write the numbers; where that is not possible, one warning says so."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.save(file, numbers.astype("<i8"), allow_pickle=False)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(path, _header(len(numbers)) + numbers.astype("<i8").tobytes())
     except OSError as error:
         warnings.warn(
             f"could not store the duplicate mask in {path.parent} ({error}); it will be computed again next time. "

@@ -1,18 +1,20 @@
-"""When a pass must end: a time limit, the caller's stop flag, or an error in another thread.
+"""When work must end: a time limit, the caller's stop flag, or an error in another thread.
 
-Loops ask the budget that they are given, and end with what they have. A build that is of no use in part, deep below
-those who know of time, calls `check_time` instead: where the budget that governs it is over, it is given up.
+A loop asks `over` and ends with what it has. A build that is of no use in part calls `check` instead: where the time
+is over, CutShortError gives the build up, and whoever asked for it goes on without.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from numbers import Real
 
-__all__ = ["Budget", "CutShortError", "check_time", "governing"]
+__all__ = ["NO_LIMIT", "Budget", "CutShortError"]
+
+
+class CutShortError(Exception):
+    """Work was given up because the time is over; whoever asked for it goes on without."""
 
 
 class Budget:
@@ -33,36 +35,28 @@ class Budget:
         self._over = False
 
     def over(self) -> bool:
-        """Whether the pass must end now."""
+        """Whether the work must end now."""
         if not self._over:
             late = self._deadline is not None and time.monotonic() >= self._deadline
             self._over = late or (self._stop is not None and bool(self._stop()))
         return self._over
 
+    def check(self) -> None:
+        """Raise CutShortError if the work must end now."""
+        if self.over():
+            raise CutShortError
+
     def end(self) -> None:
-        """End the pass from inside, for all threads."""
+        """End the work from inside, for all threads."""
         self._over = True
 
 
-class CutShortError(Exception):
-    """Work was given up because the time is over; whoever governs it goes on without."""
+class _NoLimit(Budget):
+    """Shared by all who were given no budget, so nobody may end it."""
+
+    def end(self) -> None:
+        raise RuntimeError("NO_LIMIT is shared and cannot be ended: make a Budget() of your own")
 
 
-_governor: ContextVar[Budget | None] = ContextVar("governor", default=None)
-
-
-@contextmanager
-def governing(budget: Budget) -> Iterator[None]:
-    """Inside, and in this thread, `check_time` asks this budget."""
-    before = _governor.set(budget)
-    try:
-        yield
-    finally:
-        _governor.reset(before)
-
-
-def check_time() -> None:
-    """Raise CutShortError if the governing budget, where there is one, is over."""
-    budget = _governor.get()
-    if budget is not None and budget.over():
-        raise CutShortError
+NO_LIMIT: Budget = _NoLimit()
+"""The default of functions that take a budget: never over."""

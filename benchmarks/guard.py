@@ -28,6 +28,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 FLOORS = FOLDER / "floor.json"
 CORES = 2
+BUSY = 0.5  # mean load of the last minute: with nothing beside it, this machine showed 0.2 at most (uptime)
 DATA = "SYMENUM_DATA"
 
 PARTS: dict[str, tuple[str, ...]] = {
@@ -223,6 +224,7 @@ def run(
     """Measure the parts, print the table, put the floors up if that is asked for; gives back the exit code."""
     floors = read_floors(path)
     figures: Figures = {}
+    failed = []
     begin = time.monotonic()
     for number, part in enumerate(parts, 1):
         print(f"[{number}/{len(parts)}] {part} …", end="", flush=True)
@@ -230,6 +232,7 @@ def run(
         try:
             figures |= measuring(part)
         except PartError as error:
+            failed.append(f"{part}: FAILED, see above")
             print(f" FAILED after {time.monotonic() - start:.0f} s\n{error}", flush=True)
         else:
             print(f" {time.monotonic() - start:.0f} s", flush=True)
@@ -243,12 +246,11 @@ def run(
             if floor.floor != old:
                 print(f"raised: {name} from {_number(old)} to {_number(floor.floor)}")
     of_parts = {name: floor for name, floor in floors.items() if name.partition("/")[0] in parts}
-    lines, faults = compare(figures, of_parts)
+    lines, below = compare(figures, of_parts)
+    faults = [*failed, *below]
     print()
     print("\n".join(lines))
-    print(
-        f"\n{known['commit']}, {known['date']}, {known['machine']}, load {known['load']} at the start, {seconds:.0f} s"
-    )
+    print(f"\n{known['commit']}, {known['date']}, {known['machine']}, load {known['load']} before, {seconds:.0f} s")
     if json_path is not None:
         record = {**known, "seconds": round(seconds, 1), "figures": {n: asdict(f) for n, f in figures.items()}}
         json_path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -272,8 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_data(parts, os.environ)
         known = facts()
-        busy = known["load"] != "unknown" and float(known["load"]) > 0.5
-        if busy:
+        if known["load"] != "unknown" and float(known["load"]) > BUSY:
             print(f"The machine is busy (load {known['load']}): what is found in a limited time can be too low.")
         take_two_cores()
         return run(parts, FLOORS, raising=options.raising, json_path=options.json, measuring=measure, known=known)

@@ -90,9 +90,7 @@ def test_a_figure_that_was_not_measured_fails_and_is_named(on: Guard, capsys: py
     assert "six/r: NOT MEASURED" in capsys.readouterr().err
 
 
-def test_a_part_that_fails_is_said_and_fails(
-    on: Guard, guard: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_that_fails_is_said_and_fails(on: Guard, guard: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     def fail(part: str) -> None:
         raise guard.PartError("it broke like this")
 

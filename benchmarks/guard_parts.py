@@ -45,10 +45,10 @@ Row = dict[str, Any]  # one run of `symenum bench run`, as it is in its folder o
 
 SIX_SETS = ("nguyen", "nguyen_c", "r", "r_star", "livermore", "feynman")
 
-# Seconds for each run. The solved problems of the six sets and of fifty_dim end after 4 s at most (bench run, two free
-# cores, commit f486af8), so 20 s leave a slow machine enough. On srbench_130 the longest solved run took 7 s on two
-# cores that others used too. With noise no law fits up to rounding, so each of the 44 runs uses all its time: 7 s make
-# 3.5 minutes of the guard's 12 on two cores.
+# Seconds for each run. The longest run of the six sets took 3.9 s (bench run, commit f486af8, little beside it), so 20 s
+# leave a slow machine enough; fifty_dim takes less (RESULTS.md). The longest solved run of srbench_130 took 6.6 s beside
+# other processes. With noise no law fits up to rounding, so each of the 44 runs uses all its time: 7 s are 44 · 7 / 2 =
+# 154 s of the guard's 12 minutes, without the start of the processes.
 EXACT_SECONDS = 20.0
 SRBENCH_SECONDS = {0.0: 10.0, 0.01: 7.0}
 EVERY = 3  # the problems 1, 4, 7, … of srbench_130

@@ -45,8 +45,8 @@ Row = dict[str, Any]  # one run of `symenum bench run`, as it is in its folder o
 
 SIX_SETS = ("nguyen", "nguyen_c", "r", "r_star", "livermore", "feynman")
 
-# Seconds for each run. The longest run of the six sets took 3.9 s (bench run, commit f486af8, little beside it), so 20 s
-# leave a slow machine enough; fifty_dim takes less (RESULTS.md). The longest solved run of srbench_130 took 6.6 s beside
+# Seconds for each run. The longest run of the six sets took 3.9 s (bench run, commit f486af8), so 20 s
+# leave a slow machine enough; fifty_dim takes less (RESULTS.md). The longest solved run of srbench_130 took 6.6 s near
 # other processes. With noise no law fits up to rounding, so each of the 44 runs uses all its time: 7 s are 44 · 7 / 2 =
 # 154 s of the guard's 12 minutes, without the start of the processes.
 EXACT_SECONDS = 20.0

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from symenum.enumeration.budget import Budget
+from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
 from symenum.fitting.least_squares import least_squares
@@ -90,7 +91,7 @@ class SumOfPowers:
         return self._candidates(goal, bases, solved, k, budget)
 
     def _starts(self, goal: Goal, bases: Bases) -> Starts:
-        """Random exponents about those of the best single product of powers, and about 0; the same in every run."""
+        """Random exponents about those of the best single product of powers, and about 0; they follow from the seed."""
         t = goal.t[bases.rows].abs()
         middle = float(t.median()) or float(t.max())  # most of t may be zero
         size = t.clamp_min(max(_SMALL * middle, torch.finfo(t.dtype).tiny))
@@ -100,7 +101,7 @@ class SumOfPowers:
         single = torch.from_numpy(least_squares(A.numpy(), size.log().numpy()).coefficients[1:])
         companions = torch.arange(len(bases.companions))
         members = companions[1:].repeat_interleave(_STARTS_EACH) if self.functions else companions.repeat(_STARTS)
-        generator = torch.Generator().manual_seed(0)
+        generator = torch_stream(goal.data.seed, self.name)
         theta = torch.randn(len(members), self.terms, len(single), generator=generator, dtype=torch.float64)
         theta[::2] = single + _NEAR * theta[::2]
         theta[1::2] *= _FAR

@@ -31,7 +31,7 @@ _SCALES = (0.5, 2.0, 3.0)
 
 def probe(name: str, function: Callable[..., Tensor], arity: int, commutative: bool) -> None:
     """Refuse a callable that is not an element-by-element function of float64 tensors."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)  # of no search: whether an operator is accepted must not be chance
     arguments = [torch.rand(3, 4, generator=generator, dtype=torch.float64) * 4 - 1 for _ in range(arity)]
     before = [argument.clone() for argument in arguments]
     what = f"function of operator {name!r}"

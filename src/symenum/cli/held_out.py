@@ -36,7 +36,7 @@ def hold_out(
     import numpy
 
     rows = len(table.y)
-    order = numpy.random.default_rng(seed or 0).permutation(rows)
+    order = numpy.random.default_rng(seed).permutation(rows)  # without a seed other rows in every run
     count = round(fraction * rows)
     if count < 1 or rows - count < 2:
         raise InputError(f"--validation-fraction {fraction:g} of {rows} rows leaves too few on one side.")

@@ -123,7 +123,9 @@ class Scorer:
         while start < self.target.rows and len(which):
             rows = slice(start, start + size)
             error = (values(which, rows) - self.target.y[rows]).square_()
-            loss += error @ self.target.weight[rows]
+            # Not by a matrix product: that rounds a row by its place among the others, and which candidates come
+            # together depends on the threads. Sums of rows are the same wherever the row stands.
+            loss += error.mul_(self.target.weight[rows]).sum(dim=1)
             fine = torch.nonzero(loss <= self.pool.limit).flatten()  # NaN compares false: what fails is out
             fine = fine[torch.isfinite(loss[fine])]
             which, loss = which[fine], loss[fine]

@@ -42,8 +42,8 @@ class Target:
         return self.mean_square * ROUNDING_FLOOR
 
     def loss(self, values: Tensor) -> Tensor:
-        """Weighted mean square error (N,) of rows of `values` (N, rows)."""
-        return (values - self.y).square_() @ self.weight
+        """Weighted mean square error (N,) of rows of `values` (N, rows); of a row the same whatever is beside it."""
+        return (values - self.y).square_().mul_(self.weight).sum(dim=1)
 
     def at(self, rows: Tensor) -> Target:
         """The same on a part of the rows (int64), weights summing to 1 again."""
@@ -143,4 +143,7 @@ def _as_float64(name: str, data: object) -> Tensor:
         raise ValueError(f"{name} must be an array of numbers with rows of one length: {error}") from error
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
+    # A copy in torch's own memory, which is aligned: the last digits of some matrix products depend on that.
+    copied = torch.empty(array.shape, dtype=torch.float64)
+    copied.numpy()[...] = array
+    return copied

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.enumeration.target import Target, check_target
+from symenum.enumeration.threads import single_threaded
 from symenum.expressions import (
     Apply,
     Constant,
@@ -114,13 +115,14 @@ def fit_constants(
     fit_numbers: bool = False,
     loss: object = "mse",
     operators: Iterable[Operator] = (),
+    seed: int = 0,
 ) -> FittedForm:
     """Fit the constants of a given form, and nothing else.
 
     Names in the formula that are no columns of X (x1, x2, … for an array) are the constants; one that occurs twice is
     one constant. `constants` declares values that stay. Numbers stay as they are unless `fit_numbers`, which fits
-    those with a decimal point. `start` says where to begin; where a constant has no start, several are tried. `loss`
-    as in PSERegressor.
+    those with a decimal point. `start` says where to begin; where a constant has no start, several are tried, drawn
+    with random numbers of that `seed`. `loss` as in PSERegressor.
 
     >>> import numpy as np
     >>> x = np.linspace(0, 3, 20)
@@ -131,7 +133,7 @@ def fit_constants(
     training = training_of(X, y, sample_weight)
     declared = check_constants(constants, training.columns)
     form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
-    return fitted(form, training, make_loss(loss, training.target, weighted=sample_weight is not None))
+    return fitted(form, training, make_loss(loss, training.target, weighted=sample_weight is not None), seed=seed)
 
 
 def read_form(
@@ -169,10 +171,13 @@ def read_form(
     return Form(expression, starts)
 
 
-def fitted(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None) -> FittedForm:
+@single_threaded()
+def fitted(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None, seed: int = 0) -> FittedForm:
     """The form with its constants of least loss on these rows, or the best of those that were tried in time."""
     columns, target = training.columns, training.target
-    found = fit_form_under(form.expression, form.starts, columns, target.y, target.weight, loss, budget=budget)
+    found = fit_form_under(
+        form.expression, form.starts, columns, target.y, target.weight, loss, budget=budget, seed=seed
+    )
     law = substitute(form.expression, {name: Constant(value) for name, value in found.constants.items()})
     mse = float(target.loss(evaluate(law, columns)[None]))
     variance = training.variance

@@ -44,8 +44,8 @@ class Knowledge:
     declared: Mapping[str, float]
 
 
-def prior_knowledge(told: Told, training: Training, budget: Budget, *, weighted: bool) -> Knowledge:
-    """All of it, or a clear error that names the parameter; the budget is for the constants of guesses."""
+def prior_knowledge(told: Told, training: Training, budget: Budget, seed: int, *, weighted: bool) -> Knowledge:
+    """All of it, or a clear error that names the parameter; budget and seed are for the constants of guesses."""
     names = tuple(training.columns)
     loss = make_loss(told.loss, training.target, weighted=weighted)
     declared = check_constants(told.constants, names)
@@ -62,7 +62,7 @@ def prior_knowledge(told: Told, training: Training, budget: Budget, *, weighted:
         _acting(told.variable_operators, names),
         required,
     )
-    guesses = _guesses(told, training, declared, loss, budget)
+    guesses = _guesses(told, training, declared, loss, budget, seed)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]
         if unwanted or not prior.allows(guess) or guess.complexity > told.max_complexity:
@@ -133,7 +133,7 @@ def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _guesses(
-    told: Told, training: Training, declared: Mapping[str, float], loss: Loss, budget: Budget
+    told: Told, training: Training, declared: Mapping[str, float], loss: Loss, budget: Budget, seed: int
 ) -> tuple[Expression, ...]:
     if told.guesses is None:
         return ()
@@ -149,7 +149,7 @@ def _guesses(
             raise ValueError(
                 f"guesses holds {formula}, whose {', '.join(form.starts)} would be fitted: constants=False"
             )
-        law = fitted(form, training, loss, budget=budget)
+        law = fitted(form, training, loss, budget=budget, seed=seed)
         if not law.loss < float("inf"):
             raise ValueError(f"guesses holds {formula}, which has no finite value on some row of X")
         found.append(law.expression)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from symenum.core.budget import Budget
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import memory_limit
 from symenum.enumeration.target import check_target
+from symenum.enumeration.threads import single_threaded
 from symenum.estimator.beginning import Left, beginning
 from symenum.estimator.constraints import as_callbacks, check_parameters
 from symenum.estimator.given import Training, column_names
@@ -176,7 +178,7 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
         second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
         """
-        with attended(self) as attendance:
+        with attended(self) as attendance, single_threaded():
             outcome = self._search(X, y, sample_weight, validation, attendance)
         if outcome.error is not None:  # the front that was found before is there for whoever catches it
             raise outcome.error
@@ -187,7 +189,7 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     ) -> Outcome:
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = self._seed()
         check_columns(X)
         with naming_arguments(y):
             values, given = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
@@ -199,12 +201,15 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         names = column_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
         table = torch.tensor(values)[rows]
         training = Training.of(table, names, target)
-        settings = self._settings(training, attendance.before_search(self.max_time), weighted=weight is not None)
+        settings = self._settings(training, attendance.before_search(self.max_time), seed, weighted=weight is not None)
         held = check_validation(self, validation, names)
         columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
         data = Fitted(values, left, weight, columns)
         task = make_task(names, table, target, settings)
         begin = beginning(self, task, data, self._kept)
+        if begin.state is not None and begin.state.seed != seed:  # goes on with the random numbers that it began with
+            seed = begin.state.seed
+            task = make_task(names, table, target, replace(settings, seed=seed))
         with watching(self) as progress:
             outcome = run(
                 task,
@@ -230,7 +235,9 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         """The fitted attributes."""
         self.variable_names_ = names
         self.front_: Front = outcome.front
-        self.selected_index_, judged = choose_law(self.front_, self.model_selection, self.training_, held, loss)
+        self.selected_index_, judged = choose_law(
+            self.front_, self.model_selection, self.training_, held, loss, outcome.state.seed
+        )
         self.best_expression_ = self.front_[self.selected_index_].expression
         self.equations_: pandas.DataFrame = equations_table(
             self.front_, names, None if judged is None else judged.losses
@@ -310,8 +317,14 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # the checks' tiny budgets find no law in random data
         return tags
 
-    def _settings(self, training: Training, budget: Budget, *, weighted: bool) -> Settings:
-        known = prior_knowledge(self, training, budget, weighted=weighted)
+    def _seed(self) -> int:
+        """The seed of a new search, or of the one that goes on from a checkpoint."""
+        if self._kept is not None:
+            return self._kept.state.seed
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _settings(self, training: Training, budget: Budget, seed: int, *, weighted: bool) -> Settings:
+        known = prior_knowledge(self, training, budget, seed, weighted=weighted)
         return Settings(
             operators=get_operators(self.operators),
             loss=known.loss,
@@ -330,6 +343,7 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
             stop_loss=self.stop_loss,
             device=self.device,
             max_memory=memory_limit(self.max_memory),
+            seed=seed,
         )
 
     def _expression(self, index: int | None) -> Expression:

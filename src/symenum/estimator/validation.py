@@ -16,6 +16,7 @@ import torch
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import check_target
 from symenum.estimator.given import TIE, Training
@@ -63,12 +64,15 @@ class HeldOut:
 
 
 def choose_law(
-    front: Front, rule: str, training: Training, validation: Training | None, loss: Loss
+    front: Front, rule: str, training: Training, validation: Training | None, loss: Loss, seed: int = 0
 ) -> tuple[int, HeldOut | None]:
-    """The law's index by a rule of `model_selection`, and what the rows that were held out say, where some were."""
+    """The law's index by a rule of `model_selection`, and what the rows that were held out say, where some were.
+
+    `seed`: of the folds.
+    """
     held = None
     if rule == "kfold":
-        held = on_folds(front, training, loss)
+        held = on_folds(front, training, loss, seed)
     elif validation is not None:
         held = on_rows([entry.expression for entry in front], validation, loss)
     chosen = held.select() if held is not None and rule in (*HELD_OUT, "best") else None
@@ -98,18 +102,18 @@ def on_rows(laws: Sequence[Expression], held: Training, loss: Loss) -> HeldOut:
     return HeldOut(losses, torch.stack(rows) if rows else None, target.weight, loss_floor(loss, target))
 
 
-def on_folds(front: Front, training: Training, loss: Loss) -> HeldOut:
-    """Laws with their constants fitted without each fifth of the rows in turn, on that fifth."""
+def on_folds(front: Front, training: Training, loss: Loss, seed: int = 0) -> HeldOut:
+    """Laws with their constants fitted without each fifth of the rows in turn, on that fifth; `seed`: of the fifths."""
     laws = [entry.expression for entry in front]
     count = training.target.rows
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(count, generator=torch_stream(seed, "folds"))
     rows = torch.empty(len(laws), count, dtype=torch.float64)
     losses = np.zeros(len(laws))
     for fold in order.chunk(min(_FOLDS, count)):
         inside = torch.ones(count, dtype=torch.bool)
         inside[fold] = False
         held = _part(training, fold)
-        result = on_rows(_fitted_on(laws, _part(training, inside.nonzero().flatten()), loss), held, loss)
+        result = on_rows(_fitted_on(laws, _part(training, inside.nonzero().flatten()), loss, seed), held, loss)
         losses += float(training.target.weight[fold].sum()) * np.array(result.losses)
         if result.rows is not None:
             rows[:, fold] = result.rows
@@ -141,9 +145,9 @@ def _part(training: Training, rows: Tensor) -> Training:
     return Training({name: column[rows] for name, column in training.columns.items()}, training.target.at(rows))
 
 
-def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss) -> list[Expression]:
+def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss, seed: int) -> list[Expression]:
     columns, target = training.columns, training.target
     if isinstance(loss, Squared):
-        results = refine(laws, columns, target.y, target.weight, starts=0, integers=False)
+        results = refine(laws, columns, target.y, target.weight, starts=0, integers=False, seed=seed)
         return [result.expression for result in results]
-    return [one.expression for one in refit(laws, columns, target.y, target.weight, loss)]
+    return [one.expression for one in refit(laws, columns, target.y, target.weight, loss, seed=seed)]

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
+from symenum.enumeration.seeds import some_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.program import Array, Flags
 from symenum.fitting.uncertainty import errors_of
@@ -58,12 +59,13 @@ def fit_form(
     *,
     steps: int = _STEPS,
     budget: Budget | None = None,
+    seed: int = 0,
 ) -> FormFit:
     """The values of least loss for the variables of `form` that `starts` names; None: anywhere.
 
     `columns`, y and weight are (rows,) float64, the weights sum to 1. Where all starts are given, the fit goes from
-    there and nowhere else, at most so many `steps`; otherwise the others are drawn, and the best of several fits is
-    taken.
+    there and nowhere else, at most so many `steps`; otherwise the others are drawn, with random numbers of that `seed`,
+    and the best of several fits is taken.
     """
     names = tuple(starts)
     problem = _Problem(form, names, columns, y, weight)
@@ -73,9 +75,9 @@ def fit_form(
     budget = Budget() if budget is None else budget
     if len(given) == len(names):
         return problem.judged(problem.solve(np.array(list(given.values()), dtype=np.float64), budget, steps))
-    few = problem.at(_some(len(y)))
+    few = problem.at(some_rows(len(y), _FEW_ROWS, seed, "rows on which starts of a form compete"))
     ended: list[Array] = []
-    for start in few.promising(_points(names, given)):
+    for start in few.promising(_points(names, given, seed)):
         if ended and budget.over():
             break
         ended.append(few.solve(start, budget))
@@ -247,15 +249,9 @@ class _Problem:
         return moved
 
 
-def _some(rows: int) -> Tensor:
-    if rows <= _FEW_ROWS:
-        return torch.arange(rows)
-    return torch.randperm(rows, generator=torch.Generator().manual_seed(0))[:_FEW_ROWS].sort().values
-
-
-def _points(names: Sequence[str], given: Mapping[str, float]) -> Array:
+def _points(names: Sequence[str], given: Mapping[str, float], seed: int) -> Array:
     """Ones, and points (N, names) of all sizes and signs; what is given stays."""
-    random = np.random.default_rng(0)
+    random = stream(seed, "starts of a form")
     shape = _DRAWS, len(names)
     points = 10 ** random.uniform(-_DECADES, _DECADES, shape) * random.choice([-1.0, 1.0], shape)
     points[0] = 1.0

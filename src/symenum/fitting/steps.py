@@ -24,7 +24,13 @@ _STEPS = 4  # from constants that fit already
 
 
 def as_step(
-    law: Refined, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, *, budget: Budget | None = None
+    law: Refined,
+    columns: Mapping[str, Tensor],
+    y: Tensor,
+    weight: Tensor,
+    *,
+    budget: Budget | None = None,
+    seed: int = 0,
 ) -> Refined | None:
     """The law with sign in place of every steep smooth step, where it fits as well with its fewer constants; else None.
 
@@ -36,7 +42,7 @@ def as_step(
     if with_steps == law.expression:
         return None
     fixed = max(1, len(law.constants) - len(free_constants(with_steps)))  # the scale of what is inside, written or not
-    step = refine([with_steps], columns, y, weight, starts=0, steps=_STEPS, integers=False, budget=budget)[0]
+    (step,) = refine([with_steps], columns, y, weight, starts=0, steps=_STEPS, integers=False, budget=budget, seed=seed)
     allowed = law.loss * (1 + fixed / max(1, len(y) - len(law.constants)))
     return step if step.loss <= allowed else None
 

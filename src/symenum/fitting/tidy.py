@@ -59,6 +59,7 @@ def tidy(
     weight: Tensor | None = None,
     *,
     budget: Budget | None = None,
+    seed: int = 0,
 ) -> Refined:
     """The expression with its constants fixed at nice numbers one after another, the others refitted each time.
 
@@ -73,7 +74,7 @@ def tidy(
         return {**columns, **{name: torch.full_like(y, number.value) for name, number in held.items()}}
 
     def fit(candidate: Expression, held: Mapping[str, Number]) -> Refined:
-        return refine([candidate], with_held(held), y, weight, starts=0, integers=False, budget=budget)[0]
+        return refine([candidate], with_held(held), y, weight, starts=0, integers=False, budget=budget, seed=seed)[0]
 
     # A number that is held is a variable with one value: so whatever kind of number it is, nothing moves it.
     held: dict[str, Number] = {}

@@ -27,7 +27,7 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
 from symenum.heads.placement import scan_where_it_suits
-from symenum.heads.projection import orthonormal, project_off
+from symenum.heads.projection import orthonormal, project_off, project_off_one, unit_rows
 from symenum.heads.two_terms import best_single
 from symenum.operators import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Kind, Operator, Role
 
@@ -111,14 +111,17 @@ def _scan_on_device(
 
 
 def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, i: Tensor, j: Tensor) -> Tensor:
-    """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit."""
-    background = orthonormal(root[None])
+    """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit.
+
+    By sums of rows only, so that a pair's residual does not depend on the pairs beside it.
+    """
+    unit = unit_rows(root[None])[0]
     out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
     for part in pieces(len(i), V.shape[1], on_gpu=V.is_cuda):
         f = apply_poisoned(operator, V[i[part]], V[j[part]])
         fine = torch.isfinite(f).all(dim=1)
-        C, left = project_off(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, background)
-        residual = target - (C @ target)[:, None] * C
+        C, left = project_off_one(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, unit)
+        residual = target - (C * target).sum(dim=1, keepdim=True) * C
         residual = residual - (residual * C).sum(dim=1, keepdim=True) * C
         norm: Tensor = residual.norm(dim=1)
         out[part] = norm.masked_fill_(~fine | (left < 1e-13), float("inf"))

@@ -128,9 +128,10 @@ def certified_scan(
     budget: Budget,
     threads: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The `width` pairs of smallest exact loss, as indices (m,) int64.
+    """The `width` pairs of smallest exact loss, as indices (m,) int64, by row and column ascending.
 
-    If rows and columns are the `same`, only i ≤ j; without the `diagonal`, only i ≠ j.
+    `exact` must judge a pair alike whatever other pairs it is asked for with: which ones come together depends on the
+    threads. If rows and columns are the `same`, only i ≤ j; without the `diagonal`, only i ≠ j.
     """
     rows, columns = test.shape
 
@@ -150,7 +151,7 @@ def certified_scan(
     if rows * columns <= _ALL:
         judge.add(torch.arange(rows * columns))
         judge.finish()
-        return best.i, best.j
+        return _in_order(best)
     best.threshold = _first_limit(exact, wanted, _promising(test, width, same=same), width)
     prepared = _Prepared(test, best)
 
@@ -166,7 +167,14 @@ def certified_scan(
     jobs: list[Job] = [partial(work, a) for a in _slices(0, rows, TILE[0])]
     run_jobs(jobs, budget, threads or available_cores())
     judge.finish()
-    return best.i, best.j
+    return _in_order(best)
+
+
+def _in_order(best: BestPairs) -> tuple[Tensor, Tensor]:
+    """The pairs by row, then column: not as the threads found them."""
+    order = torch.argsort(best.j, stable=True)
+    order = order[torch.argsort(best.i[order], stable=True)]
+    return best.i[order], best.j[order]
 
 
 def _survivors(prepared: _Prepared, a: slice, b: slice, columns: int, *, diagonal: bool) -> Tensor:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.enumeration.seeds import some_rows
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, Variable, evaluate, substitute, walk
@@ -31,13 +32,17 @@ _LARGEST_COEFFICIENT = 1e200
 
 @dataclass(frozen=True)
 class Data:
-    """The slots, their columns by stand-in name (rows,) float64, the target, and the rows that scans look at."""
+    """The slots, their columns by stand-in name (rows,) float64, the target, and the rows that scans look at.
+
+    `seed`: of all random numbers that heads draw.
+    """
 
     slots: tuple[Expression, ...]
     stand_ins: tuple[Expression, ...]
     columns: Mapping[str, Tensor]
     target: Target
     scan_rows: Tensor
+    seed: int = 0
 
     def evaluate(self, expression: Expression) -> Tensor:
         """Values (rows,) of an expression in the stand-ins."""
@@ -57,8 +62,8 @@ class Data:
         return is_law(candidate, self.target)
 
 
-def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_rows: int) -> Data:
-    """Data on slot values (slots, rows); more than `scan_rows` rows are scanned in an even selection."""
+def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_rows: int, seed: int = 0) -> Data:
+    """Data on slot values (slots, rows); of more than `scan_rows` rows so many, drawn at random, are scanned."""
     taken = {slot.name for slot in slots if isinstance(slot, Variable)}
     stand_ins: list[Expression] = []
     for i, slot in enumerate(slots):
@@ -67,11 +72,8 @@ def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_
             name += "_"
         stand_ins.append(Variable(name))
     columns = {slot.name: column for slot, column in zip(stand_ins, values, strict=True) if isinstance(slot, Variable)}
-    rows = torch.arange(target.rows)
-    if target.rows > scan_rows:
-        generator = torch.Generator().manual_seed(0)  # not the first ones: data may be sorted
-        rows = torch.randperm(target.rows, generator=generator)[:scan_rows].sort().values
-    return Data(tuple(slots), tuple(stand_ins), columns, target, rows)
+    rows = some_rows(target.rows, scan_rows, seed, "rows that scans look at")
+    return Data(tuple(slots), tuple(stand_ins), columns, target, rows, seed)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
 from symenum.fitting import Number, linear_combination, nice_number, plain_number
@@ -102,18 +103,18 @@ class PowersOfSums:
             return []
         bases = fewer_rows(bases, max(_ROWS, _ROWS_PER_UNKNOWN * unknowns))
         model, target = self._model(goal, bases)
-        rough = race(model, self._starts(bases), target, _SURVIVORS, budget)
+        rough = race(model, self._starts(goal, bases), target, _SURVIVORS, budget)
         solved = solve(model, rough.best(_SURVIVORS), target, steps=_STEPS, budget=budget)
         order = torch.argsort(solved.loss, stable=True).tolist()
         found = (self._features(bases, solved, at) for at in order)
         sets = dict.fromkeys(tuple(chosen) for chosen in found if chosen is not None)
         return fit_products(goal, list(sets)[:k], 1, budget)
 
-    def _starts(self, bases: Bases) -> Starts:
-        """Random exponents, and constants that keep the sums above zero; the same ones in every run."""
+    def _starts(self, goal: Goal, bases: Bases) -> Starts:
+        """Random exponents, and constants that keep the sums above zero; the same ones for the same seed."""
         count = len(bases.companions)
         companions = torch.arange(1, count).repeat(_STARTS_EACH) if self.functions else torch.zeros(_STARTS).long()
-        generator = torch.Generator().manual_seed(0)
+        generator = torch_stream(goal.data.seed, self.name)
         signs = torch.randint(1 << self.sums, companions.shape, generator=generator)
         q = torch.randn(len(companions), self.sums, len(bases.slots), generator=generator, dtype=torch.float64)
         q *= (1 - bases.inside[companions])[:, None]  # an angle is seldom a base of a power too
@@ -159,7 +160,8 @@ class PowersOfSums:
             out.append(
                 linear_combination([_one(), _constant(a, float(solved.errors[at, part][0]), exact)], [below, above])
             )
-        return out
+        # One order for one product: starts that end at the same one reach its sums in any order.
+        return sorted(out, key=lambda one: (one.complexity, str(one)))
 
 
 def _constant(value: float, error: float, exact: bool) -> Number:

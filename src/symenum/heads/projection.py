@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["orthonormal", "project_off", "unit_rows"]
+__all__ = ["orthonormal", "project_off", "project_off_one", "unit_rows"]
 
 _RANK = 1e-12
 _TINY = torch.finfo(torch.float64).tiny
@@ -40,5 +40,17 @@ def project_off(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     left = unit_rows(rows)
     for _ in range(2):  # once leaves an error of the size of rounding relative to the row, not to what is left of it
         left.addmm_(left @ background.T, background, alpha=-1)
+    norm: Tensor = torch.linalg.vector_norm(left, dim=1)
+    return left.div_(norm.clamp_min(_TINY)[:, None]), norm
+
+
+def project_off_one(rows: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
+    """`project_off` for a background of one unit row (n,), or none (a zero row), by sums instead of matrix products.
+
+    What becomes of a row does not depend on the rows beside it, to the last digit; in a matrix product it does.
+    """
+    left = unit_rows(rows)
+    for _ in range(2):
+        left = left - (left * unit).sum(dim=1, keepdim=True) * unit
     norm: Tensor = torch.linalg.vector_norm(left, dim=1)
     return left.div_(norm.clamp_min(_TINY)[:, None]), norm

@@ -113,7 +113,8 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             break
         if not task.squared:
             target = task.target
-            found += refit([entry.expression], task.columns, target.y, target.weight, task.settings.loss, budget=budget)
+            loss, seed = task.settings.loss, task.settings.seed
+            found += refit([entry.expression], task.columns, target.y, target.weight, loss, budget=budget, seed=seed)
             continue
         results = refine(
             [entry.expression],
@@ -124,6 +125,7 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             steps=_LAST_STEPS,
             integers=False,
             budget=budget,
+            seed=task.settings.seed,
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
     return front.update(found, task.settings.max_complexity)
@@ -132,8 +134,10 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
 def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list[Candidate]:
     """With the best constants that further starts find, on the working rows."""
     data, target = task.data, task.data.target
-    device = task.settings.device
-    results = refine(families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device)
+    device, seed = task.settings.device, task.settings.seed
+    results = refine(
+        families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device, seed=seed
+    )
     fine = [result for result in results if result.loss < float("inf")]
     if any(operator.role is Role.STEP for operator in task.settings.operators):
         fine = [_determined(task, result, budget) for result in fine]
@@ -143,7 +147,8 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
 def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
     """The law, or what it is the limit of: a slope that no row shows would count as a constant found."""
     data = task.data
-    step = as_step(law, data.columns, data.target.y, data.target.weight, budget=budget)
+    seed = task.settings.seed
+    step = as_step(law, data.columns, data.target.y, data.target.weight, budget=budget, seed=seed)
     return law if step is None or not task.allows(step.expression) else step
 
 
@@ -151,7 +156,15 @@ def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> li
     """With the best constants near their own, on the working rows; whole numbers stay."""
     data, target = task.data, task.data.target
     results = refine(
-        expressions, data.columns, target.y, target.weight, starts=0, steps=_LAST_STEPS, integers=False, budget=budget
+        expressions,
+        data.columns,
+        target.y,
+        target.weight,
+        starts=0,
+        steps=_LAST_STEPS,
+        integers=False,
+        budget=budget,
+        seed=task.settings.seed,
     )
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
@@ -164,7 +177,8 @@ def _tidied(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
     for candidate in reversed(front):  # the best first: the time may run out
         if budget.over():
             break
-        result = tidy(candidate.expression, data.columns, data.target.y, data.target.weight, budget=budget)
+        target, seed = data.target, task.settings.seed
+        result = tidy(candidate.expression, data.columns, target.y, target.weight, budget=budget, seed=seed)
         if result.loss < float("inf"):
             tidied.append(Candidate(result.expression, result.loss))
     return tidied

@@ -37,6 +37,7 @@ def with_names(
     target: Target,
     empty: Front,
     allows: Callable[[Expression], bool],
+    seed: int = 0,
 ) -> list[Candidate]:
     """The finds, those that stand on a front of their own with names instead of numbers where that is as good.
 
@@ -44,7 +45,7 @@ def with_names(
     """
     left = list(found)
     for candidate in empty.update(found):
-        named = _named(candidate, declared, columns, target, empty.floor)
+        named = _named(candidate, declared, columns, target, empty.floor, seed)
         if named is None or not allows(named.expression):
             continue
         limit = candidate.loss * (1 - _BY_CHANCE / target.rows)
@@ -84,7 +85,12 @@ def _written(p: int, q: int, above: Expression | None, below: Expression | None)
 
 
 def _named(
-    candidate: Candidate, declared: Mapping[str, float], columns: Mapping[str, Tensor], target: Target, floor: float
+    candidate: Candidate,
+    declared: Mapping[str, float],
+    columns: Mapping[str, Tensor],
+    target: Target,
+    floor: float,
+    seed: int,
 ) -> Candidate | None:
     """The candidate with all names that can be given one after another, the others of its numbers fitted anew."""
     constants = free_constants(candidate.expression, integers=False)
@@ -100,7 +106,7 @@ def _named(
         return None
     law = simplify(with_leaves(candidate.expression, leaves, integers=False))
     if not exact and free_constants(law, integers=False):
-        (refitted,) = refine([law], columns, target.y, target.weight, starts=0, integers=False)
+        (refitted,) = refine([law], columns, target.y, target.weight, starts=0, integers=False, seed=seed)
         law = refitted.expression
     values: Tensor = evaluate(law, columns)
     loss = float(target.loss(values.to(torch.float64)[None]))

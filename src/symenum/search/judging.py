@@ -37,6 +37,7 @@ def best_under(
     budget: Budget,
     *,
     fit: bool = True,
+    seed: int = 0,
 ) -> list[Candidate]:
     """The finds that could stand on a front under the loss, as they are and, if `fit`, with constants fitted under it.
 
@@ -51,7 +52,7 @@ def best_under(
         chosen[candidate.expression] = candidate
     if not fit:
         return list(chosen.values())
-    fitted = refit(list(chosen), columns, target.y, target.weight, loss, budget=budget)
+    fitted = refit(list(chosen), columns, target.y, target.weight, loss, budget=budget, seed=seed)
     return [*chosen.values(), *(candidate for candidate in fitted if candidate.expression not in chosen)]
 
 

@@ -88,12 +88,13 @@ def _network(
         stop=budget.over,
         threads=task.settings.threads,
         device=task.settings.device,
+        seed=task.settings.seed,
     )
 
 
 def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budget) -> list[Candidate]:
     varying = [i for i, slot in enumerate(slots) if not isinstance(slot, Constant)]
-    data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS)
+    data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS, task.settings.seed)
     settings = task.settings
     k = task.fetched(min(10, settings.top_k))
     heads = AllHeads(data, settings.operators, k, settings.max_memory, settings.prior, device=settings.device)

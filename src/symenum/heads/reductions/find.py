@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.enumeration.seeds import some_rows
 from symenum.heads.goal import Data
 from symenum.heads.reductions.reduced import Reduced, reduce_by
 from symenum.heads.reductions.surface import Surface, best_surface, fit_surface
@@ -48,9 +48,8 @@ class _Looker:
     """The problem as reduced so far, and the least that any surface has missed of y on the way."""
 
     def __init__(self, problem: Reduced) -> None:
-        rows = problem.root.target.rows
-        generator = torch.Generator().manual_seed(1)
-        self._rows = torch.randperm(rows, generator=generator)[:_ROWS].sort().values
+        root = problem.root
+        self._rows = some_rows(root.target.rows, _ROWS, root.seed, "rows that surfaces are fitted to")
         self._problem = problem
         self._missed: Tensor | None = None
 

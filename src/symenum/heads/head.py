@@ -29,7 +29,10 @@ class Head(Protocol):
     def name(self) -> str: ...
 
     def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
-        """At least the best k by loss, in no order, and simpler ones that are the best of their complexity."""
+        """At least the best k by loss, in no order, and simpler ones that are the best of their complexity.
+
+        Where the budget is over, what was found so far; or CutShortError, if nothing could be.
+        """
         ...
 
 

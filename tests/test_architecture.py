@@ -14,9 +14,9 @@ PACKAGE = "symenum"
 ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 
 # A part may import itself and the parts above it in this list (DESIGN.md, "The house"). A new part must be placed here.
-# `data`, `page` and `core` know nothing of the package. `__init__` re-exports the library, so only what uses all of the library
-# may import it. `fitting` stands before `heads`: a head hands back expressions with their constants already snapped,
-# and fitting itself knows nothing of features or scans.
+# `data`, `page` and `core` know nothing of the package. `__init__` re-exports the library, so only what uses all of
+# the library may import it. `fitting` stands before `heads`: a head hands back expressions with their constants
+# already snapped, and fitting itself knows nothing of features or scans.
 ORDER = (
     "data",
     "page",

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, same_function, walk
@@ -21,11 +22,9 @@ __all__ = ["MODEL_SELECTIONS", "Front", "fitted_constants", "reward", "rule_of"]
 
 MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
 _NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
-_TWINS = 1e-6  # losses nearer than this, relative, may belong to one function written in two ways
 _ALWAYS = 2  # fitted constants, as a straight line has
 _ROWS_PER_CONSTANT = 3
 _BY_CHANCE = 1.5  # rows' worth of loss that fitting one more constant may take off where it is not needed
-_GAIN = 1e-9  # an improvement below this part of the loss is none
 
 
 def reward(loss: float, complexity: int, discount: float = 0.99) -> float:
@@ -168,12 +167,12 @@ class Front(Sequence[Candidate]):
             return candidate.loss <= self.floor and self._doubt(candidate) < self._doubt(best)
         if candidate.loss <= self.floor:
             return True
-        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - _GAIN):
+        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - EXACTNESS.tie):
             return False
         more = fitted_constants(candidate.expression) - fitted_constants(best.expression)
         if more > 0 and candidate.loss > best.loss * (1 - _BY_CHANCE * more / max(1, self.rows)):
             return False
-        twins = candidate.loss > best.loss * (1 - _TWINS)
+        twins = candidate.loss > best.loss * (1 - EXACTNESS.twins)
         return not (twins and same_function(candidate.expression, best.expression))
 
 

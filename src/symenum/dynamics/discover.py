@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.dynamics.equation import ONE, Equation
 from symenum.dynamics.library import library, term_values
 from symenum.dynamics.subsets import Subset, best_subsets, normal_equations
@@ -81,7 +82,7 @@ def make_terms(equation: Equation, settings: Settings) -> Terms:
     centred = averages - averages.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
     # A column that hardly varies beside its mean has lost its digits.
-    moving = size > 1e-12 * np.linalg.norm(averages, axis=0)
+    moving = size > EXACTNESS.flat * np.linalg.norm(averages, axis=0)
     unit = centred / np.where(moving, size, 1.0)
     alike = np.triu(np.abs(unit.T @ unit) > 1 - _SAME_COLUMN, 1).any(axis=0)
     which = np.flatnonzero(moving & ~alike)

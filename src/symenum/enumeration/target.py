@@ -10,12 +10,11 @@ import pandas
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.expressions import Apply, Constant, Expression, Variable
 
 __all__ = ["Target", "check_names", "check_slots", "check_target", "check_whole"]
 
-# Two losses below this part of the mean square of y differ by rounding only: they are ties.
-ROUNDING_FLOOR = 1e-26
 _LARGEST = 1e140  # squares of larger numbers, or of the inverse of this, come too near to the ends of double precision
 
 
@@ -38,8 +37,8 @@ class Target:
 
     @property
     def floor(self) -> float:
-        """Losses below this are zero up to rounding."""
-        return self.mean_square * ROUNDING_FLOOR
+        """Two losses below this differ by rounding only: they are ties."""
+        return loss_up_to(EXACTNESS.rounding, self.mean_square)
 
     def loss(self, values: Tensor) -> Tensor:
         """Weighted mean square error (N,) of rows of `values` (N, rows); of a row the same whatever is beside it."""

@@ -12,6 +12,7 @@ from sklearn.utils import check_X_y
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.target import Target, check_target
 from symenum.enumeration.threads import single_threaded
 from symenum.expressions import (
@@ -33,7 +34,6 @@ from symenum.front import Front
 from symenum.operators import Operator
 
 __all__ = [
-    "TIE",
     "FittedForm",
     "Form",
     "Training",
@@ -45,8 +45,6 @@ __all__ = [
     "standing",
     "training_of",
 ]
-
-TIE = 1e-9  # losses nearer than this, relative, are equal
 
 
 @dataclass(frozen=True)
@@ -190,12 +188,12 @@ def standing(form: FittedForm, front: Front) -> FittedForm:
     beaten = [
         i
         for i, entry in enumerate(front)
-        if entry.complexity <= form.complexity and entry.loss <= form.loss * (1 + TIE)
+        if entry.complexity <= form.complexity and entry.loss <= form.loss * (1 + EXACTNESS.tie)
     ]
     beats = [
         i
         for i, entry in enumerate(front)
-        if entry.complexity >= form.complexity and entry.loss >= form.loss * (1 - TIE)
+        if entry.complexity >= form.complexity and entry.loss >= form.loss * (1 - EXACTNESS.tie)
     ]
     same = set(beaten) & set(beats)  # the law itself, or one that is as good: neither beats the other
     return replace(

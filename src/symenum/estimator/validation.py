@@ -16,10 +16,11 @@ import torch
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import check_target
-from symenum.estimator.given import TIE, Training
+from symenum.estimator.given import Training
 from symenum.expressions import Expression, evaluate
 from symenum.fitting import refine
 from symenum.fitting.losses import Loss, Squared, make_loss
@@ -54,7 +55,7 @@ class HeldOut:
 
     def _error(self, one: int, other: int) -> float:
         """The standard error of the difference of two losses."""
-        tie = TIE * max(self.losses[other], self.floor)
+        tie = EXACTNESS.tie * max(self.losses[other], self.floor)
         if self.rows is None or self.losses[one] == math.inf or len(self.weight) < 2:
             return tie
         difference = self.rows[one] - self.rows[other]

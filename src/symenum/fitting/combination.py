@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symenum.expressions import Apply, Constant, Expression, apply
-from symenum.fitting.numbers import Number
+from symenum.fitting.recognise import Number
 from symenum.operators import ADDITIVE, MULTIPLICATIVE, Role
 
 __all__ = ["linear_combination", "scaled"]

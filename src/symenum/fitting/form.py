@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.seeds import some_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.program import Array, Flags
@@ -30,8 +31,8 @@ _FEW_ROWS = 200  # starts compete on so many
 _STEPS = 200
 _TOLERANCE = 1e-15
 _SINGULAR = 1e14  # the condition beyond which constants are not determined
-_SAME = 1e-6  # two minima whose losses differ by less than this part are one
-_EXACT = 1e-24  # of the mean square of y: a loss below this is rounding
+_SAME = EXACTNESS.twins  # two minima whose losses differ by less than this part are one
+_EXACT = EXACTNESS.fitted**2  # of the mean square of y: a loss below this is rounding
 
 
 _Affine = tuple[frozenset[str], frozenset[str]]

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["EPSILON", "Fit", "least_squares"]
+from symenum.core.exactness import EXACTNESS
+
+__all__ = ["Fit", "least_squares"]
 
 Array = npt.NDArray[np.float64]
-
-EPSILON = float(np.finfo(np.float64).eps)
-_RANK = 1e-13  # singular values below this part of the largest are rounding: a direction that the data do not see
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def least_squares(A: Array, y: Array) -> Fit:
     norm[norm == 0.0] = 1.0
     B, scale = B / norm, scale * norm
     U, S, Vt = svd(B)
-    good = (S > 0) & (_RANK * S.max(initial=0.0) < S)
+    good = (S > 0) & (EXACTNESS.rank * S.max(initial=0.0) < S)
     W = Vt[good].T / S[good]
     Ut = U[:, good].T
     c = W @ (Ut @ y)

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.seeds import some_rows, stream
-from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.levenberg_marquardt import Batch, Fitted, Problem, fit
 from symenum.fitting.machine import Slopes
@@ -23,13 +23,13 @@ from symenum.fitting.program import Array, Program, Whole, compile_program
 
 __all__ = ["Refined", "refine"]
 
-_EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
-_AS_EXACT = 1e4  # times that: on all rows, what is exact on some
+_EXACT = EXACTNESS.stalled**2  # of the mean square of y: no step can gain from here on
+_AS_EXACT = (EXACTNESS.fitted / EXACTNESS.stalled) ** 2  # times that: on all rows, what is exact on some
 _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
 _DRAWS = 10  # points that are looked at for each start that is taken
 _SPREAD = 4.0  # further starts are off by a factor of up to this, or down to its inverse
 _FLIP = 0.05  # the chance that a constant changes its sign
-_SAME = 1e-6  # two minima whose losses differ by less than this part are one
+_SAME = EXACTNESS.twins  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
 _ROWS_PER_CONSTANT = 4

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Expression
 from symenum.fitting.levenberg_marquardt import Batch, Problem
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import Array, compile_program
 
 __all__ = ["errors_of", "standard_errors"]
-
-_SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
 
 
 def standard_errors(
@@ -48,6 +47,6 @@ def errors_of(normal: Array, variance: float) -> Array:
         return undetermined
     within = np.ix_(used, used)
     values, vectors = np.linalg.eigh(normal[within] / np.outer(scale, scale)[within])
-    if values[0] > _SINGULAR * values[-1]:
+    if values[0] > EXACTNESS.squares * values[-1]:
         undetermined[used] = np.sqrt((vectors**2 / values).sum(axis=1) * variance) / scale[used]
     return undetermined

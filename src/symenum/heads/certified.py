@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.threads import Job, available_cores, run_jobs, torch_threads
 from symenum.heads.best_pairs import BestPairs
 
@@ -73,7 +74,7 @@ class _Prepared:
             limit = self._best.threshold
             made = self._made.get(dtype)
             if made is None or limit < _STALE * made[0]:
-                made = (limit, self._test.prepare(max(1 - limit * (1 + 1e-9), 1e-6), dtype))
+                made = (limit, self._test.prepare(max(1 - limit * (1 + EXACTNESS.tie), 1e-6), dtype))
                 self._made[dtype] = made
             return made[1]
 
@@ -234,7 +235,7 @@ def _first_limit(exact: Exact, wanted: Wanted, pairs: Tensor, width: int) -> flo
     judge.add(pairs)
     judge.finish()
     full = len(best.loss) == width
-    return float(best.loss.max()) * (1 + 1e-9) if full else float("inf")
+    return float(best.loss.max()) * (1 + EXACTNESS.tie) if full else float("inf")
 
 
 def _slices(start: int, stop: int, step: int) -> Iterator[slice]:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import is_flat
 from symenum.expressions import Constant, Expression, apply
 from symenum.operators import Abilities, Kind, Operator, Role
 
 __all__ = ["Companions", "make_companions"]
 
 _LARGEST = 1e8
-_FLAT = 1e-9
 _MOST = 64
 
 
@@ -40,7 +40,7 @@ def make_companions(slots: Sequence[Expression], values: Tensor, operators: Sequ
     expressions: list[Expression] = [Constant(1)]
     for expression, row in _offers(slots, values, operators):
         size = float(row.abs().max())
-        varies = float(row.max() - row.min()) > _FLAT * size
+        varies = not bool(is_flat(row))
         if len(rows) < _MOST and bool(torch.isfinite(row).all()) and 1 / _LARGEST < size < _LARGEST and varies:
             rows.append(row)
             expressions.append(expression)

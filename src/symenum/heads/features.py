@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
+from symenum.core.exactness import EXACTNESS, is_flat
 from symenum.enumeration.architecture import complexity_rank
 from symenum.enumeration.distinct import canonical_signs, representatives, signature
 from symenum.enumeration.layer import SymbolLayer
@@ -27,8 +28,6 @@ _BLOCK = 1 << 25  # bytes of values that are computed at once
 _MOST_AT_ONCE = 1 << 17  # and so many outputs: numbers cost time, too, where rows are few
 _WIDEST = 1 << 22  # outputs of a layer that are looked at, by number alone
 _LARGEST = 1e100  # a square must not overflow
-_FLAT = 1e-13  # a column that varies by less, relative to its largest value, is constant
-_SPREAD = 1e-11  # a column that varies by less, relative to its norm, has too few digits left without its mean
 _SAME_DIRECTION = 1e-12  # unit columns nearer than this are one
 _SLOT = -1
 
@@ -119,7 +118,7 @@ def _directions(values: Tensor, budget: Budget, *, affine: bool) -> tuple[Tensor
     if affine:
         scaled = scaled - scaled.mean(dim=1, keepdim=True)
     norm: Tensor = scaled.norm(dim=1)
-    alive = norm > _SPREAD * before
+    alive = norm > EXACTNESS.flat * before
     marks = signature(scaled[alive] / norm[alive, None])
     return alive, marks * canonical_signs(marks)[:, None]
 
@@ -226,10 +225,8 @@ def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) 
 def _usable(values: Tensor) -> Tensor:
     """Finite, within bounds, and not constant (but 2 is: it makes 2·x and x + 2)."""
     largest = values.abs().amax(dim=1)
-    low, high = values.amin(dim=1), values.amax(dim=1)
-    flat = (high - low) <= _FLAT * largest
     within = torch.isfinite(values).all(dim=1) & (largest < _LARGEST) & (largest > 1 / _LARGEST)
-    return within & (~flat | (values == 2.0).all(dim=1))
+    return within & (~is_flat(values) | (values == 2.0).all(dim=1))
 
 
 def _distinct(features: Features, older: int, max_columns: int, budget: Budget) -> Features:

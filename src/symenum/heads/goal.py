@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.enumeration.seeds import some_rows
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
@@ -21,7 +22,6 @@ from symenum.fitting.least_squares import least_squares
 
 __all__ = ["Data", "Goal", "bent", "best_and_front", "best_first", "is_law", "law_limit", "make_data", "unsnapped"]
 
-_LAW = 4.0  # times the target's rounding floor: an expression this near to y is the law, up to rounding
 _DIGITS = 9  # a constant with more of them was fitted, not recognised
 _ROWS_PER_CONSTANT = 12  # so many rows vouch for one constant that is not a nice number
 # With more of them a polynomial follows any smooth function up to rounding, however many rows there are.
@@ -155,7 +155,7 @@ def is_law(candidate: Candidate, target: Target) -> bool:
 
 def law_limit(target: Target) -> float:
     """The loss up to which an expression equals y but for rounding."""
-    return _LAW * target.floor
+    return loss_up_to(EXACTNESS.law, target.mean_square)
 
 
 def bent(expression: Expression, rows: int) -> int:

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
-from symenum.fitting import Number, linear_combination, nice_number, plain_number, scaled
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, recognise, scaled
 from symenum.heads.features import Features, build_features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
@@ -35,16 +36,13 @@ _TURNING = tuple(kind for kind in _FUNCTIONS if get_operator(kind).periodic)
 _ALWAYS = (_PLAIN, *(kind for kind in _FUNCTIONS if get_operator(kind).exponent is not None))
 _ROWS = 200  # for grid and polishing; the fits in the end are on all rows
 _LARGEST = 1e10
-_COLLINEAR = 1e-7
 _ROUGH_STEPS = 10  # show which starts lead somewhere
 _POLISHED = 400
 _PIECE = 4  # grid points of the first family that share one start
-_FLAT = 1e-9
 # Grids, in units of the range of v (or its inverse): turns of a sine, growth of an exponential, shifts beyond the ends.
 _TURNS = tuple(0.6 * i for i in range(1, 24))
 _GROWTHS = (0.15, 0.3, 0.6, 1.0, 1.6, 2.5, 4.0, 7.0)
 _SHIFTS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 7.0)
-_CONSTANT = 1e-6  # how near an inner constant must be to a nice number, relative, when the fit is exact
 
 
 @dataclass(frozen=True)
@@ -122,10 +120,9 @@ def _number(polished: Polished, index: int, at: int, kind: int, snapped: bool) -
     value, error = float(polished.c[index, at]), float(polished.error[index, at])
     number: Number | None = None
     if snapped:
-        exact = float(polished.residual[index]) < 1e-9
-        window = _CONSTANT * max(abs(value), 1e-2) if exact else error
+        exact = float(polished.residual[index]) < EXACTNESS.scanned
         shift = KINDS[kind] in _SHIFTED
-        number = nice_number(value, window, zero=shift, rarity=0.02 if exact else 0.06)
+        number = recognise(value, error, exact=exact, zero=shift, polished=False)
     return number or plain_number(value)
 
 
@@ -224,7 +221,7 @@ class _SumLosses:
         gap = 1 - g * g
         ra, rb = self.along[a, None], self.along[None, b]
         loss = 1 - (ra * ra + rb * rb - 2 * g * ra * rb) / gap
-        return loss.masked_fill_(~(gap >= _COLLINEAR), float("inf"))
+        return loss.masked_fill_(~(gap >= EXACTNESS.left), float("inf"))
 
 
 class _ProductLosses:
@@ -241,4 +238,4 @@ class _ProductLosses:
         S1, S2 = self.once[a] @ self.V[b].T, self.squared[a] @ self.square[b].T
         variance = S2 - S1.square()
         loss = 1 - (self.along[a] @ self.V[b].T).square() / variance
-        return loss.masked_fill_(~(variance >= _FLAT * S2), float("inf"))
+        return loss.masked_fill_(~(variance >= EXACTNESS.left * S2), float("inf"))

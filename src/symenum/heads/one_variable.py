@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
-from symenum.fitting import nice_number, plain_number, scaled
+from symenum.fitting import plain_number, recognise, scaled
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
@@ -46,9 +47,6 @@ _ROUGH_ROWS, _ROUGH_STEPS = 50, 12  # show which starts lead somewhere
 _POLISHED = 48
 _STEPS = 75  # of golden section, to the last digit of c
 _SECTION = 0.6180339887498949
-_SINGULAR = 1e-13
-_EXACT = 1e-9
-_CONSTANT = 1e-7  # how near c must be to a nice number, relative, when the fit is exact
 
 
 @dataclass(frozen=True)
@@ -214,7 +212,7 @@ class _Sample:
         A = torch.where(fine[:, None, None], A / length, torch.zeros_like(A))
         Q, R = torch.linalg.qr(A)
         diagonal = R.diagonal(dim1=1, dim2=2)
-        fine &= diagonal.abs().amin(dim=1) > _SINGULAR
+        fine &= diagonal.abs().amin(dim=1) > EXACTNESS.rank
         R = torch.where(fine[:, None, None], R, torch.eye(A.shape[2], dtype=A.dtype))
         solved = torch.linalg.solve_triangular(R, Q.transpose(1, 2) @ (self.t * self.root)[:, None], upper=True)
         coefficients = (solved / length.transpose(1, 2))[:, :, 0]
@@ -230,9 +228,9 @@ class _Sample:
 def _fits(goal: Goal, family: _Family, degree: int, c: float, residual: float) -> Iterator[Candidate | None]:
     """With c recognised, where it is near a nice number, and as it is."""
     slot = goal.data.stand_ins[0]
-    window = (_CONSTANT if residual < _EXACT else residual) * c
+    nice = recognise(c, residual * c, exact=residual < EXACTNESS.scanned, zero=False, polished=False)
     v, before = (_power(slot, exponent) for exponent in (family.base, family.factor))
-    for number in (nice_number(c, window, zero=False), plain_number(c)):
+    for number in (nice, plain_number(c)):
         if number is None:
             continue
         candidates = _written(goal, apply(family.kind, scaled(number, v)), before, degree)

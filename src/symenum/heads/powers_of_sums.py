@@ -19,7 +19,7 @@ from symenum.core.budget import Budget
 from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
-from symenum.fitting import Number, linear_combination, nice_number, plain_number
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, recognise
 from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
@@ -39,8 +39,6 @@ _SURVIVORS = 24
 _LARGEST = 60.0  # of an exponent of e
 _MOST_LOG = 460.0  # of a: in units far from 1 a constant may be beyond what can be written
 _FIRST_SIZE = 0.7  # of a·g·∏x^q at the start, at its largest: 1 - 0.7 is above zero on all rows
-_EXACT_WINDOW = 1e-6  # of the constant a, relative, in an exact fit
-_RARITY, _EXACT_RARITY = 0.06, 0.02
 
 
 @dataclass(frozen=True)
@@ -165,8 +163,8 @@ class PowersOfSums:
 
 
 def _constant(value: float, error: float, exact: bool) -> Number:
-    window = abs(value) * (_EXACT_WINDOW if exact else error)
-    return nice_number(value, window, zero=False, rarity=_EXACT_RARITY if exact else _RARITY) or plain_number(value)
+    """`error`: that of the logarithm of the value."""
+    return recognise(value, abs(value) * error, exact=exact, zero=False, polished=False) or plain_number(value)
 
 
 def _one() -> Number:

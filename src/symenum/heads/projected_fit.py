@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 
 __all__ = ["Model", "Solved", "Starts", "race", "solve"]
 
@@ -23,7 +24,7 @@ _LONGEST = 1.0  # of a step in any parameter: exponents are numbers near 1
 _TINY = 1e-14
 _FIRST_STEPS, _SECOND_STEPS = 8, 10  # of a race
 _DERIVATIVES = 1 << 20  # numbers in those of all starts that go at once: 8 MB, and about ten times that with the rest
-_EXACT = 1e-24  # of the loss: no step can make this better
+_EXACT = EXACTNESS.fitted**2  # of the loss: no step can make this better
 
 
 class Model(Protocol):

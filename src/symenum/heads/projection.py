@@ -8,9 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
+
 __all__ = ["orthonormal", "project_off", "project_off_one", "unit_rows"]
 
-_RANK = 1e-12
 _TINY = torch.finfo(torch.float64).tiny
 
 
@@ -28,7 +29,7 @@ def orthonormal(rows: Tensor) -> Tensor:
         unit = unit_rows(rows)
         return unit[: int(bool(unit.any()))]
     _, S, Vh = torch.linalg.svd(unit_rows(rows), full_matrices=False)
-    directions: Tensor = Vh[S / S[0].clamp_min(_TINY) > _RANK]
+    directions: Tensor = Vh[S / S[0].clamp_min(_TINY) > EXACTNESS.rank]
     return directions
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
@@ -30,12 +31,10 @@ from symenum.operators import Operator
 __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
 
 ONE = Constant(1)
-_EXACT = 1e-11
 _SHARE_OF_NORMS = 8  # this part of the memory may hold the norms of products from scan to scan
 _SCANS = 8  # of all products, at least, that one search makes
 _SHORTLIST = 48  # of each tier, judged exactly for each state
 _EXPAND = 3  # of these, the best so many become new states
-_INSIDE = 1e-7
 _CLEARLY = 4.0  # a gain so many times above what chance gives in the largest tier: dearer tiers need no scan
 _LINEAR_ROWS = 5  # rows per unknown from which all slots are in the background
 _SHORT = 500
@@ -91,7 +90,7 @@ def search_beam(
     left = y - (y @ background.T) @ background
     left = left - (left @ background.T) @ background
     start = float(left.norm()) / size if size > 0 else 0.0
-    if start < _EXACT:
+    if start < EXACTNESS.noise_free:
         return [State((), background, left, 0.0, start)]
     states = [State((), background, left, 0.0, start)]
     seen: set[frozenset[Ids]] = set()
@@ -104,7 +103,7 @@ def search_beam(
             break
         states = keep_best(grown, beam)
         done += states
-        if min(state.relative for state in states) < _EXACT or budget.over():
+        if min(state.relative for state in states) < EXACTNESS.noise_free or budget.over():
             break
     return sorted(done, key=lambda state: state.relative)
 
@@ -141,7 +140,7 @@ def _expansions(
             continue
         values = products.factors.products(ids) * products.root
         C, remaining = project_off(values, state.basis)
-        gain = (C @ state.left).square().masked_fill_(remaining <= _INSIDE, 0.0)
+        gain = (C @ state.left).square().masked_fill_(remaining <= EXACTNESS.left, 0.0)
         for index in torch.topk(gain, min(_EXPAND, len(ids))).indices.tolist():
             terms = (*state.terms, ids[index])
             key = frozenset(terms)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import is_flat
 from symenum.expressions import Constant, Expression, apply
 from symenum.heads.goal import Data, Goal
 from symenum.operators import Abilities, Operator, Role
@@ -21,7 +22,6 @@ __all__ = ["Transform", "goals_of", "power_goals", "transforms"]
 Wrap = Callable[[Expression], Expression]
 
 _LARGEST = 1e15
-_FLAT = 1e-9
 _MOST_EXPONENT = 40.0
 _RANGE = 1e4  # of a row's weight above the median: near a zero of dt/dy the first order says nothing
 _MOST_SLOTS = 10  # with more slots, dividing by each of them costs more than it finds
@@ -118,7 +118,7 @@ def _allowed(transform: Transform) -> bool:
     if not bool(torch.isfinite(t).all()):
         return False
     largest = float(t.abs().max())
-    return 1 / _LARGEST < largest < _LARGEST and float(t.max() - t.min()) > _FLAT * largest
+    return 1 / _LARGEST < largest < _LARGEST and not bool(is_flat(t))
 
 
 def _weights(weight: Tensor, slope: Tensor) -> Tensor:

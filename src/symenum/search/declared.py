@@ -18,15 +18,12 @@ from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, apply, evaluate, simplify
 from symenum.fitting import free_constants, refine, standard_errors
 from symenum.fitting.parameters import with_leaves
+from symenum.fitting.recognise import RECOGNITION
 from symenum.front import Front, fitted_constants
 
 __all__ = ["declared_number", "with_names"]
 
 _MULTIPLES = 12  # p/q with both up to this
-_RARITY = 0.06  # of the spacing of multiples: what is known no better than this may be one by chance
-# Twice what other nice numbers may be off by: that a declared constant is there is no surprise.
-_EXACT_ERRORS, _NOISE_ERRORS = 8.0, 2.0
-_EXACT_WINDOW = 1e-12  # part of a constant by which rounding may have moved it
 _BY_CHANCE = 4.0  # variances of one constant by which the loss may grow for each that gets a name
 
 
@@ -70,7 +67,7 @@ def declared_number(value: float, window: float, declared: Mapping[str, float]) 
                 continue
             most = max(abs(p), q)
             cost = math.log2(rank) + 2 * math.log2(most)
-            near = abs(p * unit / q - value) <= window < _RARITY * abs(value) / (rank * most**2)
+            near = abs(p * unit / q - value) <= window < RECOGNITION.noise_rarity * abs(value) / (rank * most**2)
             if near and (best is None or cost < best[0]):
                 best = cost, p, q, above, below
     return None if best is None else _written(*best[1:])
@@ -98,7 +95,7 @@ def _named(
     exact = candidate.loss <= floor
     leaves: list[Expression] = []
     for value, error in zip(constants, errors, strict=True):
-        window = max(_EXACT_ERRORS * error, _EXACT_WINDOW * abs(value)) if exact else _NOISE_ERRORS * error
+        window = RECOGNITION.window(value, error, exact=exact, expected=True)
         number = declared_number(value, window, declared)
         leaves.append(Constant(value) if number is None else number)
     count = sum(not isinstance(leaf, Constant) or leaf.name is not None for leaf in leaves)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Expression, evaluate
@@ -24,7 +25,6 @@ __all__ = ["best_under", "loss_floor", "outlier_weights"]
 
 _BEST = 8  # finds that are fitted under the loss, beside those that stand on a front of their own
 _FAR = 4.0  # times the typical residual: rows beyond it are doubted
-_ROUNDING = 1e-9  # of the typical size of y: residuals below this are not looked at
 
 
 def best_under(
@@ -70,6 +70,6 @@ def outlier_weights(law: Expression, columns: Mapping[str, Tensor], target: Targ
     """
     values: Tensor = evaluate(law, columns)
     residual = values.to(torch.float64) - target.y
-    size = max(typical_size(residual), _ROUNDING * typical_size(target.y))
+    size = max(typical_size(residual), EXACTNESS.scanned * typical_size(target.y))
     weight = target.weight / (1 + (residual / (_FAR * size)).square())
     return Target(target.y, weight / weight.sum())

@@ -16,6 +16,7 @@ from copy import copy
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
 from symenum.heads import build_features
@@ -26,7 +27,6 @@ from symenum.tokens.values import Evaluator, pick_distinct
 __all__ = ["PRICE", "UNEXPLAINED", "Explainer", "promising_features", "simple_partners"]
 
 UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
-_ALIKE = 1e-7  # of 1 - g²: two columns of one direction are no pair
 _TINY = 1e-200
 _ROWS = 64  # enough to rank tokens; the pass looks at more
 _FEW_ROWS = 20
@@ -100,7 +100,7 @@ class Explainer:
             own, partner = share[:, None], self._partner_share
             cross = own.square() + partner.square() - 2 * g * own * partner
             apart = 1 - g.square()
-            pair = torch.where(apart > _ALIKE, cross / apart.clamp_min(_ALIKE), 0.0)
+            pair = torch.where(apart > EXACTNESS.left, cross / apart.clamp_min(EXACTNESS.left), 0.0)
             best = torch.maximum(best, pair.amax(dim=1))
         return _bounded(1 - best, fine)
 
@@ -134,7 +134,7 @@ class Explainer:
             square = value.square() @ weight
             spread = square - (value @ weight).square()
             # What is not finite compares false.
-            share = torch.where(spread > 1e-9 * square, (value @ along).square() / spread, 0.0)
+            share = torch.where(spread > EXACTNESS.left * square, (value @ along).square() / spread, 0.0)
             out = torch.minimum(out, 1 - share.amax(dim=1))
         return _bounded(out, torch.ones_like(out, dtype=torch.bool))
 
@@ -152,7 +152,7 @@ class Explainer:
         mean = (left * root) @ (right * root).T
         square = (left * root).square() @ right.square().T
         spread = square - mean.square()
-        good = spread > 1e-9 * square
+        good = spread > EXACTNESS.left * square
         explained = torch.where(good, along.square() / spread.clamp_min(_TINY), 0.0).amax(dim=1)
         return _bounded(1 - explained, fine)
 
@@ -165,7 +165,7 @@ class Explainer:
         before: Tensor = weighted.norm(dim=1)
         weighted = weighted - (weighted @ self._root)[:, None] * self._root
         norm: Tensor = weighted.norm(dim=1)
-        fine = finite & (norm > 1e-9 * before)
+        fine = finite & (norm > EXACTNESS.left * before)
         return torch.where(fine[:, None], weighted / norm.clamp_min(_TINY)[:, None], 0.0), fine
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Apply, Constant, Expression, apply, canonical, fold
 from symenum.operators import ARITHMETIC, Role
 from symenum.tokens.generator import Material, Praised
@@ -23,7 +24,6 @@ __all__ = ["MAX_COMPLEXITY", "Memory", "Record", "cross_variable", "front_parts"
 MAX_COMPLEXITY = 14  # of a token: deeper ones are left to the pass
 _REMEMBERED = 400  # records; the least telling are forgotten first
 _JOINED_TERMS = 6  # sums and products of up to so many terms give all their pairs
-_IMPROVED = 1e-9  # rewards within this are equal
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Memory:
         A better reward is the success of those tokens that occur in front members which were not there before; if
         none does (rewriting may hide it), of all of them in equal shares.
         """
-        improved = reward > self.best_reward + _IMPROVED
+        improved = reward > self.best_reward + EXACTNESS.tie
         known = {member.expression for member in self.front}
         new_parts: set[Expression] = set()
         for member in front:

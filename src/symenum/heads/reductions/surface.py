@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
+from symenum.core.exactness import EXACTNESS
 
 __all__ = ["Chart", "Surface", "best_surface", "degree_of", "fit_surface"]
 
 _MOST_TERMS = 240
 _ROWS_PER_TERM = 5
 _MOST_DEGREE = 10
-_SINGULAR = 1e-11  # of a diagonal of R: such a column says nothing beyond those before it
 _OWN_SHARE = 0.99  # of a row in its own prediction; beyond it, leaving it out says nothing
 _CUT = 1e3  # of y² as a weight, above and below its median
 _STEEPEST = 300.0
@@ -90,7 +90,7 @@ def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart, budget: Budg
     A = basis.columns()
     Q, R = torch.linalg.qr(A * root[:, None])
     diagonal = R.diagonal().abs()
-    kept = diagonal > _SINGULAR * diagonal.max()
+    kept = diagonal > EXACTNESS.flat * diagonal.max()  # off those before it, another column does not vary
     if not bool(kept.all()):
         A = A[:, kept]
         Q, R = torch.linalg.qr(A * root[:, None])

@@ -1,7 +1,9 @@
-"""Numbers as people write them: whole, small fractions, few digits, and multiples of π, e and simple roots.
+"""When a fitted number is taken for one that people write: whole, a fraction, few digits, a multiple of π, e or √2.
 
-A number is recognised only where that means something: there must be a nice number within the uncertainty, *and* nice
-numbers of its kind must be so rare that one of them would hardly be there by chance.
+A number is recognised only where that means something: there must be a nice number within the window that its error
+allows, *and* nice numbers of its kind must be so rare that one of them would hardly be there by chance. How wide the
+window is and how rare the number must be is decided here (`Recognition`); callers hand in the value, its standard
+error, and whether the fit is exact up to rounding.
 """
 
 from __future__ import annotations
@@ -9,9 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from symenum.core.exactness import EPSILON, EXACTNESS
 from symenum.expressions import NAMED_CONSTANTS, Constant, Expression, apply
 
-__all__ = ["Number", "nice_number", "plain_number"]
+__all__ = ["RECOGNITION", "Number", "Recognition", "nice_number", "plain_number", "recognise"]
 
 _LARGEST_INTEGER = 10**6
 _LARGEST_DENOMINATOR = 12
@@ -29,6 +32,57 @@ def _surds() -> tuple[tuple[float, Expression], ...]:
 
 
 _SURDS = _surds()
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """How far a constant may be from a nice number, and how rare that number must be.
+
+    In a fit that is exact up to rounding, a constant may move by 8 standard errors: rounding errors are not normally
+    distributed and add up. The residual may grow to 4 times its size, which is still rounding. In a fit with noise a
+    constant may move by one standard error and no more, and only to a number whose like are rare within that error; the
+    loss may then grow by the variance of one constant for each that was fixed. So 1.03 ± 0.05 becomes 1, and 1.08 ±
+    0.05, or 1.3 ± 0.5, stay as they are.
+    """
+
+    exact_errors: float = 8.0
+    noise_errors: float = 1.0
+    expected_errors: float = 2.0  # in noise, where a nice number is no surprise: exponents, constants with a name
+    exact_rarity: float = 0.02  # largest window as a part of the spacing of nice numbers of one kind
+    noise_rarity: float = 0.06
+    expected_rarity: float = 0.25  # of exponents in noise: nearly all laws have small rational ones
+    exact_growth: float = 4.0  # of the residual of an exact fit
+    last_digits: float = EXACTNESS.fitted  # part of a constant by which rounding may have moved it
+    # A scan is exact up to a residual of `scanned`; its constants may be off by a thousand times as much, as a constant
+    # is that moves y by a thousandth of its own change.
+    unpolished: float = 1e3 * EXACTNESS.scanned
+    least_size: float = 1e-2  # an inner constant below this is taken as if it had this size: it may be zero
+
+    def window(self, value: float, error: float, *, exact: bool, expected: bool = False, scale: float = 0.0) -> float:
+        """How far a nice number may be from a value with that standard error.
+
+        `scale`: the size of a constant that counts as large, where zero is one of the nice numbers.
+        """
+        if exact:
+            return max(self.exact_errors * error, self.last_digits * max(abs(value), scale))
+        return (self.expected_errors if expected else self.noise_errors) * error
+
+    def rarity(self, *, exact: bool, expected: bool = False) -> float:
+        """The largest window, as a part of the spacing of nice numbers of one kind."""
+        if exact:
+            return self.exact_rarity
+        return self.expected_rarity if expected else self.noise_rarity
+
+    def residual_growth(self, fixed: int, spare_rows: int, *, exact: bool) -> float:
+        """The factor by which the residual may grow when so many constants were fixed; the loss grows by its square.
+
+        `spare_rows`: rows less the constants that were free at the beginning.
+        """
+        return self.exact_growth if exact else math.sqrt(1 + fixed / max(1, spare_rows))
+
+
+RECOGNITION = Recognition()
+"""The rule that the whole program uses."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +117,43 @@ def plain_number(value: float) -> Number:
     return Number(value, Constant(abs(value)), None, cost, snapped=False)
 
 
-def nice_number(
-    value: float, uncertainty: float, *, rational: bool = False, zero: bool = True, rarity: float = 0.02
+def recognise(
+    value: float,
+    error: float,
+    *,
+    exact: bool,
+    rational: bool = False,
+    zero: bool = True,
+    expected: bool = False,
+    polished: bool = True,
 ) -> Number | None:
-    """The simplest nice number within `uncertainty` of `value`, or None.
+    """The nice number that a fitted constant stands for, or None.
+
+    `error`: the standard error of the constant. `exact`: the fit leaves nothing but rounding. `rational`, `zero`: see
+    `nice_number`. `expected`: a nice number is no surprise here. Not `polished`: the constant comes from a scan or a
+    solver, and is known to about 1e-6 where the fit is exact.
+
+    >>> print(recognise(1.03, 0.05, exact=False).expression, recognise(1.08, 0.05, exact=False))
+    1 None
+    """
+    if exact and not polished:
+        window = RECOGNITION.unpolished * max(abs(value), 1.0 if rational else RECOGNITION.least_size)
+    else:
+        scale = 1.0 if zero else 0.0
+        window = RECOGNITION.window(value, error, exact=exact, expected=expected, scale=scale)
+    rarity = RECOGNITION.rarity(exact=exact, expected=expected)
+    return nice_number(value, window, rational=rational, zero=zero, rarity=rarity)
+
+
+def nice_number(
+    value: float,
+    uncertainty: float,
+    *,
+    rational: bool = False,
+    zero: bool = True,
+    rarity: float = RECOGNITION.exact_rarity,
+) -> Number | None:
+    """The simplest nice number within `uncertainty`, a bound of the error, of `value`; or None.
 
     The uncertainty must be below `rarity` times the spacing of the nice numbers of that kind, or finding one means
     nothing. `rational`: only whole numbers and fractions, as for exponents. `zero`: whether 0 will do.
@@ -74,7 +161,7 @@ def nice_number(
     >>> print(nice_number(0.33333333333, 1e-9).expression, nice_number(6.2831853071, 1e-9).expression)
     1/3 2*pi
     """
-    window = max(uncertainty, 4e-16 * abs(value))
+    window = max(uncertainty, 2 * EPSILON * abs(value))
     if zero and abs(value) <= window and window < _SMALLEST_ZERO_WINDOW:
         return Number(0.0, Constant(0))
     if abs(value) >= _LARGEST_INTEGER:

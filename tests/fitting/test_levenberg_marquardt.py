@@ -9,7 +9,8 @@ import torch
 from symenum.enumeration.budget import Budget
 from symenum.expressions import evaluate, parse
 from symenum.fitting import levenberg_marquardt
-from symenum.fitting.levenberg_marquardt import Batch, Problem, fit
+from symenum.fitting.batch import Batch, Problem
+from symenum.fitting.levenberg_marquardt import fit
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import compile_program
 
@@ -56,7 +57,7 @@ def test_a_batch_without_its_idle_members_holds_all_that_work() -> None:
     working[[1, 3, 2 * COPIES]] = True
     smaller, kept = batch.without_idle(working)
     assert set(np.flatnonzero(working)) <= set(kept.tolist())
-    assert smaller.members.tolist() == batch.members[kept].tolist() == [0, 0, 2, 2]
+    assert smaller.groups.tolist() == batch.groups[kept].tolist() == [0, 0, 2, 2]
     constants = points(given)
     losses = smaller.losses(constants[: smaller.width, kept])
     np.testing.assert_allclose(losses, batch.losses(constants)[kept], rtol=1e-12)

@@ -61,17 +61,17 @@ class _Logarithm:
         M = (inside @ logs.T).clamp_(-_LARGEST, _LARGEST).exp_() * _signs(members, self.sums)[..., None]
         M[:, -1] *= self.bases.companions.values[members >> self.sums]
         slope = M / (1 + M) * self.root
-        columns = self._off((torch.log((1 + M).abs()) * self.root).transpose(1, 2))
+        columns = self._off(torch.log((1 + M).abs()) * self.root)
 
         def derivative(coefficients: Tensor) -> Tensor:
             weighted = slope * coefficients[..., None]
-            return self._off((weighted.transpose(1, 2)[..., None] * logs[:, None, :]).flatten(2))
+            return self._off((weighted[:, :, None] * logs.T).flatten(1, 2))
 
         return columns, derivative
 
     def _off(self, columns: Tensor) -> Tensor:
-        """Columns (B, n, k) off the background."""
-        return columns - self.background.T @ (self.background @ columns)
+        """Columns (B, k, n) off the background."""
+        return columns - (columns @ self.background.T) @ self.background
 
 
 def _signs(members: Tensor, sums: int) -> Tensor:

@@ -23,6 +23,7 @@ ORDER = (
     "operators",
     "expressions",
     "enumeration",
+    "scans",
     "fitting",
     "heads",
     "front",

@@ -17,7 +17,7 @@ from symenum.heads.best_pairs import pieces
 from symenum.heads.one_feature import FAMILIES, scan_families
 from symenum.heads.products import Products, make_factors
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs, best_single
+from symenum.scans.pairs import best_pairs, best_single
 from symenum.operators import get_operator, get_operators
 
 few = settings(max_examples=40)

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from symenum.enumeration.budget import Budget
+from symenum.scans.r_squared import COLLINEAR, pair_r_squared
 
 __all__ = ["Normal", "Subset", "best_subsets", "normal_equations"]
 
 Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
-_INSIDE = 1e-7  # of a term that is not in the span of the others; below, it is rounding
 _PER_COMPLEXITY = 3  # sets kept of each complexity and size
 _GROWN = 3  # new terms tried for each set and complexity: the best by fit
 _FAR_WORSE = 4.0
@@ -122,9 +123,8 @@ def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
             if second < first or first + second > max_cost:
                 continue
             g, b, c = normal.G[np.ix_(rows, columns)], normal.b[rows][:, None], normal.b[columns][None, :]
-            free = 1 - g**2
-            usable = (free > _INSIDE) & (rows[:, None] < columns[None, :] if first == second else True)
-            gain = np.where(usable, (b**2 + c**2 - 2 * g * b * c) / np.where(usable, free, 1.0), 0.0).ravel()
+            gain = pair_r_squared(*map(torch.from_numpy, (b, c, g))).numpy()
+            gain = (np.where(rows[:, None] < columns, gain, 0.0) if first == second else gain).ravel()
             best = np.argpartition(-gain, min(_PER_COMPLEXITY, len(gain)) - 1)[:_PER_COMPLEXITY]
             for at in best[gain[best] > 0]:
                 i, j = int(rows[at // len(columns)]), int(columns[at % len(columns)])
@@ -144,7 +144,7 @@ def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
     along = np.linalg.solve(factor, normal.b[chosen])
     free = 1 - (rows**2).sum(axis=0)
     free[chosen] = 0.0
-    usable = np.flatnonzero(free > _INSIDE)
+    usable = np.flatnonzero(free > COLLINEAR)
     gain = (normal.b[usable] - along @ rows[:, usable]) ** 2 / free[usable]
     left = 1 - float(along @ along)
     cost = int(normal.cost[chosen].sum())

@@ -27,9 +27,9 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
 from symenum.heads.placement import scan_where_it_suits
-from symenum.heads.projection import orthonormal, project_off
-from symenum.heads.two_terms import best_single
+from symenum.heads.projection import off_each, orthonormal, project_off
 from symenum.operators import Kind, Operator
+from symenum.scans.pairs import best_single
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
@@ -120,7 +120,7 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
         fine = torch.isfinite(f).all(dim=1)
         C, left = project_off(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, background)
         residual = target - (C @ target)[:, None] * C
-        residual = residual - (residual * C).sum(dim=1, keepdim=True) * C
+        residual = off_each(residual, C, times=1)
         norm: Tensor = residual.norm(dim=1)
         out[part] = norm.masked_fill_(~fine | (left < 1e-13), float("inf"))
     return out

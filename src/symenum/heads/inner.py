@@ -8,6 +8,7 @@ family may start far behind the finer grid of a wrong one.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,17 +25,16 @@ from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.projection import project_off
 from symenum.heads.variable_projection import KINDS, Inner, Polished, feature_values, polish
 from symenum.operators import Operator
+from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 
 __all__ = ["InnerConstants"]
 
 ONE = Constant(1)
 _ROWS = 200  # for grid and polishing; the fits in the end are on all rows
 _LARGEST = 1e10
-_COLLINEAR = 1e-7
 _ROUGH_STEPS = 10  # show which starts lead somewhere
 _POLISHED = 400
 _PIECE = 4  # grid points of the first family that share one start
-_FLAT = 1e-9
 # Grids, in units of the range of v (or its inverse): turns of a sine, growth of an exponential, shifts beyond the ends.
 _TURNS = tuple(0.6 * i for i in range(1, 24))
 _GROWTHS = (0.15, 0.3, 0.6, 1.0, 1.6, 2.5, 4.0, 7.0)
@@ -215,11 +215,8 @@ class _SumLosses:
         self.along = self.C @ target
 
     def __call__(self, a: slice, b: slice) -> Tensor:
-        g = self.C[a] @ self.C[b].T
-        gap = 1 - g * g
-        ra, rb = self.along[a, None], self.along[None, b]
-        loss = 1 - (ra * ra + rb * rb - 2 * g * ra * rb) / gap
-        return loss.masked_fill_(~(gap >= _COLLINEAR), float("inf"))
+        cosine = self.C[a] @ self.C[b].T
+        return 1 - pair_r_squared(self.along[a, None], self.along[None, b], cosine, otherwise=-math.inf)
 
 
 class _ProductLosses:
@@ -234,6 +231,5 @@ class _ProductLosses:
 
     def __call__(self, a: slice, b: slice) -> Tensor:
         S1, S2 = self.once[a] @ self.V[b].T, self.squared[a] @ self.square[b].T
-        variance = S2 - S1.square()
-        loss = 1 - (self.along[a] @ self.V[b].T).square() / variance
-        return loss.masked_fill_(~(variance >= _FLAT * S2), float("inf"))
+        along = self.along[a] @ self.V[b].T
+        return 1 - affine_r_squared(along, S2 - S1.square(), S2, otherwise=-math.inf)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from symenum.enumeration.budget import Budget
 from symenum.heads.projected_fit import Starts, solve
+from symenum.heads.projection import off
 
 __all__ = ["KINDS", "Inner", "Polished", "feature_values", "polish"]
 
@@ -93,8 +94,7 @@ class _Pairs:
 
     def _centred(self, rows: Tensor) -> Tensor:
         """Rows (B, k, n), weighted, off the constant."""
-        weighted = rows * self.root
-        return weighted - (weighted @ self.unit)[..., None] * self.unit
+        return off(rows * self.root, self.unit[None], times=1)
 
 
 def polish(
@@ -102,8 +102,7 @@ def polish(
 ) -> Polished:
     """The best inner constants near the given ones; t (n,) and the roots of the row weights (n,)."""
     unit = root / root.norm()
-    weighted = t * root
-    centred = weighted - (weighted @ unit) * unit
+    centred = off(t * root, unit[None])
     model = _Pairs(root, unit, first, second, product)
     starts = Starts(torch.stack([first.c, second.c], dim=1), torch.arange(len(first.c)))
     target = centred / centred.norm().clamp_min(torch.finfo(torch.float64).tiny)

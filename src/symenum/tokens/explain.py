@@ -20,13 +20,13 @@ from symenum.enumeration.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
 from symenum.heads import build_features
 from symenum.operators import Kind
+from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 from symenum.tokens.generator import Material
 from symenum.tokens.values import Evaluator, pick_distinct
 
 __all__ = ["PRICE", "UNEXPLAINED", "Explainer", "promising_features", "simple_partners"]
 
 UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
-_ALIKE = 1e-7  # of 1 - g²: two columns of one direction are no pair
 _TINY = 1e-200
 _ROWS = 64  # enough to rank tokens; the pass looks at more
 _FEW_ROWS = 20
@@ -100,10 +100,7 @@ class Explainer:
         if len(self._unit_partners):
             g = unit @ self._unit_partners.T
             own, partner = share[:, None], self._partner_share
-            cross = own.square() + partner.square() - 2 * g * own * partner
-            apart = 1 - g.square()
-            pair = torch.where(apart > _ALIKE, cross / apart.clamp_min(_ALIKE), 0.0)
-            best = torch.maximum(best, pair.amax(dim=1))
+            best = torch.maximum(best, pair_r_squared(own, partner, g).amax(dim=1))
         return _bounded(1 - best, fine)
 
     def _combined(self, values: Tensor) -> Tensor:
@@ -135,8 +132,7 @@ class Explainer:
             value = operator.function(joined)
             square = value.square() @ weight
             spread = square - (value @ weight).square()
-            # What is not finite compares false.
-            share = torch.where(spread > 1e-9 * square, (value @ along).square() / spread, 0.0)
+            share = affine_r_squared(value @ along, spread, square)
             out = torch.minimum(out, 1 - share.amax(dim=1))
         return _bounded(out, torch.ones_like(out, dtype=torch.bool))
 
@@ -153,9 +149,7 @@ class Explainer:
         along = (left * self._target) @ (right * root).T
         mean = (left * root) @ (right * root).T
         square = (left * root).square() @ right.square().T
-        spread = square - mean.square()
-        good = spread > 1e-9 * square
-        explained = torch.where(good, along.square() / spread.clamp_min(_TINY), 0.0).amax(dim=1)
+        explained = affine_r_squared(along, square - mean.square(), square).amax(dim=1)
         return _bounded(1 - explained, fine)
 
     def _unit(self, values: Tensor) -> tuple[Tensor, Tensor]:

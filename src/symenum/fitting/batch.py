@@ -12,13 +12,12 @@ import numpy as np
 import torch
 
 from symenum.fitting.blocks import HOST, Blocks, DeviceBlocks
-from symenum.fitting.levenberg_marquardt import Elimination, held
+from symenum.fitting.levenberg_marquardt import Elimination, held, part_of_size
 from symenum.fitting.machine import Machine, Slopes
 from symenum.fitting.program import Array, Flags, Program, Whole
 
 __all__ = ["Batch", "Problem"]
 
-_LONGEST, _SMALL = 0.5, 0.3  # a constant inside moves by so much of its size at most, or as if its size were the other
 _LARGE = 20_000_000  # numbers from which a device is worth it
 _PLACES = 5  # numbers for each node and row, about
 _LEAST_ROWS = 16
@@ -41,7 +40,8 @@ class Problem:
 class Batch:
     """The members at work, and what stays the same for them: so many starts of each of some expressions.
 
-    `groups` (B,): the expression of each. `slopes`: by which constants derivatives are taken. Those by the linear ones are enough to project these out.
+    `groups` (B,): the expression of each. `slopes`: by which constants derivatives are taken. Those by the linear ones
+    are enough to project these out.
     """
 
     def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
@@ -98,7 +98,7 @@ class Batch:
 
     def longest_step(self, constants: Array) -> Array:
         """See `Problems`."""
-        return _LONGEST * (np.abs(constants) + _SMALL)
+        return part_of_size(constants)
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """See `Problems`."""

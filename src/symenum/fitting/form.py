@@ -16,7 +16,7 @@ from torch import Tensor
 from symenum.enumeration.budget import Budget
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.least_squares import EPSILON
-from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held
+from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held, part_of_size
 from symenum.fitting.program import Array, Flags, Whole
 from symenum.fitting.uncertainty import errors_of
 
@@ -28,7 +28,6 @@ _FEW_ROWS = 200  # starts compete on so many
 _STEPS = 200
 _TOLERANCE = 1e-15
 _ROUNDING = (4 * EPSILON) ** 2  # of the mean square of y: no step can make a loss below this better
-_LONGEST, _SMALL = 0.5, 0.3  # the largest step of a constant c that is not linear is 0.5·(|c| + 0.3)
 _SINGULAR = 1e14  # the condition beyond which constants are not determined
 _SAME = 1e-6  # two minima whose losses differ by less than this part are one
 _EXACT = 1e-24  # of the mean square of y: a loss below this is rounding
@@ -241,7 +240,7 @@ class _Starts:
 
     def longest_step(self, constants: Array) -> Array:
         """See `Problems`."""
-        return _LONGEST * (np.abs(constants) + _SMALL)
+        return part_of_size(constants)
 
     def without_idle(self, working: Flags) -> tuple[_Starts, Whole]:
         """See `Problems`."""

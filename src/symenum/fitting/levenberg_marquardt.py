@@ -21,7 +21,17 @@ import numpy as np
 from symenum.enumeration.budget import Budget
 from symenum.fitting.program import Array, Flags, Whole
 
-__all__ = ["Elimination", "Fitted", "Problems", "State", "evaluate", "fit", "held", "solve_positive"]
+__all__ = [
+    "Elimination",
+    "Fitted",
+    "Problems",
+    "State",
+    "evaluate",
+    "fit",
+    "held",
+    "part_of_size",
+    "solve_positive",
+]
 
 _RIDGE = 1e-15  # keeps a system with a constant that does nothing solvable
 _LEAST_PIVOT = 1e-15  # of a system whose diagonal is near 1: what is smaller is rounding
@@ -29,6 +39,7 @@ _FIRST_DAMPING = 1e-2
 _LEAST_DAMPING, _MOST_DAMPING = 1e-14, 1e9
 _ROUNDING = 1e-15
 _STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
+_LONGEST, _SMALL = 0.5, 0.3  # the largest step of a constant c of unknown size is 0.5·(|c| + 0.3)
 _COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
 
 
@@ -154,6 +165,11 @@ class Fitted:
     loss: Array
     converged: Flags
     before: Array
+
+
+def part_of_size(constants: Array) -> Array:
+    """The longest steps (k, B) of constants of which nothing is known but where they stand: half of their size."""
+    return _LONGEST * (np.abs(constants) + _SMALL)
 
 
 def held(products: Array) -> Array:

@@ -16,6 +16,7 @@ from torch import Tensor
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
+from symenum.fitting.least_squares import least_squares
 from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
@@ -94,7 +95,7 @@ class SumOfPowers:
         middle = float(t.median()) or float(t.max())  # most of t may be zero
         size = t.clamp_min(max(_SMALL * middle, torch.finfo(t.dtype).tiny))
         A = torch.cat([torch.ones(len(t), 1, dtype=torch.float64), bases.logs], dim=1)
-        single = torch.linalg.lstsq(A, size.log()[:, None]).solution[1:, 0]
+        single = torch.from_numpy(least_squares(A.numpy(), size.log().numpy()).coefficients[1:])
         companions = torch.arange(len(bases.companions))
         members = companions[1:].repeat_interleave(_STARTS_EACH) if self.functions else companions.repeat(_STARTS)
         generator = torch.Generator().manual_seed(0)

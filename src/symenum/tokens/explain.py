@@ -19,6 +19,7 @@ from torch import Tensor
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
 from symenum.heads import build_features
+from symenum.heads.projection import project_off
 from symenum.operators import Kind
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 from symenum.tokens.generator import Material
@@ -28,6 +29,7 @@ __all__ = ["PRICE", "UNEXPLAINED", "Explainer", "promising_features", "simple_pa
 
 UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
 _TINY = 1e-200
+_INSIDE = 1e-9  # a row with less left of it than this part when it is centred is constant up to rounding
 _ROWS = 64  # enough to rank tokens; the pass looks at more
 _FEW_ROWS = 20
 _FEW_PARTNERS = 5
@@ -156,13 +158,9 @@ class Explainer:
         """Rows weighted, centred and of unit norm, and which of them have a direction (bool)."""
         finite = torch.isfinite(values).all(dim=1)
         safe = torch.where(finite[:, None], values, 0.0)
-        safe = safe / safe.abs().amax(dim=1, keepdim=True).clamp_min(_TINY)
-        weighted = safe * self._root
-        before: Tensor = weighted.norm(dim=1)
-        weighted = weighted - (weighted @ self._root)[:, None] * self._root
-        norm: Tensor = weighted.norm(dim=1)
-        fine = finite & (norm > 1e-9 * before)
-        return torch.where(fine[:, None], weighted / norm.clamp_min(_TINY)[:, None], 0.0), fine
+        unit, left = project_off(safe * self._root, self._root[None])
+        fine = finite & (left > _INSIDE)
+        return torch.where(fine[:, None], unit, 0.0), fine
 
 
 def _bounded(left: Tensor, fine: Tensor) -> Tensor:
@@ -178,9 +176,7 @@ def _spread(rows: int, limit: int) -> Tensor:
 
 def _unit_target(y: Tensor, root: Tensor) -> Tensor:
     """y (rows,) without its weighted mean, times the roots of the weights, of unit norm."""
-    scaled = y / y.abs().amax().clamp_min(_TINY)
-    centred = (scaled - (scaled * root.square()).sum()) * root
-    unit: Tensor = centred / centred.norm().clamp_min(_TINY)
+    unit: Tensor = project_off((y * root)[None], root[None])[0][0]
     return unit
 
 

@@ -80,7 +80,8 @@ class Elimination:
         gradient = products[:k, k] / scale
         if not len(self._own):
             loss = np.where(np.isnan(loss), np.inf, loss)
-            return State(constants, loss, normal, gradient, scale, np.zeros(len(loss), dtype=bool))
+            # A copy, because a state is changed in place and the constants are the caller's.
+            return State(constants.copy(), loss, normal, gradient, scale, np.zeros(len(loss), dtype=bool))
         own = self._own
         system = normal.take(self._gathered_pairs) * self._own_pairs
         moved = solve_positive(system, gradient.take(self._gathered) * own, 1 - own + _RIDGE)

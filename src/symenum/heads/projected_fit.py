@@ -99,7 +99,9 @@ class _Columns:
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """See `Problems`: the derivatives are those of the residual that the best combination leaves (Kaufman's)."""
-        theta = torch.from_numpy(np.ascontiguousarray(constants.T))
+        # A tensor of torch's own memory: MKL's products depend on how their operands are aligned, and NumPy's memory lies
+        # anywhere, so that the same starts would end at other last digits.
+        theta = torch.tensor(constants.T)
         F, derivative = self.model.columns(theta, self.members)
         fits = least_squares_of_each(F, self.target)
         J = fits.off(derivative(fits.coefficients))
@@ -158,7 +160,7 @@ def _problems(model: Model, starts: Starts, target: Tensor, longest: float, *, t
 
 def _fit(problems: _Columns, starts: Starts, steps: int, budget: Budget) -> Ended:
     found = fit(problems, starts.theta.numpy().T, steps=steps, tolerance=_TOLERANCE, budget=budget)
-    theta = torch.from_numpy(np.ascontiguousarray(found.constants.T))
+    theta = torch.tensor(found.constants.T)
     return Ended(Starts(theta, starts.members), torch.from_numpy(found.loss))
 
 

@@ -10,9 +10,10 @@ import torch
 from fitting.test_program import TEXTS, columns
 
 from symenum.expressions import parse
-from symenum.fitting import batch as batch_module, refine
-from symenum.fitting.blocks import HOST, DeviceBlocks
+from symenum.fitting import batch as batch_module
+from symenum.fitting import refine
 from symenum.fitting.batch import Batch
+from symenum.fitting.blocks import HOST, DeviceBlocks
 from symenum.fitting.machine import Machine
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import compile_program

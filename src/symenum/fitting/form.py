@@ -172,7 +172,9 @@ class _Problem:
         """y minus the values (B, rows), and the values' derivatives (names, B, rows), both weighted."""
         shape = points.shape[1], len(self.y)
         columns = {name: column.expand(shape) for name, column in self.columns.items()}
-        columns |= {name: torch.from_numpy(row)[:, None].expand(shape) for name, row in zip(self.names, points, strict=True)}
+        columns |= {
+            name: torch.from_numpy(row)[:, None].expand(shape) for name, row in zip(self.names, points, strict=True)
+        }
         found, slopes = derivatives(self.form, self.names, columns)
         root = self.weight.sqrt()
         return ((self.y - found) * root).numpy(), (slopes * root).numpy()

@@ -1,7 +1,7 @@
 """Linear least squares on a few columns, to the last digit that double precision gives.
 
-For the handful of columns of one candidate (`least_squares`), or of each of many (`least_squares_of_each`). Scans of all
-pairs and triples of columns have their own way (`scans`).
+For the handful of columns of one candidate (`least_squares`), or of each of many (`least_squares_of_each`). Scans of
+all pairs and triples of columns have their own way (`scans`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Levenberg–Marquardt for a batch of least-squares problems, with the linear constants eliminated (variable projection).
+"""Levenberg–Marquardt for a batch of problems, with the linear constants eliminated (variable projection).
 
 This is the only nonlinear least squares of the program. Who has problems to solve writes an adapter (`Problems`), which
 says what the derivatives are; damping, acceptance, elimination, stopping and the budget are decided here, for all of

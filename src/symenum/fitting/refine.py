@@ -16,7 +16,8 @@ from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.target import ROUNDING_FLOOR
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.batch import Batch, Problem
-from symenum.fitting.levenberg_marquardt import Fitted, evaluate as evaluate_batch, fit
+from symenum.fitting.levenberg_marquardt import Fitted, fit
+from symenum.fitting.levenberg_marquardt import evaluate as evaluate_batch
 from symenum.fitting.machine import Slopes
 from symenum.fitting.parameters import postfix, rebuilt
 from symenum.fitting.program import Array, Program, Whole, compile_program

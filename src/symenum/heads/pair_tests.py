@@ -1,8 +1,8 @@
 """The tests "R² ≥ τ?" of the heads that judge pairs, as matrix products; see `certified`.
 
 γ stands for the largest relative rounding error of a sum of n products in the precision used. Every test is shifted by
-more than its own rounding error towards passing. They are the formulas of `scans.r_squared`, solved for τ. All are divided by τ, so that the wide factors do not depend on it and
-are made once.
+more than its own rounding error towards passing. They are the formulas of `scans.r_squared`, solved for τ. All are
+divided by τ, so that the wide factors do not depend on it and are made once.
 """
 
 from __future__ import annotations

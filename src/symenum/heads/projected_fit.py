@@ -99,8 +99,8 @@ class _Columns:
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """See `Problems`: the derivatives are those of the residual that the best combination leaves (Kaufman's)."""
-        # A tensor of torch's own memory: MKL's products depend on how their operands are aligned, and NumPy's memory lies
-        # anywhere, so that the same starts would end at other last digits.
+        # A tensor of torch's own memory: MKL's products depend on how their operands are aligned, and NumPy's memory is
+        # aligned in any way, so that the same starts could end at other last digits.
         theta = torch.tensor(constants.T)
         F, derivative = self.model.columns(theta, self.members)
         fits = least_squares_of_each(F, self.target)

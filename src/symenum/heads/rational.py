@@ -189,6 +189,4 @@ class Rational:
         threes = best_triples(F[some] * root, t * root, background, H[some] * root, width=4 * k, budget=budget)
         complexity = chosen.complexity[threes.pair].sum(dim=1) + chosen.complexity[threes.third]
         choice = choose(threes.residual, complexity, k, rounding)
-        return out + fit_chosen(
-            goal, choice, lambda at: fit(threes.pair[at].tolist(), int(threes.third[at])), budget
-        )
+        return out + fit_chosen(goal, choice, lambda at: fit(threes.pair[at].tolist(), int(threes.third[at])), budget)

@@ -24,6 +24,7 @@ from symenum.scans.pairs import best_pairs, best_single
 
 __all__ = ["TwoTerms"]
 
+
 @dataclass(frozen=True)
 class TwoTerms:
     """a·v_i + b·v_j + the terms of `background`, on the `cap` simplest features that differ by more than a·v + b."""

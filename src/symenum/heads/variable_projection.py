@@ -106,7 +106,7 @@ def polish(
     model = _Pairs(root, unit, first, second, product)
     starts = Starts(torch.stack([first.c, second.c], dim=1), torch.arange(len(first.c)))
     target = centred / centred.norm().clamp_min(torch.finfo(torch.float64).tiny)
-    # Constants are in units of the data, so that no step is too long; and one pair that is exact says nothing of others.
+    # Constants are in units of the data, so that no step is too long; and a pair that is exact says nothing of others.
     solved = solve(model, starts, target, steps=steps, budget=budget, longest=math.inf, together=False)
     # A plain feature's constant does nothing: it has no error.
     errors = torch.where(torch.isfinite(solved.errors), solved.errors, 0.0)

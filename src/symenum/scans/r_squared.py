@@ -4,8 +4,8 @@ The only home of these formulas, but for two: the GPU's kernels (`pair_kernels`)
 `pair_tests` are these formulas solved for "R² ≥ τ?". How the formulas arise stands in DESIGN.md, "The last layer as
 matrix products". All tensors are float64 on one device, and broadcast against each other.
 
-A variance, or what two rows do not share, is a difference of nearly equal numbers where a function is nearly constant or
-two rows have nearly one direction. Below a small part of its terms it is rounding; there R² is `otherwise`.
+A variance, or what two rows do not share, is a difference of nearly equal numbers where a function is nearly constant
+or two rows have nearly one direction. Below a small part of its terms it is rounding; there R² is `otherwise`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from torch import Tensor
 
 __all__ = ["COLLINEAR", "FLAT", "affine_r_squared", "pair_r_squared"]
 
-# Rounding in 1 - g² is about 1e-15, and in a variance about 1e-15 of the mean square: from these parts on, seven and six
-# digits are left.
+# Rounding in 1 - g² is about 1e-15, and in a variance about 1e-15 of the mean square. At the limit eight digits of the
+# one are left, and six of the other.
 COLLINEAR = 1e-7
 FLAT = 1e-9
 
@@ -25,8 +25,8 @@ def affine_r_squared(
 ) -> Tensor:
     """R² of a·f + b: (f·t)² over the variance of f, for a target t that is centred and of unit norm.
 
-    `along`: f·t; `spread`: the variance of f; `square`: its mean square, or any number of the size of the terms that the
-    variance is the difference of. With a target and functions off any background this is R² of a·f + the background.
+    `along`: f·t; `spread`: the variance of f; `square`: its mean square, or any number of the size of the terms that
+    the variance is the difference of. With a target and functions off any background this is R² of a·f + the background.
     Where the variance is not above `least` of `square`, or not finite: `otherwise`.
     """
     usable = spread > least * square
@@ -38,7 +38,7 @@ def pair_r_squared(
 ) -> Tensor:
     """R² of a·c + b·d for unit rows c, d and a unit target t: (r² + q² - 2·g·r·q) / (1 - g²).
 
-    `first`: r = c·t; `second`: q = d·t; `cosine`: g = c·d. Where 1 - g² is not above `least`, as where the two have one
+    `first`: r = c·t; `second`: q = d·t; `cosine`: g = c·d, of the shape of the result. Where 1 - g² is not above `least`, as where the two have one
     direction, or not finite: `otherwise`.
     """
     apart = 1 - cosine.square()

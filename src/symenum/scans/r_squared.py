@@ -26,8 +26,8 @@ def affine_r_squared(
     """R² of a·f + b: (f·t)² over the variance of f, for a target t that is centred and of unit norm.
 
     `along`: f·t; `spread`: the variance of f; `square`: its mean square, or any number of the size of the terms that
-    the variance is the difference of. With a target and functions off any background this is R² of a·f + the background.
-    Where the variance is not above `least` of `square`, or not finite: `otherwise`.
+    the variance is the difference of. With a target and functions off any background this is R² of a·f and that
+    background. Where the variance is not above `least` of `square`, or not finite: `otherwise`.
     """
     usable = spread > least * square
     return (along.square() / spread).where(usable, _number(along, otherwise))
@@ -38,8 +38,8 @@ def pair_r_squared(
 ) -> Tensor:
     """R² of a·c + b·d for unit rows c, d and a unit target t: (r² + q² - 2·g·r·q) / (1 - g²).
 
-    `first`: r = c·t; `second`: q = d·t; `cosine`: g = c·d, of the shape of the result. Where 1 - g² is not above `least`, as where the two have one
-    direction, or not finite: `otherwise`.
+    `first`: r = c·t; `second`: q = d·t; `cosine`: g = c·d, of the shape of the result. Where 1 - g² is not above
+    `least`, as where the two have one direction, or not finite: `otherwise`.
     """
     apart = 1 - cosine.square()
     explained = (cosine * second).mul_(-2 * first).add_(first.square()).add_(second.square())

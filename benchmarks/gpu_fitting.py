@@ -41,7 +41,7 @@ def bench_fitting() -> None:
         families = [parse(LAWS[i % 4].format(a=1.0 + i / count, b=0.5 + i / count)) for i in range(count)]
         fit = partial(refine, families, columns, target, starts=0)
         here = fit()
-        with mock.patch("symenum.fitting.levenberg_marquardt._LARGE", 0):
+        with mock.patch("symenum.fitting.batch._LARGE", 0):
             there = fit(device="cuda")
             on_gpu = seconds(partial(fit, device="cuda"), 3)
         on_cpu = seconds(fit, 1)

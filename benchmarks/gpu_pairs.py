@@ -17,8 +17,8 @@ from symenum.heads.device_pairs import AffineProducts, AffineSums, TwoTermPairs
 from symenum.heads.features import build_features, extended_by_unary
 from symenum.heads.pair_tests import AffineSumTest
 from symenum.heads.projection import orthonormal, project_off
-from symenum.heads.two_terms import _best_pairs, best_pairs
 from symenum.operators import get_operator, get_operators
+from symenum.scans.pairs import _best_pairs, best_pairs
 
 __all__ = ["bench_affine", "bench_two_terms"]
 

@@ -23,8 +23,8 @@ from symenum.core.budget import Budget
 from symenum.enumeration.threads import available_cores
 from symenum.heads.affine import best_affine
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs
 from symenum.operators import get_operator
+from symenum.scans.pairs import best_pairs
 
 Work = tuple[str, int, Callable[[], object]]  # name, candidates, what to do
 

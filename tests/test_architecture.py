@@ -26,6 +26,7 @@ ORDER = (
     "operators",
     "expressions",
     "enumeration",
+    "scans",
     "fitting",
     "heads",
     "front",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symenum.fitting.small_systems import solve_positive
+from symenum.fitting.levenberg_marquardt import solve_positive
 
 
 def test_all_systems_of_a_batch_are_solved() -> None:

@@ -10,7 +10,7 @@ import torch
 from heads.tasks import features_of, make_goal
 
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs, best_single
+from symenum.scans.pairs import best_pairs, best_single
 
 
 def task(seed):

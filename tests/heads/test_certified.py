@@ -16,8 +16,8 @@ from symenum.heads import certified
 from symenum.heads.affine import best_affine
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest, TwoTermTest
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs
 from symenum.operators import get_operator
+from symenum.scans.pairs import best_pairs
 
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 

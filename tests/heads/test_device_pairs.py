@@ -13,8 +13,8 @@ from symenum.heads.device_ladder import PairScan, Strip
 from symenum.heads.device_pairs import AffineProducts, AffineSums, TwoTermPairs
 from symenum.heads.pair_tests import AffineSumTest
 from symenum.heads.projection import orthonormal, project_off
-from symenum.heads.two_terms import rescore_pairs, scan_pairs
 from symenum.operators import get_operator
+from symenum.scans.pairs import rescore_pairs, scan_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the interpreter's own divisions by zero
 

@@ -182,8 +182,8 @@ class _Exponential:
         self.x = x
 
     def columns(self, theta: torch.Tensor, members: torch.Tensor):  # type: ignore[no-untyped-def]
-        F = torch.exp(theta * self.x)[..., None]
-        return F, lambda c: F * c[:, None] * self.x[:, None]
+        F = torch.exp(theta * self.x)[:, None]
+        return F, lambda c: F * c[..., None] * self.x
 
 
 def test_a_projected_fit_finds_rate_and_coefficient_from_every_start() -> None:
@@ -221,8 +221,8 @@ class _Counting:
     def columns(self, theta: torch.Tensor, members: torch.Tensor):
         self.most = max(self.most, len(theta))
         x = torch.linspace(1, 2, self.rows, dtype=torch.float64)
-        F = (theta * x.log()).exp()[..., None]
-        return F, lambda coefficients: F * coefficients[:, None] * x.log()[:, None]
+        F = (theta * x.log()).exp()[:, None]
+        return F, lambda coefficients: F * coefficients[..., None] * x.log()
 
 
 def test_many_starts_go_in_parts_that_bound_memory_and_end_in_time() -> None:

@@ -17,8 +17,8 @@ from symenum.heads.best_pairs import pieces
 from symenum.heads.one_feature import FAMILIES, scan_families
 from symenum.heads.products import Products, make_factors
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs, best_single
 from symenum.operators import get_operator, get_operators
+from symenum.scans.pairs import best_pairs, best_single
 
 few = settings(max_examples=40)
 

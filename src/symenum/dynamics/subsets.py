@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
+from symenum.scans.r_squared import pair_r_squared
 
 __all__ = ["Normal", "Subset", "best_subsets", "normal_equations"]
 
@@ -122,9 +124,8 @@ def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
             if second < first or first + second > max_cost:
                 continue
             g, b, c = normal.G[np.ix_(rows, columns)], normal.b[rows][:, None], normal.b[columns][None, :]
-            free = 1 - g**2
-            usable = (free > EXACTNESS.left) & (rows[:, None] < columns[None, :] if first == second else True)
-            gain = np.where(usable, (b**2 + c**2 - 2 * g * b * c) / np.where(usable, free, 1.0), 0.0).ravel()
+            gain = pair_r_squared(*map(torch.from_numpy, (b, c, g))).numpy()
+            gain = (np.where(rows[:, None] < columns, gain, 0.0) if first == second else gain).ravel()
             best = np.argpartition(-gain, min(_PER_COMPLEXITY, len(gain)) - 1)[:_PER_COMPLEXITY]
             for at in best[gain[best] > 0]:
                 i, j = int(rows[at // len(columns)]), int(columns[at % len(columns)])

@@ -7,19 +7,18 @@ the user's, so that what two places share stays shared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.optimize
 import torch
 from torch import Tensor
 
-from symenum.core.budget import Budget, CutShortError
-from symenum.core.exactness import EXACTNESS
+from symenum.core.budget import Budget
+from symenum.core.exactness import EPSILON, EXACTNESS
 from symenum.enumeration.seeds import some_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
-from symenum.fitting.program import Array, Flags
+from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held, part_of_size
+from symenum.fitting.program import Array, Flags, Whole
 from symenum.fitting.uncertainty import errors_of
 from symenum.operators import ADDITIVE, Role
 
@@ -30,6 +29,7 @@ _DECADES = 2.0  # starts have sizes from 10 to the minus this to 10 to this
 _FEW_ROWS = 200  # starts compete on so many
 _STEPS = 200
 _TOLERANCE = 1e-15
+_ROUNDING = (4 * EPSILON) ** 2  # of the mean square of y: no step can make a loss below this better
 _SINGULAR = 1e14  # the condition beyond which constants are not determined
 _SAME = EXACTNESS.twins  # two minima whose losses differ by less than this part are one
 _EXACT = EXACTNESS.fitted**2  # of the mean square of y: a loss below this is rounding
@@ -75,14 +75,11 @@ def fit_form(
     given = {name: value for name, value in starts.items() if value is not None}
     budget = Budget() if budget is None else budget
     if len(given) == len(names):
-        return problem.judged(problem.solve(np.array(list(given.values()), dtype=np.float64), budget, steps))
+        start = np.array(list(given.values()), dtype=np.float64)[:, None]
+        return problem.judged(problem.solve(start, budget, steps)[:, 0])
     few = problem.at(some_rows(len(y), _FEW_ROWS, seed, "rows on which starts of a form compete"))
-    ended: list[Array] = []
-    for start in few.promising(_points(names, given, seed)):
-        if ended and budget.over():
-            break
-        ended.append(few.solve(start, budget))
-    return problem.judged(problem.solve(_best(few, ended), budget))
+    ended = few.solve(few.promising(_points(names, given, seed)), budget)
+    return problem.judged(problem.solve(_best(few, ended), budget)[:, 0])
 
 
 def judge_form(
@@ -102,9 +99,11 @@ def judge_form(
 
 
 def derivatives(form: Expression, names: Sequence[str], columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Values (rows,) of the form, and its derivatives by the variables of those names (names, rows), float64."""
-    rows = len(next(iter(columns.values())))
-    nothing = torch.zeros(rows, dtype=torch.float64)
+    """Values (…, rows) of the form, and its derivatives by the variables of those names (names, …, rows), float64.
+
+    All columns have one shape (…, rows).
+    """
+    nothing = torch.zeros(next(iter(columns.values())).shape, dtype=torch.float64)
 
     def visit(node: Expression, operands: tuple[_Sloped, ...]) -> _Sloped:
         if isinstance(node, Variable):
@@ -121,9 +120,8 @@ def derivatives(form: Expression, names: Sequence[str], columns: Mapping[str, Te
         return result, slopes
 
     value, slopes = fold(form, visit)
-    return value.to(torch.float64), torch.stack([slopes.get(name, nothing) for name in names]) if names else nothing[
-        :0, None
-    ]
+    by_name = [slopes.get(name, nothing) for name in names]
+    return value.to(torch.float64), torch.stack(by_name) if by_name else nothing[None][:0]
 
 
 def linear_in(form: Expression, names: Sequence[str]) -> frozenset[str]:
@@ -155,6 +153,8 @@ def linear_in(form: Expression, names: Sequence[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Problem:
+    """A form on some rows; points are constants (names, B)."""
+
     form: Expression
     names: tuple[str, ...]
     columns: Mapping[str, Tensor]
@@ -166,92 +166,103 @@ class _Problem:
         weight = self.weight[rows]
         return replace(self, columns=columns, y=self.y[rows], weight=weight / weight.sum())
 
-    def residual_and_slopes(self, values: Array) -> tuple[Array, Array]:
-        """Residuals (rows,) and derivatives (rows, names), both weighted; a derivative that is not finite is 0."""
-        parameters = {name: torch.full_like(self.y, float(v)) for name, v in zip(self.names, values, strict=True)}
-        found, slopes = derivatives(self.form, self.names, {**self.columns, **parameters})
+    @property
+    def size(self) -> float:
+        """The weighted mean square of y."""
+        return float((self.y.square() * self.weight).sum())
+
+    def residuals_and_slopes(self, points: Array) -> tuple[Array, Array]:
+        """y minus the values (B, rows), and the values' derivatives (names, B, rows), both weighted."""
+        shape = points.shape[1], len(self.y)
+        columns = {name: column.expand(shape) for name, column in self.columns.items()}
+        columns |= {
+            name: torch.from_numpy(row)[:, None].expand(shape) for name, row in zip(self.names, points, strict=True)
+        }
+        found, slopes = derivatives(self.form, self.names, columns)
         root = self.weight.sqrt()
-        finite = torch.isfinite(slopes).all(dim=1, keepdim=True)  # as an exponent's over a negative base
-        slopes = torch.where(finite, slopes, torch.zeros_like(slopes))
-        return ((found - self.y) * root).numpy(), (slopes * root).T.numpy()
+        return ((self.y - found) * root).numpy(), (slopes * root).numpy()
 
-    def loss(self, values: Array) -> float:
-        residual = self.residual_and_slopes(values)[0]
+    def losses(self, points: Array) -> Array:
+        """(B,), inf where values are not finite."""
+        residuals, _ = self.residuals_and_slopes(points)
         with np.errstate(over="ignore"):
-            loss = float((residual**2).sum())
-        return loss if np.isfinite(loss) else np.inf
+            losses = (residuals**2).sum(axis=1)
+        return np.where(np.isfinite(losses), losses, np.inf)
 
-    def solve(self, start: Array, budget: Budget, steps: int = _STEPS) -> Array:
-        """The minimum that is reached from there, or in time; the start itself where values are not finite."""
-        moves = (self.residual_and_slopes(start)[1] != 0).any(axis=0)
-        if not np.isfinite(self.loss(start)) or not moves.any():
-            return start
+    def solve(self, points: Array, budget: Budget, steps: int = _STEPS) -> Array:
+        """The minima that are reached from there, or in time; the points themselves where nothing is better."""
+        if budget.over():
+            return points
+        starts = _Starts.of(self, points.shape[1])
+        ended = fit(starts, points, steps=steps, tolerance=_TOLERANCE, budget=budget).constants
+        return np.where(self.losses(ended) < self.losses(points), ended, points)
 
-        def whole(some: Array) -> Array:
-            values: Array = start.copy()
-            values[moves] = some
-            return values
-
-        reached, least = start, np.inf
-
-        def residual(some: Array) -> Array:
-            nonlocal reached, least
-            found = self.residual_and_slopes(whole(some))[0]
-            loss = float((found**2).sum())
-            if loss < least:
-                reached, least = whole(some), loss
-            if budget.over():
-                raise CutShortError
-            return found
-
-        with np.errstate(all="ignore"), suppress(CutShortError):  # a step into the void is taken back
-            ended = scipy.optimize.least_squares(
-                residual,
-                start[moves],
-                lambda some: self.residual_and_slopes(whole(some))[1][:, moves],
-                x_scale="jac",
-                xtol=_TOLERANCE,
-                ftol=_TOLERANCE,
-                gtol=None,
-                max_nfev=steps,
-            )
-            return whole(np.asarray(ended.x))
-        return reached
-
-    def promising(self, points: Array) -> list[Array]:
-        """The best of the points (N, names), with what is linear at its least squares."""
-        inside = linear_in(self.form, self.names)
-        linear = np.array([name in inside for name in self.names])
-        solved = [self._with_linear(point, linear) for point in points]
-        return sorted(solved, key=self.loss)[:_STARTS]
+    def promising(self, points: Array) -> Array:
+        """The best of the points, with what is linear at its least squares."""
+        solved = evaluate(_Starts.of(self, points.shape[1]), points).constants
+        return solved[:, np.argsort(self.losses(solved), kind="stable")[:_STARTS]]
 
     def judged(self, values: Array, factors: Tensor | None = None) -> FormFit:
-        residual, slopes = self.residual_and_slopes(values)
+        residuals, slopes = self.residuals_and_slopes(values[:, None])
+        residual, slopes = residuals[0], slopes[:, 0]
+        slopes = np.where(np.isfinite(slopes).all(axis=1, keepdims=True), slopes, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             loss = float((residual**2).sum())
         free = len(residual) - len(values)
         errors = np.full(len(values), np.inf)
         if len(values) and free > 0 and factors is None:
-            errors = errors_of(slopes.T @ slopes, loss / free)
+            errors = errors_of((slopes @ slopes.T)[..., None], np.array([loss / free]))[:, 0]
         elif len(values) and factors is not None:
-            errors = _robust_errors(slopes, residual, factors.numpy())
+            errors = _robust_errors(slopes.T, residual, factors.numpy())
         named = dict(zip(self.names, values.tolist(), strict=True))
         return FormFit(
             named, dict(zip(self.names, errors.tolist(), strict=True)), loss if np.isfinite(loss) else np.inf
         )
 
-    def _with_linear(self, point: Array, linear: Flags) -> Array:
-        residual, slopes = self.residual_and_slopes(point)
-        if not linear.any() or not np.isfinite(residual).all():
-            return point
-        shift = np.linalg.lstsq(slopes[:, linear], -residual, rcond=None)[0]
-        moved: Array = point.copy()
-        moved[linear] += shift
-        return moved
+
+@dataclass(frozen=True)
+class _Starts:
+    """So many starts of one form as problems of `levenberg_marquardt`, each for itself."""
+
+    problem: _Problem
+    elimination: Elimination
+
+    @staticmethod
+    def of(problem: _Problem, count: int) -> _Starts:
+        inside = linear_in(problem.form, problem.names)
+        linear = np.array([name in inside for name in problem.names])
+        return _Starts(problem, Elimination(np.repeat(linear[:, None], count, axis=1)))
+
+    @property
+    def floor(self) -> Array:
+        """See `Problems`."""
+        return np.full(self.elimination.linear.shape[1], _ROUNDING * self.problem.size)
+
+    @property
+    def groups(self) -> Whole:
+        """See `Problems`."""
+        return np.arange(self.elimination.linear.shape[1])
+
+    def longest_step(self, constants: Array) -> Array:
+        """See `Problems`."""
+        return part_of_size(constants)
+
+    def without_idle(self, working: Flags) -> tuple[_Starts, Whole]:
+        """See `Problems`."""
+        kept = np.flatnonzero(working)
+        return _Starts(self.problem, Elimination(self.elimination.linear[:, kept])), kept
+
+    def products(self, constants: Array) -> tuple[Array, Array]:
+        """See `Problems`."""
+        residuals, slopes = self.problem.residuals_and_slopes(constants)
+        lines = np.concatenate([slopes, residuals[None]]).transpose(1, 0, 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = lines @ lines.transpose(0, 2, 1)
+        return held(products.transpose(1, 2, 0).copy()), constants
 
 
 def _points(names: Sequence[str], given: Mapping[str, float], seed: int) -> Array:
-    """Ones, and points (N, names) of all sizes and signs; what is given stays."""
+    """Ones, and points (names, N) of all sizes and signs; what is given stays."""
     random = stream(seed, "starts of a form")
     shape = _DRAWS, len(names)
     points = 10 ** random.uniform(-_DECADES, _DECADES, shape) * random.choice([-1.0, 1.0], shape)
@@ -259,16 +270,18 @@ def _points(names: Sequence[str], given: Mapping[str, float], seed: int) -> Arra
     for place, name in enumerate(names):
         if name in given:
             points[:, place] = given[name]
-    return np.asarray(points)
+    return np.ascontiguousarray(points.T)
 
 
-def _best(problem: _Problem, ended: list[Array]) -> Array:
-    """The best end; of several that are as good (a phase may be off by full turns) that with the smallest constants."""
-    losses = [problem.loss(end) for end in ended]
-    floor = _EXACT * float((problem.y.square() * problem.weight).sum())
-    limit = max(min(losses) * (1 + _SAME), floor)
-    good = [end for end, loss in zip(ended, losses, strict=True) if loss <= limit]
-    return min(good, key=lambda end: float(np.abs(end).sum()))
+def _best(problem: _Problem, ended: Array) -> Array:
+    """The best end (names, 1) of (names, B); of several that are as good that with the smallest constants.
+
+    A phase may be off by full turns.
+    """
+    losses = problem.losses(ended)
+    good = np.flatnonzero(losses <= max(losses.min() * (1 + _SAME), _EXACT * problem.size))
+    smallest = np.abs(ended[:, good]).sum(axis=0).argmin()
+    return ended[:, good[smallest], None]
 
 
 def _robust_errors(slopes: Array, residual: Array, factors: Array) -> Array:

@@ -1,6 +1,7 @@
 """Linear least squares on a few columns, to the last digit that double precision gives.
 
-For the handful of columns of one candidate; the heads' scans have their own, batched ways.
+For the handful of columns of one candidate (`least_squares`), or of each of many (`least_squares_of_each`). Scans of
+all pairs and triples of columns have their own way (`scans`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
 
-__all__ = ["Fit", "least_squares"]
+__all__ = ["Fit", "Fits", "least_squares", "least_squares_of_each"]
 
 Array = npt.NDArray[np.float64]
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,38 @@ def least_squares(A: Array, y: Array) -> Fit:
     c = c + W @ (Ut @ (y - B @ c))
     sensitivity = np.sqrt((W**2).sum(axis=1)) / scale
     return Fit(c / scale, y - B @ c, sensitivity, bool(good.all()) and len(S) == A.shape[1])
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Of B sets of m columns: `coefficients` (B, m), `residual` (B, n), and an orthonormal `basis` (B, n, m) of each.
+
+    `rank` (B,): the least length of a column off those before it, relative to its own; 0 where columns depend on each
+    other, or are not finite. The coefficients mean nothing there.
+    """
+
+    coefficients: Tensor
+    residual: Tensor
+    basis: Tensor
+    rank: Tensor
+
+    def off(self, rows: Tensor) -> Tensor:
+        """Rows (B, k, n) off the span of the columns."""
+        return rows - (rows @ self.basis) @ self.basis.transpose(1, 2)
+
+
+def least_squares_of_each(columns: Tensor, y: Tensor) -> Fits:
+    """The coefficients c of least |y - c·columns| for each of many small sets: columns (B, m, n) and y (n,), float64.
+
+    By QR decompositions of columns of one norm. Columns that are not finite are taken for zeros.
+    """
+    size = torch.linalg.vector_norm(columns, dim=2, keepdim=True)
+    fine = torch.isfinite(size).all(dim=1, keepdim=True)
+    unit = torch.where(fine, columns / size.clamp_min(_TINY), 0.0)
+    Q, R = torch.linalg.qr(unit.transpose(1, 2))
+    diagonal = R.diagonal(dim1=1, dim2=2)
+    rank = diagonal.abs().amin(dim=1)
+    R = R + torch.diag_embed(torch.where(diagonal.abs() < EXACTNESS.rank, EXACTNESS.rank, 0.0))
+    along = (y @ Q)[..., None]
+    coefficients = torch.linalg.solve_triangular(R, along, upper=True)[..., 0] / size[..., 0].clamp_min(_TINY)
+    return Fits(coefficients, y - (Q @ along)[..., 0], Q, torch.where(fine[:, 0, 0], rank, 0.0))

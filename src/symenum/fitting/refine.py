@@ -16,7 +16,9 @@ from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.seeds import some_rows, stream
 from symenum.expressions import Constant, Expression, evaluate
-from symenum.fitting.levenberg_marquardt import Batch, Fitted, Problem, fit
+from symenum.fitting.batch import Batch, Problem
+from symenum.fitting.levenberg_marquardt import Fitted, fit
+from symenum.fitting.levenberg_marquardt import evaluate as evaluate_batch
 from symenum.fitting.machine import Slopes
 from symenum.fitting.parameters import postfix, rebuilt
 from symenum.fitting.program import Array, Program, Whole, compile_program
@@ -214,8 +216,8 @@ class _Task:
         batch = Batch(self.sparse, members, copies, Slopes.LINEAR)
         points, losses = [], []
         for _ in range(-(-draws // copies)):
-            drawn = _draw(self.starts[:, batch.members], random)
-            state = batch.evaluate(drawn[: batch.width])
+            drawn = _draw(self.starts[:, batch.groups], random)
+            state = evaluate_batch(batch, drawn[: batch.width])
             drawn[: batch.width] = state.constants
             points.append(drawn.reshape(len(drawn), len(members), copies))
             losses.append(state.loss.reshape(len(members), copies))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Expression
-from symenum.fitting.levenberg_marquardt import Batch, Problem
+from symenum.fitting.batch import Batch, Problem
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import Array, compile_program
 
@@ -34,19 +34,24 @@ def standard_errors(
         return (np.inf,) * size
     root = np.full(rows, rows**-0.5) if weight is None else weight.sqrt().numpy()
     problem = Problem(program, program.data, (y.numpy() * root)[None], root[None], np.zeros(1))
-    products = Batch(problem, np.array([0])).products(program.starts.T)[:, :, 0]
-    return tuple(errors_of(products[:size, :size], products[size, size] / (rows - size)).tolist())
+    products, _ = Batch(problem, np.array([0])).products(program.starts.T)
+    return tuple(errors_of(products[:size, :size], products[size, size] / (rows - size))[:, 0].tolist())
 
 
-def errors_of(normal: Array, variance: float) -> Array:
-    """Standard errors (k,) from JᵀJ (k, k), weighted, and the weighted sum of squares over the degrees of freedom."""
-    undetermined = np.full(len(normal), np.inf)
-    scale = np.sqrt(np.diag(normal))
+def errors_of(normal: Array, variance: Array) -> Array:
+    """Standard errors (k, B) from JᵀJ (k, k, B), weighted, and the weighted sum of squares over the free rows (B,).
+
+    inf for a constant that does nothing, and for all of a member whose data do not determine some combination of them.
+    """
+    scale = np.sqrt(np.einsum("iib->ib", normal))
     used = scale > 0
-    if not np.isfinite(normal).all() or not used.any():
-        return undetermined
-    within = np.ix_(used, used)
-    values, vectors = np.linalg.eigh(normal[within] / np.outer(scale, scale)[within])
-    if values[0] > EXACTNESS.squares * values[-1]:
-        undetermined[used] = np.sqrt((vectors**2 / values).sum(axis=1) * variance) / scale[used]
-    return undetermined
+    scale = np.where(used, scale, 1.0)
+    scaled = normal / (scale[:, None] * scale)
+    np.einsum("iib->ib", scaled)[...] = 1.0  # also for what does nothing: its equation is one of its own then
+    finite = np.isfinite(scaled).all(axis=(0, 1))
+    scaled[:, :, ~finite] = np.eye(len(scale))[:, :, None]
+    values, vectors = np.linalg.eigh(scaled.transpose(2, 0, 1))
+    determined = finite & (values[:, 0] > EXACTNESS.squares * values[:, -1])
+    values[~determined] = 1.0
+    errors = np.sqrt((vectors**2 / values[:, None]).sum(axis=2).T * variance) / scale
+    return np.where(used & determined, errors, np.inf)

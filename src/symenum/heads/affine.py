@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
@@ -27,9 +28,9 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
 from symenum.heads.placement import scan_where_it_suits
-from symenum.heads.projection import orthonormal, project_off, project_off_one, unit_rows
-from symenum.heads.two_terms import best_single
+from symenum.heads.projection import off_each, orthonormal, project_off, project_off_one, unit_rows
 from symenum.operators import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Kind, Operator, Role
+from symenum.scans.pairs import best_single
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
@@ -122,9 +123,9 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
         fine = torch.isfinite(f).all(dim=1)
         C, left = project_off_one(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, unit)
         residual = target - (C * target).sum(dim=1, keepdim=True) * C
-        residual = residual - (residual * C).sum(dim=1, keepdim=True) * C
+        residual = off_each(residual, C, times=1)
         norm: Tensor = residual.norm(dim=1)
-        out[part] = norm.masked_fill_(~fine | (left < 1e-13), float("inf"))
+        out[part] = norm.masked_fill_(~fine | (left < EXACTNESS.rank), float("inf"))
     return out
 
 

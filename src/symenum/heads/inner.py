@@ -8,6 +8,7 @@ family may start far behind the finer grid of a wrong one.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.projection import project_off
 from symenum.heads.variable_projection import KINDS, Inner, Polished, feature_values, polish
 from symenum.operators import Operator, get_operator
+from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 
 __all__ = ["InnerConstants"]
 
@@ -217,11 +219,8 @@ class _SumLosses:
         self.along = self.C @ target
 
     def __call__(self, a: slice, b: slice) -> Tensor:
-        g = self.C[a] @ self.C[b].T
-        gap = 1 - g * g
-        ra, rb = self.along[a, None], self.along[None, b]
-        loss = 1 - (ra * ra + rb * rb - 2 * g * ra * rb) / gap
-        return loss.masked_fill_(~(gap >= EXACTNESS.left), float("inf"))
+        cosine = self.C[a] @ self.C[b].T
+        return 1 - pair_r_squared(self.along[a, None], self.along[None, b], cosine, otherwise=-math.inf)
 
 
 class _ProductLosses:
@@ -236,6 +235,5 @@ class _ProductLosses:
 
     def __call__(self, a: slice, b: slice) -> Tensor:
         S1, S2 = self.once[a] @ self.V[b].T, self.squared[a] @ self.square[b].T
-        variance = S2 - S1.square()
-        loss = 1 - (self.along[a] @ self.V[b].T).square() / variance
-        return loss.masked_fill_(~(variance >= EXACTNESS.left * S2), float("inf"))
+        along = self.along[a] @ self.V[b].T
+        return 1 - affine_r_squared(along, S2 - S1.square(), S2, otherwise=-math.inf)

@@ -19,7 +19,7 @@ from symenum.expressions import Constant, Expression, apply
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
-from symenum.heads.projection import project_off
+from symenum.heads.projection import off_each, project_off
 
 __all__ = ["FAMILIES", "Family", "OneFeature", "scan_families"]
 
@@ -98,8 +98,7 @@ def _companion(family: Family, rows: Tensor, root: Tensor, C: Tensor, background
     fine = torch.isfinite(second).all(dim=1) & (second.abs().amax(dim=1) < 1e100)
     second = torch.where(fine[:, None], second, torch.zeros_like(second))
     D, left = project_off(second * root, background)
-    for _ in range(2):
-        D = D - (D * C).sum(dim=1, keepdim=True) * C
+    D = off_each(D, C)
     norm: Tensor = D.norm(dim=1)
     alive = (left > EXACTNESS.left) & (norm > EXACTNESS.left)
     return torch.where(alive[:, None], D / norm.clamp_min(1e-300)[:, None], torch.zeros_like(D))
@@ -120,9 +119,9 @@ def _best(loss: Tensor, where: Tensor, V: Tensor, root: Tensor, target: Tensor, 
         left = target.expand_as(C)
         D = None if record.value is None else _companion(record, rows, root, C, background)
         for _ in range(2):
-            left = left - (left * C).sum(dim=1, keepdim=True) * C
+            left = off_each(left, C, times=1)
             if D is not None:
-                left = left - (left * D).sum(dim=1, keepdim=True) * D
+                left = off_each(left, D, times=1)
         residual[mine] = left.norm(dim=1)
     order = torch.argsort(residual, stable=True)
     return Hits(feature[order], family[order], residual[order])

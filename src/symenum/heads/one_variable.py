@@ -22,6 +22,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.fitting import plain_number, recognise, scaled
+from symenum.fitting.least_squares import least_squares_of_each
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
@@ -205,17 +206,9 @@ class _Sample:
         """Relative (m,), for constants c (m,); infinite where the denominator changes its sign."""
         f, _ = feature_values(batch.kind, batch.v, c)
         below = [f**power for power in range(1, degree + 1)]
-        A = torch.stack([batch.before, batch.before * f, *(-self.t * power for power in below)], dim=2)
-        A = A * self.root[:, None]
-        length = A.norm(dim=1, keepdim=True)
-        fine = torch.isfinite(length).all(dim=2)[:, 0] & (length > 0).all(dim=2)[:, 0]
-        A = torch.where(fine[:, None, None], A / length, torch.zeros_like(A))
-        Q, R = torch.linalg.qr(A)
-        diagonal = R.diagonal(dim1=1, dim2=2)
-        fine &= diagonal.abs().amin(dim=1) > EXACTNESS.rank
-        R = torch.where(fine[:, None, None], R, torch.eye(A.shape[2], dtype=A.dtype))
-        solved = torch.linalg.solve_triangular(R, Q.transpose(1, 2) @ (self.t * self.root)[:, None], upper=True)
-        coefficients = (solved / length.transpose(1, 2))[:, :, 0]
+        columns = torch.stack([batch.before, batch.before * f, *(-self.t * power for power in below)], dim=1)
+        fits = least_squares_of_each(columns * self.root, self.t * self.root)
+        coefficients, fine = fits.coefficients, fits.rank > EXACTNESS.rank
         denominator = torch.ones_like(f)
         for place, power in enumerate(below):
             denominator = denominator + coefficients[:, place + 2, None] * power

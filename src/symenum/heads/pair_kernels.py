@@ -1,7 +1,8 @@
 """The Triton kernels of the heads that judge pairs on a GPU; imported only where a GPU is asked for.
 
 As in `enumeration.backends.kernels`, a unit is one row v_i against a block of COLUMNS rows w_j. For each head one
-kernel finds lower bounds of the losses of units on the tensor cores, and one evaluates units in double precision.
+kernel finds lower bounds of the losses of units on the tensor cores, and one evaluates units in double precision. The
+formulas of R² are those of `scans.r_squared`, written here once more because Triton compiles no calls into torch.
 """
 
 from __future__ import annotations

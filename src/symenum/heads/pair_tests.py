@@ -1,8 +1,8 @@
 """The tests "R² ≥ τ?" of the heads that judge pairs, as matrix products; see `certified`.
 
 γ stands for the largest relative rounding error of a sum of n products in the precision used. Every test is shifted by
-more than its own rounding error towards passing. All are divided by τ, so that the wide factors do not depend on it and
-are made once.
+more than its own rounding error towards passing. They are the formulas of `scans.r_squared`, solved for τ. All are
+divided by τ, so that the wide factors do not depend on it and are made once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from symenum.enumeration.workspace import tile_space
 from symenum.heads.certified import Passes
+from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 
 __all__ = ["AffineProductTest", "AffineSumTest", "TwoTermTest"]
 
@@ -141,8 +142,7 @@ class TwoTermTest:
         """See `PairTest`."""
         r, q = self._along[0][rows], self._along[1].T
         g = self.C[rows] @ self.D.T
-        explained = (g * q).mul_(-2 * r).add_(r.square()).add_(q.square())
-        return explained.div_(g.square_().neg_().add_(1).clamp_min_(_CANCELLED))
+        return pair_r_squared(r, q, g, least=_CANCELLED)
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,8 @@ class AffineProductTest:
         V, W = self._scaled
         mean, along, square = self._left(V[rows])
         S2 = square @ W.square().T
-        noise = (_CANCELLED * S2).clamp_min_(_TINY)
-        spread = S2.sub_((mean @ W.T).square_())
-        return (along @ W.T).square_().div_(torch.maximum(spread, noise))
+        spread = S2 - (mean @ W.T).square_()
+        return affine_r_squared(along @ W.T, spread, S2, least=_CANCELLED)
 
 
 @dataclass(frozen=True)
@@ -272,5 +271,4 @@ class AffineSumTest:
         C, s, p, _ = self.centred
         both = s[rows] + s.T
         spread = (C[rows] @ C.T).mul_(2 * self.sign).add_(both)
-        noise = both.mul_(_CANCELLED).clamp_min_(_TINY)
-        return (p[rows] + self.sign * p.T).square_().div_(torch.maximum(spread, noise))
+        return affine_r_squared(p[rows] + self.sign * p.T, spread, both, least=_CANCELLED)

@@ -25,7 +25,7 @@ from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.product_of_powers import damped, fit_products
 from symenum.heads.projected_fit import Solved, Starts, race, solve
-from symenum.heads.projection import orthonormal
+from symenum.heads.projection import off, orthonormal
 from symenum.operators import Operator
 
 __all__ = ["PowersOfSums"]
@@ -60,17 +60,13 @@ class _Logarithm:
         M = (inside @ logs.T).clamp_(-_LARGEST, _LARGEST).exp_() * _signs(members, self.sums)[..., None]
         M[:, -1] *= self.bases.companions.values[members >> self.sums]
         slope = M / (1 + M) * self.root
-        columns = self._off((torch.log((1 + M).abs()) * self.root).transpose(1, 2))
+        columns = off(torch.log((1 + M).abs()) * self.root, self.background, times=1)
 
         def derivative(coefficients: Tensor) -> Tensor:
             weighted = slope * coefficients[..., None]
-            return self._off((weighted.transpose(1, 2)[..., None] * logs[:, None, :]).flatten(2))
+            return off((weighted[:, :, None] * logs.T).flatten(1, 2), self.background, times=1)
 
         return columns, derivative
-
-    def _off(self, columns: Tensor) -> Tensor:
-        """Columns (B, n, k) off the background."""
-        return columns - self.background.T @ (self.background @ columns)
 
 
 def _signs(members: Tensor, sums: int) -> Tensor:
@@ -128,7 +124,7 @@ class PowersOfSums:
         rows = torch.cat([torch.ones(1, len(t), dtype=torch.float64), bases.logs.T]) * root
         background = orthonormal(rows)
         log_t = t.abs().log() * root
-        left = log_t - (log_t @ background.T) @ background
+        left = off(log_t, background)
         return _Logarithm(bases, root, background, self.sums), left / log_t.norm()
 
     def _features(self, bases: Bases, solved: Solved, at: int) -> list[Expression] | None:

@@ -22,8 +22,9 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import choose
 from symenum.heads.product_of_powers import damped, fit_products
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs, best_single
 from symenum.operators import Abilities, Operator
+from symenum.scans.pairs import best_pairs, best_single
+from symenum.scans.triples import best_triples
 
 __all__ = ["ProductOfAngles"]
 
@@ -55,22 +56,12 @@ class _Scan:
 
     def triples(self, k: int, budget: Budget) -> Sets:
         """For each of the simplest factors the best pairs beside it."""
-        rows = self.rows[:_IN_THREES]
-        found: Sets = []
-        residual = [torch.empty(0, dtype=torch.float64)]
-        for third in range(len(rows) - 2):
-            if budget.over():
-                break
-            background = orthonormal(torch.cat([self.background, rows[third : third + 1]]))
-            pairs = best_pairs(rows[third + 1 :], self.target, background, width=4 * k, budget=budget)
-            found += [
-                (third, third + 1 + a, third + 1 + b) for a, b in zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)
-            ]
-            # Relative to log|t| as a whole: each background leaves another part of it.
-            left = self.target - (self.target @ background.T) @ background
-            residual.append(pairs.residual * (left.norm() / self.target.norm()))
-        complexity = torch.tensor([int(self.complexity[list(three)].sum()) for three in found], dtype=torch.int64)
-        return [found[at] for at in choose(torch.cat(residual), complexity, k).indices] if found else []
+        found = best_triples(self.rows[:_IN_THREES], self.target, self.background, width=4 * k, budget=budget)
+        if not len(found):
+            return []
+        sets = torch.cat([found.third[:, None], found.pair], dim=1)
+        choice = choose(found.residual, self.complexity[sets].sum(dim=1), k)
+        return [tuple(sets[at].tolist()) for at in choice.indices]
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import LAST_FITS, choose
 from symenum.heads.power_factors import raised
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs, best_single
 from symenum.operators import OPERATORS
+from symenum.scans.pairs import best_pairs, best_single
 
 __all__ = ["ProductOfPowers", "damped", "fit_products"]
 

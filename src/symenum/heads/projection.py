@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
 
-__all__ = ["orthonormal", "project_off", "project_off_one", "unit_rows"]
+__all__ = ["off", "off_each", "orthonormal", "project_off", "project_off_one", "unit_rows"]
 
 _TINY = torch.finfo(torch.float64).tiny
 
@@ -33,13 +33,30 @@ def orthonormal(rows: Tensor) -> Tensor:
     return directions
 
 
+def off(rows: Tensor, background: Tensor, *, times: int = 2) -> Tensor:
+    """What is left of rows (…, n) off the span of `background` (k, n, orthonormal).
+
+    Once leaves an error of the size of rounding relative to the row, twice relative to what is left of it.
+    """
+    for _ in range(times):
+        rows = rows - (rows @ background.T) @ background
+    return rows
+
+
+def off_each(rows: Tensor, units: Tensor, *, times: int = 2) -> Tensor:
+    """What is left of each of rows (m, n) off the unit row (or zero) of its own, units (m, n)."""
+    for _ in range(times):
+        rows = rows - (rows * units).sum(dim=1, keepdim=True) * units
+    return rows
+
+
 def project_off(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     """Unit rows (N, n) of what is left of `rows` off the span of `background` (k, n, orthonormal), and how much (N,).
 
     How much: the norm left, relative to the row's; near 0 for a row inside the span, whose direction is then noise.
     """
     left = unit_rows(rows)
-    for _ in range(2):  # once leaves an error of the size of rounding relative to the row, not to what is left of it
+    for _ in range(2):  # as in `off`, without a copy
         left.addmm_(left @ background.T, background, alpha=-1)
     norm: Tensor = torch.linalg.vector_norm(left, dim=1)
     return left.div_(norm.clamp_min(_TINY)[:, None]), norm

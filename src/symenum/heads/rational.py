@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
@@ -26,7 +25,8 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.polynomial import monomials
 from symenum.heads.projection import orthonormal
-from symenum.heads.two_terms import best_pairs
+from symenum.scans.pairs import best_pairs
+from symenum.scans.triples import best_triples
 
 __all__ = ["RatioOfPolynomials", "Rational", "fit_ratio"]
 
@@ -184,32 +184,8 @@ class Rational:
         out = fit_chosen(goal, choice, lambda at: fit([int(pairs.i[at])], int(pairs.j[at])), budget)
         if any(goal.data.is_law(candidate) for candidate in out):
             return out
-        threes = self._threes(F[: self.in_threes], H[: self.in_threes], t, root, k, budget)
-        complexity = chosen.complexity[threes.index].sum(dim=1)
+        some = slice(0, self.in_threes)
+        threes = best_triples(F[some] * root, t * root, background, H[some] * root, width=4 * k, budget=budget)
+        complexity = chosen.complexity[threes.pair].sum(dim=1) + chosen.complexity[threes.third]
         choice = choose(threes.residual, complexity, k, rounding)
-        return out + fit_chosen(
-            goal, choice, lambda at: fit(threes.index[at, :2].tolist(), int(threes.index[at, 2])), budget
-        )
-
-    def _threes(self, F: Tensor, H: Tensor, t: Tensor, root: Tensor, k: int, budget: Budget) -> _Threes:
-        index = [torch.empty(0, 3, dtype=torch.int64)]
-        residual = [torch.empty(0, dtype=torch.float64)]
-        weighted = t * root
-        for number in range(len(H)):
-            if budget.over():
-                break
-            background = orthonormal(torch.stack([torch.ones_like(t), H[number]]) * root)
-            pairs = best_pairs(F * root, weighted, background, width=4 * k, budget=budget)
-            index.append(torch.stack([pairs.i, pairs.j, torch.full_like(pairs.i, number)], dim=1))
-            # Relative to t as a whole: each background leaves another part of it.
-            left = weighted - (weighted @ background.T) @ background
-            residual.append(pairs.residual * (left.norm() / weighted.norm()))
-        return _Threes(torch.cat(index), torch.cat(residual))
-
-
-@dataclass(frozen=True)
-class _Threes:
-    """Features f, g and h (m, 3) int64, and relative residuals (m,)."""
-
-    index: Tensor
-    residual: Tensor
+        return out + fit_chosen(goal, choice, lambda at: fit(threes.pair[at].tolist(), int(threes.third[at])), budget)

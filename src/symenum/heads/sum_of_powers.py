@@ -52,13 +52,13 @@ class _Sum:
         P = theta.reshape(len(theta), self.terms, logs.shape[1])
         F = (P @ logs.T).clamp_(-_LARGEST, _LARGEST).exp_() * self.root  # (B, terms, n)
         F[:, -1] *= self.bases.companions.values[members]
-        columns = F.transpose(1, 2)
+        columns = F
         if self.constant:
-            columns = torch.cat([columns, self.root[None, :, None].expand(len(theta), -1, 1)], dim=2)
+            columns = torch.cat([F, self.root.expand(len(theta), 1, -1)], dim=1)
 
         def derivative(coefficients: Tensor) -> Tensor:
             weighted = F * coefficients[:, : self.terms, None]
-            return (weighted.transpose(1, 2)[..., None] * logs[:, None, :]).flatten(2)
+            return (weighted[:, :, None] * logs.T).flatten(1, 2)
 
         return columns, derivative
 

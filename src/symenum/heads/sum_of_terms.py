@@ -24,9 +24,10 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen
 from symenum.heads.placement import run_where_it_suits
 from symenum.heads.products import Factors, Ids, Products, make_factors
-from symenum.heads.projection import orthonormal, project_off
-from symenum.heads.two_terms import best_pairs
+from symenum.heads.projection import off, orthonormal, project_off
 from symenum.operators import Operator
+from symenum.scans.pairs import best_pairs
+from symenum.scans.triples import best_triples
 
 __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
 
@@ -87,8 +88,7 @@ def search_beam(
     exact up to rounding.
     """
     size = float(y.norm())
-    left = y - (y @ background.T) @ background
-    left = left - (left @ background.T) @ background
+    left = off(y, background)
     start = float(left.norm()) / size if size > 0 else 0.0
     if start < EXACTNESS.noise_free:
         return [State((), background, left, 0.0, start)]
@@ -149,7 +149,7 @@ def _expansions(
             seen.add(key)
             basis = torch.cat([state.basis, C[index][None]])
             left = state.left - (C[index] @ state.left) * C[index]
-            left = left - (left @ basis.T) @ basis
+            left = off(left, basis, times=1)
             relative = float(left.norm()) / size
             # Bits, about: the residual's, and for each term which one of its tier it is.
             penalty = sum(2 * math.log(max(2, products.sizes[len(term)])) for term in terms)
@@ -270,24 +270,14 @@ class _Terms:
         short, V = self._short(_TRIPLES)
         if len(self.t) < 12:
             return []
-        done = 0
-        sets: list[tuple[Ids, ...]] = []
-        residual = [torch.empty(0, dtype=torch.float64)]
-        for third in range(len(short) - 2):
-            if budget.over() or done > _TRIPLE_LIMIT:
-                break
-            done += (len(V) - third) ** 2 // 2 * len(self.t)
-            background = orthonormal(torch.stack([self.root, V[third]]))
-            pairs = best_pairs(V[third + 1 :], self.t, background, width=4 * k, budget=budget)
-            for a, b in zip(pairs.i.tolist(), pairs.j.tolist(), strict=True):
-                sets.append((short[third], short[third + 1 + a], short[third + 1 + b]))
-            # Relative to t as a whole: each background leaves another part of it.
-            left = self.t - (self.t @ background.T) @ background
-            residual.append(pairs.residual * (left.norm() / self.t.norm()))
-        if not sets:
+        background = orthonormal(self._rows((ONE,)))
+        found = best_triples(V, self.t, background, width=4 * k, budget=budget, work=_TRIPLE_LIMIT)
+        if not len(found):
             return []
+        rows = torch.cat([found.third[:, None], found.pair], dim=1)
+        sets = [tuple(short[row] for row in three) for three in rows.tolist()]
         complexity = torch.tensor([sum(map(len, terms)) for terms in sets])
-        return self._fit(sets, choose(torch.cat(residual), complexity, k), (ONE,), budget)
+        return self._fit(sets, choose(found.residual, complexity, k), (ONE,), budget)
 
     def _short(self, count: int) -> tuple[list[Ids], Tensor]:
         """The first `count` products of at most two factors, and their weighted values."""

@@ -20,7 +20,9 @@ from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
 from symenum.heads import build_features
+from symenum.heads.projection import project_off
 from symenum.operators import Abilities, Kind
+from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 from symenum.tokens.generator import Material
 from symenum.tokens.values import Evaluator, pick_distinct
 
@@ -98,10 +100,7 @@ class Explainer:
         if len(self._unit_partners):
             g = unit @ self._unit_partners.T
             own, partner = share[:, None], self._partner_share
-            cross = own.square() + partner.square() - 2 * g * own * partner
-            apart = 1 - g.square()
-            pair = torch.where(apart > EXACTNESS.left, cross / apart.clamp_min(EXACTNESS.left), 0.0)
-            best = torch.maximum(best, pair.amax(dim=1))
+            best = torch.maximum(best, pair_r_squared(own, partner, g).amax(dim=1))
         return _bounded(1 - best, fine)
 
     def _combined(self, values: Tensor) -> Tensor:
@@ -133,8 +132,7 @@ class Explainer:
             value = operator.function(joined)
             square = value.square() @ weight
             spread = square - (value @ weight).square()
-            # What is not finite compares false.
-            share = torch.where(spread > EXACTNESS.left * square, (value @ along).square() / spread, 0.0)
+            share = affine_r_squared(value @ along, spread, square)
             out = torch.minimum(out, 1 - share.amax(dim=1))
         return _bounded(out, torch.ones_like(out, dtype=torch.bool))
 
@@ -151,22 +149,16 @@ class Explainer:
         along = (left * self._target) @ (right * root).T
         mean = (left * root) @ (right * root).T
         square = (left * root).square() @ right.square().T
-        spread = square - mean.square()
-        good = spread > EXACTNESS.left * square
-        explained = torch.where(good, along.square() / spread.clamp_min(_TINY), 0.0).amax(dim=1)
+        explained = affine_r_squared(along, square - mean.square(), square).amax(dim=1)
         return _bounded(1 - explained, fine)
 
     def _unit(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Rows weighted, centred and of unit norm, and which of them have a direction (bool)."""
         finite = torch.isfinite(values).all(dim=1)
         safe = torch.where(finite[:, None], values, 0.0)
-        safe = safe / safe.abs().amax(dim=1, keepdim=True).clamp_min(_TINY)
-        weighted = safe * self._root
-        before: Tensor = weighted.norm(dim=1)
-        weighted = weighted - (weighted @ self._root)[:, None] * self._root
-        norm: Tensor = weighted.norm(dim=1)
-        fine = finite & (norm > EXACTNESS.left * before)
-        return torch.where(fine[:, None], weighted / norm.clamp_min(_TINY)[:, None], 0.0), fine
+        unit, left = project_off(safe * self._root, self._root[None])
+        fine = finite & (left > EXACTNESS.left)
+        return torch.where(fine[:, None], unit, 0.0), fine
 
 
 def _bounded(left: Tensor, fine: Tensor) -> Tensor:
@@ -182,9 +174,7 @@ def _spread(rows: int, limit: int) -> Tensor:
 
 def _unit_target(y: Tensor, root: Tensor) -> Tensor:
     """y (rows,) without its weighted mean, times the roots of the weights, of unit norm."""
-    scaled = y / y.abs().amax().clamp_min(_TINY)
-    centred = (scaled - (scaled * root.square()).sum()) * root
-    unit: Tensor = centred / centred.norm().clamp_min(_TINY)
+    unit: Tensor = project_off((y * root)[None], root[None])[0][0]
     return unit
 
 

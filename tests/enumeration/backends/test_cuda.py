@@ -14,10 +14,11 @@ from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cuda, device_scan, device_screen
 from symenum.enumeration.target import check_target
 from symenum.expressions import Variable, evaluate
-from symenum.heads import affine, placement, products, two_terms
+from symenum.heads import affine, placement, products
 from symenum.heads.goal import Goal, make_data
 from symenum.heads.sum_of_terms import SumOfTerms
 from symenum.operators import OPERATOR_SETS, get_operator, get_operators
+from symenum.scans import pairs
 
 pytestmark = pytest.mark.gpu
 
@@ -226,9 +227,9 @@ def test_the_best_pairs_of_terms_are_the_cpus(rows, same, spread):
 
     common, t, background = draw(1), draw(1)[0], torch.full((1, rows), rows**-0.5, dtype=torch.float64)
     V, W = common + spread * draw(700), None if same else common + spread * draw(300)
-    truth = two_terms.best_pairs(V, t, background, W, width=100)
+    truth = pairs.best_pairs(V, t, background, W, width=100)
     on_gpu = [None if part is None else part.cuda() for part in (V, t, background, W)]
-    found = two_terms._best_pairs(*on_gpu, width=100, budget=Budget())
+    found = pairs._best_pairs(*on_gpu, width=100, budget=Budget())
     torch.testing.assert_close(found.residual.cpu(), truth.residual, rtol=1e-8, atol=1e-13)
 
 
@@ -240,8 +241,8 @@ def test_pairs_of_terms_go_to_the_gpu_and_come_back(monkeypatch):
     V, t, _ = affine_problem(300, 20)
     background = torch.full((1, 20), 20**-0.5, dtype=torch.float64)
 
-    ours = two_terms.best_pairs(V, t, background, width=50, device="auto")
-    truth = two_terms.best_pairs(V, t, background, width=50)
+    ours = pairs.best_pairs(V, t, background, width=50, device="auto")
+    truth = pairs.best_pairs(V, t, background, width=50)
     assert asked == [placement._STARTED * 300**2 * 20] * 2
     assert not ours.i.is_cuda
     torch.testing.assert_close(ours.residual, truth.residual, rtol=1e-10, atol=0)

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from symenum import PSERegressor, make_operator
-from symenum.estimator.looking import evidence_for
+from symenum.estimator.regressor import evidence_for
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)

@@ -52,9 +52,9 @@ def run_fit(
 
     `held`: rows that the search does not see, to choose the law on. `errors`: show those of the law's constants.
     """
-    from symenum.front import rule_of
+    from symenum.selection import rule_while_searching
 
-    rule = rule_of(settings["model_selection"])
+    rule = rule_while_searching(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
     progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model: Model | None = None

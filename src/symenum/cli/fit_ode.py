@@ -91,9 +91,10 @@ def fit_ode_command(
 
 def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
     from symenum.dynamics import ODERegressor
-    from symenum.dynamics.progress import rule_of, title_of
+    from symenum.dynamics.progress import RULE_IF_HELD_OUT, title_of
+    from symenum.selection import rule_while_searching
 
-    rule = rule_of(settings["model_selection"])
+    rule = rule_while_searching(settings["model_selection"], RULE_IF_HELD_OUT)
     progress = for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
     model = ODERegressor(callbacks=[progress], **settings)
     try:

@@ -76,10 +76,10 @@ def _opened(path: Path, changes: dict[str, Any], target: str, columns: tuple[str
     import pandas
 
     from symenum import PSERegressor
-    from symenum.estimator.keeping import opened
+    from symenum.estimator.persistence import open_checkpoint
 
     try:
-        found = opened(path, changes, list(PSERegressor().get_params()), with_data=True)
+        found = open_checkpoint(path, changes, list(PSERegressor().get_params()), with_data=True)
     except ValueError as error:
         raise InputError(f"{error}.") from error
     data = found.data

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas
 
+from symenum.display.table import equations_table, print_table
 from symenum.dynamics.selection import Judged
-from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import Expression, to_c, to_latex, to_numpy_source, to_python
 from symenum.front import Front
 

@@ -23,7 +23,7 @@ from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
 from symenum.enumeration.budget import Budget
-from symenum.estimator.constraints import as_callbacks, check_parameters
+from symenum.estimator.parameters import as_callbacks, check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
 from symenum.operators import Operator, get_operators

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from symenum.estimator.looking import evidence_for
+from symenum.estimator.regressor import evidence_for
 from symenum.expressions import Expression, to_text
 from symenum.plots.canvas import ACCENT, DOTS, new_axes
 from symenum.report import Fitted, front_points, make_fitted

@@ -1,7 +1,8 @@
-"""What a checkpoint holds beside the search's own state: parameters and data, so that a path alone is enough to go on.
+"""A fit that can be stopped and taken up again: what is kept of it on the disk, and where the next one starts.
 
-The data lie in an npz file beside the checkpoint, written once; its name holds their signature, so that a checkpoint
-never belongs to the data of another fit. Both files are plain data, and nothing in them is ever run.
+A checkpoint holds parameters and data beside the search's own state, so that its path alone is enough to go on. The
+data lie in an npz file beside the checkpoint, written once; its name holds their signature, so that a checkpoint never
+belongs to the data of another fit. Both files are plain data, and nothing in them is ever run.
 """
 
 from __future__ import annotations
@@ -14,47 +15,114 @@ import math
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
-import pandas
 
-from symenum.expressions import Apply, Constant, Variable, parse
+from symenum.enumeration.shortlist import Candidate
+from symenum.estimator.data import FitData
+from symenum.estimator.parameters import PARAMETERS
+from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.files import write_whole
+from symenum.fitting.under_loss import judged
+from symenum.front import fitted_constants
 from symenum.operators import OPERATORS, Operator, get_operators
+from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
 
-__all__ = ["Fitted", "Opened", "forget_others", "keeper_of", "opened", "signature_of"]
+__all__ = ["LastRun", "OpenedCheckpoint", "Start", "find_start", "open_checkpoint"]
 
-Array = npt.NDArray[np.float64]
+_FREE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
+_NOT_KEPT = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
+_SHOWN_DIGITS = 16  # of the signature, in the name of the file with the data
 
-# These say how long and how a search is run or shown, and may be others when it goes on.
-_FREE = frozenset(
-    {"max_time", "max_iterations", "stop_loss", "model_selection", "device", "verbose", "callbacks", "checkpoint"}
-    | {"warm_start", "max_memory"}
-)
-_NOT_KEPT = frozenset({"callbacks", "checkpoint", "warm_start", "random_state"})
+
+class Estimator(Protocol):
+    """PSERegressor, as far as the start of its fit needs it."""
+
+    checkpoint: str | Path | None
+    warm_start: bool
+    loss: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """The data of a fit as the search sees them: X (rows, features), y and weight (rows,), float64."""
+class LastRun:
+    """What a fit leaves for the next one: its last whole state, the signature of data and settings, and the loss."""
 
-    X: Array
-    y: Array
-    weight: Array | None
-    columns: tuple[str, ...] | None  # of a DataFrame
-
-    def frame(self) -> Any:
-        """X as `fit` takes it."""
-        return self.X if self.columns is None else pandas.DataFrame(self.X, columns=list(self.columns))
+    state: State
+    signature: str | None
+    loss: object  # the parameter: a callable is not in the signature
 
 
-def signature_of(data: Fitted, parameters: Mapping[str, Any]) -> str:
+@dataclass(frozen=True)
+class Start:
+    """Where a fit starts: the state to go on from, if there is one, laws that are known already, and who keeps it.
+
+    `done`: steps of earlier fits, which an iteration limit does not count.
+    """
+
+    state: State | None = None
+    known: tuple[Candidate, ...] = ()
+    keeper: Keeper | None = None
+    signature: str | None = None
+    done: int = 0
+
+    def write_last_checkpoint(self, outcome: Outcome) -> None:
+        """The last checkpoint, whatever was written before."""
+        if self.keeper is not None and self.signature is not None:
+            self.keeper.write(outcome.whole, outcome.front)
+            _remove_other_data(self.keeper.path, self.signature)
+
+    def last_iteration(self, max_iterations: int | None) -> int | None:
+        """The limit of iterations on the state's own count."""
+        return None if max_iterations is None else max_iterations + self.done
+
+
+def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoint | None) -> Start:
+    """Where a fit of `model` on these data starts: at nothing, at the last fit (`warm_start`), or at a checkpoint."""
+    if model.checkpoint is None and not model.warm_start and checkpoint is None:
+        return Start()
+    parameters = model.get_params(deep=False)
+    signature = _signature(data, parameters)
+    start = Start(signature=signature)
+    if checkpoint is not None:
+        if checkpoint.signature != signature:
+            raise ValueError(
+                "X, y and sample_weight are not those of the checkpoint (or its settings were changed): give the data "
+                "that the search began with, or start anew with fit"
+            )
+        start = replace(start, state=checkpoint.state, known=tuple(checkpoint.front))
+    elif model.warm_start and hasattr(model, "front_"):
+        start = replace(start, known=_still_allowed(task, model.front_))
+        last: LastRun = model._last_run  # type: ignore[attr-defined]
+        if last.signature == signature and last.loss == model.loss:
+            start = replace(start, state=last.state, done=last.state.iteration)
+    if model.checkpoint is not None:
+        start = replace(start, keeper=_make_keeper(Path(model.checkpoint), data, parameters, signature))
+    return start
+
+
+def _still_allowed(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The laws of an earlier front that the task allows, finite on every row of its data, with their losses there."""
+    settings, target = task.settings, task.target
+    usable = set(task.columns) - set(settings.forbidden)
+    allowed = [
+        entry.expression
+        for entry in front
+        if set(variables(entry.expression)) <= usable
+        and task.allows(entry.expression)
+        and (settings.constants or not fitted_constants(entry.expression))
+    ]
+    found = [judged(law, task.columns, target.y, target.weight, settings.loss) for law in allowed]
+    return tuple(candidate for candidate in found if candidate.loss < float("inf"))
+
+
+def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
     """The same for the same data and settings only."""
     digest = hashlib.sha256()
     kept = {name: value for name, value in _plain(parameters).items() if name not in _FREE}
@@ -64,7 +132,7 @@ def signature_of(data: Fitted, parameters: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def keeper_of(path: Path, data: Fitted, parameters: Mapping[str, Any], signature: str) -> Keeper:
+def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signature: str) -> Keeper:
     """Ready to write, the data written; refuses a place where no checkpoint can be written, or something else lies."""
     if path.exists():
         _refuse_foreign(path)
@@ -76,7 +144,7 @@ def keeper_of(path: Path, data: Fitted, parameters: Mapping[str, Any], signature
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _forget_unfinished(path)
+        _remove_unfinished(path)
         if not file.exists():
             write_whole(file, _npz(data))
     except OSError as error:
@@ -104,14 +172,14 @@ def _refuse_foreign(path: Path) -> None:
         raise ValueError(f"checkpoint: '{path}' is no checkpoint of symenum and is not overwritten: name another file")
 
 
-def _forget_unfinished(path: Path) -> None:
+def _remove_unfinished(path: Path) -> None:
     """Files that a process was writing when it was killed."""
     for found in path.parent.glob(f".{glob.escape(path.name)}.*"):
         if found.suffix[1:].isdigit():
             found.unlink(missing_ok=True)
 
 
-def forget_others(path: Path, signature: str) -> None:
+def _remove_other_data(path: Path, signature: str) -> None:
     """The data of earlier fits to the same checkpoint, which nothing points at any more."""
     for found in path.parent.glob(f"{glob.escape(path.name)}.*.npz"):
         if found.name != _data_file(path, signature).name:
@@ -119,19 +187,21 @@ def forget_others(path: Path, signature: str) -> None:
 
 
 def _data_file(path: Path, signature: str) -> Path:
-    return path.with_name(f"{path.name}.{signature[:16]}.npz")
+    return path.with_name(f"{path.name}.{signature[:_SHOWN_DIGITS]}.npz")
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedCheckpoint:
     """A checkpoint with what is needed to go on: the estimator's parameters, and the data where they were kept."""
 
     checkpoint: Checkpoint
     parameters: dict[str, Any]
-    data: Fitted | None
+    data: FitData | None
 
 
-def opened(path: Path, changes: Mapping[str, Any], names: Collection[str], *, with_data: bool) -> Opened:
+def open_checkpoint(
+    path: Path, changes: Mapping[str, Any], names: Collection[str], *, with_data: bool
+) -> OpenedCheckpoint:
     """The checkpoint at `path`, for an estimator with parameters of these names, some of them changed."""
     document = read_document(path)
     about = document.get("about")
@@ -151,7 +221,7 @@ def opened(path: Path, changes: Mapping[str, Any], names: Collection[str], *, wi
     told = parameters.get("constants")
     named = told if isinstance(told, dict) else None
     checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
-    return Opened(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
+    return OpenedCheckpoint(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
 
 
 def _own_operators(path: Path, kept: Mapping[str, Any], parameters: Mapping[str, Any]) -> Sequence[Operator]:
@@ -200,7 +270,7 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def _npz(data: Fitted) -> bytes:
+def _npz(data: FitData) -> bytes:
     file = io.BytesIO()
     if data.weight is None:
         np.savez(file, X=data.X, y=data.y)
@@ -209,7 +279,7 @@ def _npz(data: Fitted) -> bytes:
     return file.getvalue()
 
 
-def _read_data(path: Path, checkpoint: Checkpoint) -> Fitted:
+def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
     name, columns = checkpoint.about.get("data"), checkpoint.about.get("columns")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"the checkpoint '{path}' is damaged: it names no file with its data")
@@ -227,4 +297,4 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> Fitted:
     fine = X.ndim == 2 and all(one is None or one.dtype == np.float64 for one in (X, y, weight))
     if not fine or (columns is not None and len(columns) != X.shape[1]):
         raise ValueError(f"the data of the checkpoint, '{file}', are damaged: give X and y to resume")
-    return Fitted(X, y, weight, None if columns is None else tuple(columns))
+    return FitData(X, y, weight, None if columns is None else tuple(columns))

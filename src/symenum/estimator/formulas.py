@@ -1,4 +1,4 @@
-"""Formulas that the user has: their constants fitted, their standing beside what a search has found."""
+"""Formulas that the user has: their constants fitted, and their place beside what a search has found."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 
 import numpy as np
-import torch
-from sklearn.utils import check_X_y
-from torch import Tensor
+import pandas
 
 from symenum.enumeration.budget import Budget
-from symenum.enumeration.target import Target, check_target
+from symenum.enumeration.target import Training
+from symenum.estimator.data import make_training
 from symenum.expressions import (
     Apply,
     Constant,
@@ -23,47 +22,26 @@ from symenum.expressions import (
     substitute,
     variables,
 )
-from symenum.expressions.names import FORMULA_RESERVED, formula_names
+from symenum.expressions.names import FORMULA_RESERVED
 from symenum.fitting import free_constants
-from symenum.fitting.losses import Loss, make_loss
+from symenum.fitting.form import judge_form
+from symenum.fitting.losses import Loss, Squared, make_loss
 from symenum.fitting.parameters import with_leaves
 from symenum.fitting.under_loss import fit_form_under
 from symenum.front import Front
 from symenum.operators import Operator
+from symenum.selection import TIE
 
 __all__ = [
-    "TIE",
     "FittedForm",
     "Form",
-    "Training",
+    "beside_front",
     "check_constants",
-    "column_names",
+    "constant_errors",
     "fit_constants",
-    "fitted",
+    "fit_form",
     "read_form",
-    "standing",
-    "training_of",
 ]
-
-TIE = 1e-9  # losses nearer than this, relative, are equal
-
-
-@dataclass(frozen=True)
-class Training:
-    """The rows that laws are judged on: columns (rows,) float64 by the names of formulas, and the target."""
-
-    columns: Mapping[str, Tensor]
-    target: Target
-
-    @staticmethod
-    def of(table: Tensor, names: Iterable[str], target: Target) -> Training:
-        """The columns of a table (rows, features) by their names in laws."""
-        return Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
-
-    @property
-    def variance(self) -> float:
-        mean = (self.target.y * self.target.weight).sum()
-        return float(((self.target.y - mean).square() * self.target.weight).sum())
 
 
 @dataclass(frozen=True)
@@ -128,10 +106,10 @@ def fit_constants(
     >>> {name: round(value, 6) for name, value in found.constants.items()}
     {'a': 3.0, 'b': 0.5}
     """
-    training = training_of(X, y, sample_weight)
+    training = make_training(X, y, sample_weight)
     declared = check_constants(constants, training.columns)
     form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
-    return fitted(form, training, make_loss(loss, training.target, weighted=sample_weight is not None))
+    return fit_form(form, training, make_loss(loss, training.target, weighted=sample_weight is not None))
 
 
 def read_form(
@@ -169,7 +147,7 @@ def read_form(
     return Form(expression, starts)
 
 
-def fitted(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None) -> FittedForm:
+def fit_form(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None) -> FittedForm:
     """The form with its constants of least loss on these rows, or the best of those that were tried in time."""
     columns, target = training.columns, training.target
     found = fit_form_under(form.expression, form.starts, columns, target.y, target.weight, loss, budget=budget)
@@ -180,8 +158,8 @@ def fitted(form: Form, training: Training, loss: Loss, *, budget: Budget | None 
     return FittedForm(law, found.loss, law.complexity, r2, dict(found.constants), dict(found.errors))
 
 
-def standing(form: FittedForm, front: Front) -> FittedForm:
-    """The same with its place beside a front."""
+def beside_front(form: FittedForm, front: Front) -> FittedForm:
+    """The same, with the rows of the front that beat it and those that it beats."""
     beaten = [
         i
         for i, entry in enumerate(front)
@@ -198,6 +176,21 @@ def standing(form: FittedForm, front: Front) -> FittedForm:
         beaten_by=min((i for i in beaten if i not in same), default=None),
         beats=tuple(i for i in beats if i not in same),
     )
+
+
+def constant_errors(law: Expression, training: Training, loss: Loss) -> pandas.DataFrame:
+    """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
+
+    The errors are those of a fit of all of them at once, σ² from the residuals; they are infinite where the data do not
+    determine the constants.
+    """
+    target = training.target
+    factors = None if isinstance(loss, Squared) else loss.weights(target.y, evaluate(law, training.columns))
+    values = free_constants(law, integers=False)
+    called = {f"constant{i}_": value for i, value in enumerate(values)}
+    form = with_leaves(law, [Variable(name) for name in called], integers=False)
+    found = judge_form(form, called, training.columns, target.y, target.weight, factors)
+    return pandas.DataFrame({"constant": list(values), "standard_error": list(found.errors.values())})
 
 
 def check_constants(constants: object, names: Iterable[str]) -> dict[str, float]:
@@ -219,23 +212,3 @@ def check_constants(constants: object, names: Iterable[str]) -> dict[str, float]
             raise ValueError(f"constants declares {name} as 0: leave it out")
         checked[name] = float(value)
     return checked
-
-
-def training_of(X: object, y: object, sample_weight: object, called: tuple[str, ...] | None = None) -> Training:
-    """The rows of an array or a DataFrame; those of weight zero are left out.
-
-    `called` are the names that the columns have, in their order; None: those of the frame, or x1, x2, …
-    """
-    labels = getattr(X, "columns", None)
-    values, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
-    weight = None if sample_weight is None else np.asarray(sample_weight)
-    target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
-    names = called or column_names(labels, values.shape[1])
-    return Training.of(torch.tensor(values)[rows], names, target)
-
-
-def column_names(labels: Iterable[object] | None, count: int) -> tuple[str, ...]:
-    """x1, x2, … for an array; the columns' own names for a DataFrame, made readable where they must be."""
-    if labels is None:
-        return tuple(f"x{i + 1}" for i in range(count))
-    return tuple(formula_names([str(label) for label in labels]).values())

@@ -8,13 +8,10 @@ import pytest
 import torch
 
 from symenum import PSERegressor
-from symenum.enumeration import Candidate
-from symenum.enumeration.target import Target
-from symenum.estimator.given import Training
-from symenum.estimator.validation import HeldOut, on_folds
+from symenum.enumeration.target import Target, Training
 from symenum.expressions import parse
 from symenum.fitting.losses import Squared
-from symenum.front import Front
+from symenum.selection import HeldOut, on_folds
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, (40, 2))
@@ -58,8 +55,7 @@ def test_a_law_that_has_too_many_constants_loses_on_folds() -> None:
     y = 2 * x + 0.1 * torch.randn(12, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     line, curve = parse("2.01*x"), parse("0.1 + 2.0*x + 1.1*x**2 - 2.1*x**3 + 0.3*x**4 + 0.7*x**5 - 0.4*x**6")
     target = Target(y, torch.full((12,), 1 / 12, dtype=torch.float64))
-    front = Front((Candidate(line, 0.02), Candidate(curve, 0.01)), 0.0, 12)
-    held = on_folds(front, Training({"x": x}, target), Squared())
+    held = on_folds([line, curve], Training({"x": x}, target), Squared(), 0.0, seed=0)
     assert held.losses[0] < held.losses[1]
     assert held.select() == 0
 

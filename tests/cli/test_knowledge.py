@@ -6,12 +6,8 @@ import pandas
 import pytest
 
 from symenum.cli.errors import InputError
-from symenum.cli.options import MODEL_SELECTIONS
-from symenum.cli.outputs import model_json, read_model
-from symenum.cli.results import Law, Result
+from symenum.cli.outputs import Law, Result, model_json, read_model
 from symenum.expressions import parse
-from symenum.selection import HELD_OUT
-from symenum.selection import MODEL_SELECTIONS as RULES
 
 DATA = "a,b,y\n" + "".join(f"{i},{i % 7},{i * i + i % 7}\n" for i in range(1, 21))
 
@@ -64,10 +60,6 @@ def test_standard_errors_are_shown_on_request(symenum, models, table):
 def test_there_is_no_r_squared_of_another_loss(symenum, table):
     assert "R²" in symenum("fit", table(DATA)).stdout
     assert "R²" not in symenum("fit", table(DATA), "--loss", "mae").stdout
-
-
-def test_the_rules_are_those_of_the_estimator():
-    assert set(MODEL_SELECTIONS) == {*RULES, *HELD_OUT}
 
 
 def test_named_constants_are_read_back(tmp_path):

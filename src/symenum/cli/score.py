@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from symenum.cli.command import table_path
 from symenum.cli.errors import InputError
 from symenum.cli.fit import say, silent
-from symenum.cli.options import assignments
-from symenum.cli.results import r_squared
-from symenum.cli.tables import Choice, choose, read_frame
+from symenum.cli.options import assignments, parameter_options
+from symenum.cli.outputs import r_squared
+from symenum.cli.tables import Choice, choose, read_frame, table_path
 
 if TYPE_CHECKING:
     from symenum.estimator import FittedForm
@@ -29,7 +28,7 @@ __all__ = ["score_command"]
 @click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
 @click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
 @click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
-@click.option("--loss", default="mse", show_default=True, help="mse, mae, huber, log_cosh or relative.")
+@parameter_options("loss")
 @click.option("--start", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="Where a constant begins.")
 @click.option(
     "--constant", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="A constant that keeps its value."

@@ -91,22 +91,25 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_time : seconds after which the search ends, or None
     max_iterations : steps after which it ends, or None; with a seed and only this limit, results repeat exactly
     stop_loss : the loss at which it ends; without, it ends at a law that equals the data up to rounding
-    layers, inputs : of the network; chosen from the data, the operators and the machine where None
+    layers : of the network; chosen from the data, the operators and the machine where None
+    inputs : of the network; chosen likewise where None, and said in `plan_`
     token_generator : "gp", "mcts" or "random"
     constants : whether laws may hold fitted constants; or constants that have a name, as {"g": 9.81}, which then
         appear by it (fitted ones are allowed too)
     constant_range : from which constants inside tokens are drawn
     top_k : candidates of each pass whose coefficients are fitted
     discount : η of the reward η^complexity / (1 + √MSE)
-    max_complexity, max_depth : of a law on the front; depth counts operators inside one another
+    max_complexity : of a law on the front
+    max_depth : of a law on the front: how many operators may stand inside one another
     nested_constraints : how often an operator may occur inside another, as {"sin": {"sin": 0, "cos": 0}}
-    variable_operators : the only operators that may act on what holds a variable, as {"angle": ["sin", "cos", "*"]};
-        numbers may scale and shift in any case
-    required_variables, forbidden_variables : names that every law has, or none
+    variable_operators : the only operators that may act on what holds a variable, as {"angle": ["sin", "cos",
+        "*"]}; numbers may scale and shift in any case
+    required_variables : names that every law has
+    forbidden_variables : names that no law has
     guesses : formulas to begin with, as "a*x1**2 + b"; names that are no variables are constants to be fitted
     loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
-        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber and
-        LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is
+        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber
+        and LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is
     model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
         "validation" (simplest of those that do best on validation data) or "kfold" (the same by cross-validation)
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
@@ -114,8 +117,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
     callbacks : a callable, or several, that get a StepReport after each step; one that returns True ends the search
     checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
-    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it ended
-    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where None
+    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it
+        ended
+    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where
+        None
 
     Attributes
     ----------

@@ -23,15 +23,12 @@ from symenum.cli.outputs import (
     PARTIAL,
     REPORT,
     Course,
-    Law,
     Model,
     Result,
     Search,
     error_lines,
     fit_report,
     front_csv,
-    front_lines,
-    laws_of,
     prepare,
     r_squared,
     write_results,
@@ -50,9 +47,11 @@ from symenum.cli.tables import (
     table_path,
     write_labels,
 )
+from symenum.display.observers import for_command
+from symenum.display.progress import Report
+from symenum.display.rows import LawRow, rows_of, short_text
+from symenum.display.table import text_table
 from symenum.estimator.parameters import PARAMETERS
-from symenum.watch import Report, for_command
-from symenum.watch.observer import short_text
 
 __all__ = ["fit_command", "make_regressor", "operators_of", "run_fit", "say", "silent"]
 
@@ -261,7 +260,7 @@ def run_fit(
         target=table.target,
         names=tuple(table.X.columns),
         columns=table.columns,
-        laws=laws_of(front),
+        laws=rows_of(front),
         selected=front.select(rule) if model is None else model.selected_index_,
         settings={**_told(settings), "operators": _spelled(settings["operators"])},
         stop_reason=reason or "",
@@ -311,7 +310,8 @@ def _printed(text: str) -> list[str]:
 
 
 def _summary(result: Result, table: Table, example: Example | None) -> list[str]:
-    lines = front_lines(result.laws, result.selected)
+    # Laws come last in a line: no line has to be cut.
+    lines = text_table(result.laws, result.selected).splitlines()
     ended = (
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
@@ -338,7 +338,7 @@ def _explained(result: Result, table: Table) -> str:
     return f"{r_squared(result.law.loss / variance)}. "
 
 
-def _difference(law: Law, table: Table, example: Example) -> float:
+def _difference(law: LawRow, table: Table, example: Example) -> float:
     """The largest relative difference of the law and the known one."""
     from symenum.expressions import parse, to_callable
 
@@ -358,7 +358,7 @@ class _Recorder:
         self.last = report
         if self._path is None:
             return
-        text = front_csv(laws_of(report.front))
+        text = front_csv(rows_of(report.front))
         if text == self._written:
             return
         try:

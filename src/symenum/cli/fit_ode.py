@@ -15,7 +15,7 @@ from symenum.cli.fit import operators_of, say, silent
 from symenum.cli.options import parameter_option, parameter_options, split_list
 from symenum.cli.outputs import prepare, write_whole
 from symenum.cli.tables import read_frame, table_path
-from symenum.watch import for_command
+from symenum.display.observers import for_command
 
 if TYPE_CHECKING:
     import numpy
@@ -134,7 +134,7 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
         else:
             import matplotlib
 
-            from symenum.plots import plot_trajectories
+            from symenum.dynamics.plots import plot_trajectories
 
             matplotlib.use("Agg")  # for a file, with no window
             plot_trajectories(model, found.states, found.times, found.inputs).savefig(out / PICTURE, dpi=150)

@@ -16,16 +16,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from symenum import __version__
 from symenum.cli.errors import InputError
 from symenum.cli.tables import Table
+from symenum.display.rows import LawRow
 from symenum.files import write_whole
-from symenum.watch.observer import FrontLike, short_text
-
-if TYPE_CHECKING:
-    from symenum.expressions import Expression
 
 __all__ = [
     "FORMAT",
@@ -33,15 +30,12 @@ __all__ = [
     "PARTIAL",
     "REPORT",
     "Course",
-    "Law",
     "Model",
     "Result",
     "Search",
     "error_lines",
     "fit_report",
     "front_csv",
-    "front_lines",
-    "laws_of",
     "model_json",
     "prepare",
     "r_squared",
@@ -98,24 +92,13 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Law:
-    """One row of the front."""
-
-    expression: Expression
-    complexity: int
-    loss: float
-    score: float
-    reward: float
-
-
-@dataclass(frozen=True)
 class Result:
     """All that is kept of a run. `names` are the variables' names in the laws, `columns` those in the file."""
 
     target: str
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    laws: tuple[Law, ...]
+    laws: tuple[LawRow, ...]
     selected: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     stop_reason: str = ""
@@ -124,33 +107,14 @@ class Result:
     source: str = ""
 
     @property
-    def law(self) -> Law:
+    def law(self) -> LawRow:
         """The law to believe."""
         return self.laws[self.selected]
-
-
-def laws_of(front: FrontLike) -> tuple[Law, ...]:
-    """The rows of a front, by complexity ascending."""
-    return tuple(
-        Law(entry.expression, int(entry.complexity), float(entry.loss), float(score), float(reward))
-        for entry, score, reward in zip(front, front.scores(), front.rewards(), strict=True)
-    )
 
 
 def r_squared(rest: float) -> str:
     """R² for the part of the variance that is left: what is nearly 1 is told by what is missing."""
     return f"R² = {1 - rest:.4g}" if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}"
-
-
-def front_lines(laws: Sequence[Law], selected: int) -> list[str]:
-    """The front as text, >>>> at the chosen row; constants are rounded. Laws come last: no line has to be cut."""
-    lines = [f"     {'complexity':>10}  {'loss':>11}  {'score':>9}  equation"]
-    for i, law in enumerate(laws):
-        mark = ">>>>" if i == selected else ""
-        lines.append(
-            f"{mark:4} {law.complexity:>10}  {law.loss:>11.4g}  {law.score:>9.3g}  {short_text(law.expression)}"
-        )
-    return lines
 
 
 def error_lines(uncertainties: Any) -> list[str]:
@@ -193,7 +157,7 @@ def write_results(folder: Path, result: Result) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def front_csv(laws: Sequence[Law]) -> str:
+def front_csv(laws: Sequence[LawRow]) -> str:
     """One line for each law; numbers in full."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -204,7 +168,7 @@ def front_csv(laws: Sequence[Law]) -> str:
 
 def law_tex(result: Result) -> str:
     """The law as a displayed equation."""
-    from symenum.expressions.latex_table import latex_equation
+    from symenum.display.latex import latex_equation
 
     return f"\\begin{{equation}}\n{latex_equation(result.law.expression, result.target)}\n\\end{{equation}}\n"
 
@@ -257,7 +221,7 @@ def read_model(path: Path) -> Result:
         told = document["settings"].get("constants")
         constants = told if isinstance(told, dict) else None  # declared by name; otherwise only whether there are any
         laws = tuple(
-            Law(
+            LawRow(
                 parse(entry["equation"], constants=constants),
                 entry["complexity"],
                 _python_number(entry["loss"]),
@@ -293,7 +257,8 @@ def _python_number(value: Any) -> float:
 
 def fit_report(result: Result, table: Table, course: Course) -> str:
     """The page of a result, of the data behind it, and of how its search went."""
-    from symenum.report import Content, Evidence, LawRow, report_page, run_facts
+    from symenum.display.figures import Evidence
+    from symenum.display.report import Content, report_page, run_facts
 
     evidence = Evidence.of(
         table.X.to_numpy(dtype=float),
@@ -305,9 +270,8 @@ def fit_report(result: Result, table: Table, course: Course) -> str:
     )
     run = {"command": shlex.join(["symenum", *sys.argv[1:]]), "data": result.source}
     run |= run_facts(result.stop_reason, course.elapsed, course.steps, course.scored, course.plan)
-    laws = [LawRow(law.expression, law.complexity, law.loss, law.score) for law in result.laws]
     squared = result.settings.get("loss", "mse") == "mse"
     content = Content(
-        result.target, laws, result.selected, evidence, course.floor, run, result.settings, squared=squared
+        result.target, result.laws, result.selected, evidence, course.floor, run, result.settings, squared=squared
     )
     return report_page(content)

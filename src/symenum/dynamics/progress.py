@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from symenum.display.observers import for_estimator
+from symenum.display.progress import Observer, Report
 from symenum.selection import rule_while_searching
-from symenum.watch import Observer, Report, for_estimator
 
 if TYPE_CHECKING:
     from symenum.dynamics.regressor import ODERegressor

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from symenum.display.progress import Observer
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
@@ -29,7 +30,6 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
 from symenum.search.interrupts import interrupts
-from symenum.watch import Observer
 
 __all__ = ["ODERegressor"]
 

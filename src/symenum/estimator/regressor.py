@@ -17,7 +17,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from symenum.display.table import equations_table, print_table
+from symenum.display.figures import evidence_of
+from symenum.display.latex import latex_table
+from symenum.display.observers import for_estimator
+from symenum.display.report import Content, report_page, run_facts
+from symenum.display.rows import rows_of
+from symenum.display.table import equations_table, terminal_width, text_table
 from symenum.enumeration.budget import Budget
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import memory_limit
@@ -37,9 +42,7 @@ from symenum.estimator.persistence import LastRun, find_start, open_checkpoint
 from symenum.expressions import (
     Expression,
     ExpressionModule,
-    LatexRow,
     evaluate,
-    latex_table,
     to_c,
     to_latex,
     to_numpy_source,
@@ -51,13 +54,11 @@ from symenum.files import write_whole
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
-from symenum.report import Content, Evidence, LawRow, report_page, run_facts
 from symenum.search import Outcome, Settings, StepReport, make_task, run
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.interrupts import interrupts
 from symenum.search.judging import loss_floor
 from symenum.selection import HeldOut, choose_law, on_folds, on_rows, rule_while_searching
-from symenum.watch import for_estimator
 
 __all__ = ["PSERegressor"]
 
@@ -282,11 +283,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> str:
         """The front, or some rows of it, as a LaTeX table (packages amsmath and booktabs)."""
         check_is_fitted(self, "front_")
-        chosen = range(len(self.front_)) if indices is None else list(indices)
-        scores = self.front_.scores()
-        rows = [
-            LatexRow(self._expression(i), self.front_[i].complexity, self.front_[i].loss, scores[i]) for i in chosen
-        ]
+        laws = rows_of(self.front_)
+        chosen = range(len(laws)) if indices is None else list(indices)
+        for i in chosen:
+            self._expression(i)  # refuses what is no row
+        rows = [laws[i] for i in chosen]
         return latex_table(rows, precision=precision, columns=columns)
 
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
@@ -353,17 +354,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "front_")
         if not isinstance(path, (str, Path)):
             raise TypeError(f"path must be the name of a file, such as 'report.html', not {type(path).__name__}")
-        front = self.front_
-        laws = [
-            LawRow(entry.expression, entry.complexity, entry.loss, score)
-            for entry, score in zip(front, front.scores(), strict=True)
-        ]
         content = Content(
             "y",
-            laws,
+            rows_of(self.front_),
             self.selected_index_,
-            evidence_for(self, X, y),
-            front.floor,
+            evidence_of(self, X, y),
+            self.front_.floor,
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
             squared=self.loss == "mse",
@@ -371,8 +367,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         write_whole(Path(path), report_page(content))
 
     def __str__(self) -> str:
-        fitted = hasattr(self, "front_")
-        return print_table(self.front_, self.selected_index_) if fitted else repr(self)
+        if not hasattr(self, "front_"):
+            return repr(self)
+        return text_table(rows_of(self.front_), self.selected_index_, width=terminal_width())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -438,7 +435,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.selected_index_ = choose_law(self.front_, self.model_selection, held, self.training_, robust=loss.robust)
         self.best_expression_ = self.front_[self.selected_index_].expression
         self.equations_: pandas.DataFrame = equations_table(
-            self.front_, self.variable_names_, None if held is None else held.losses
+            rows_of(self.front_), self.variable_names_, None if held is None else held.losses
         )
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
@@ -488,19 +485,3 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "training_"):
             raise ValueError("this model has come without the rows of its search: give X and y")
         return self.training_
-
-
-def evidence_for(model: PSERegressor, X: object, y: object) -> Evidence | None:
-    """The evidence of the data given, or of those of the fit, if the model has them."""
-    if (X is None) != (y is None):
-        raise ValueError("X and y belong together: give both, or none for the data of the fit")
-    names = model.variable_names_
-    columns = [str(name) for name in getattr(model, "feature_names_in_", names)]
-    if X is not None:
-        rows, target = validate_data(model, X, y, dtype=np.float64, y_numeric=True, reset=False)
-        return Evidence.of(rows, np.asarray(target, dtype=np.float64), names, columns)
-    training = getattr(model, "training_", None)
-    if training is None:
-        return None
-    table: Array = np.column_stack([training.columns[name].numpy() for name in names])
-    return Evidence.of(table, training.target.y.numpy(), names, columns, weight=training.target.weight.numpy())

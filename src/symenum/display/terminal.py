@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from symenum.watch.losses import Losses
-from symenum.watch.observer import Report, Title, clock_text, rows_of, work_text
+from symenum.display.progress import Losses, Report, Title, clock_text, work_text
+from symenum.display.rows import MARK, rows_of, selected_row, short_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -71,17 +71,17 @@ class LiveTable:
             return Text(
                 f"{clock_text(elapsed, left)} | the first step is running | Ctrl-C ends the search", style="dim"
             )
-        rows = rows_of(report.front, self._rule)
+        rows = rows_of(report.front)
+        selected = selected_row(report.front, self._rule) or 0
         table = Table(box=None, expand=True, pad_edge=False)
         for title, width in (("", 4), ("complexity", 10), ("loss", 10), ("score", 8)):
             table.add_column(title, justify="right", no_wrap=True, min_width=width)
         table.add_column(Text(self._name), overflow="ellipsis", no_wrap=True, ratio=1)
         room = max(3, self._console.height - _SPARE_LINES)
-        selected = next((i for i, row in enumerate(rows) if row.chosen), 0)
         first = max(0, min(len(rows) - room, selected))
-        for row in rows[first : first + room]:
-            mark, style = (">>>>", "bold") if row.chosen else ("", "")
-            cells = (mark, str(row.complexity), f"{row.loss:.4g}", f"{row.score:.3g}", row.law)
+        for i, row in enumerate(rows[first : first + room], start=first):
+            mark, style = (MARK, "bold") if i == selected else ("", "")
+            cells = (mark, *row.numbers(), short_text(row.expression))
             table.add_row(*(Text(cell) for cell in cells), style=style)
         head = Text(f"{clock_text(elapsed, left)} | {work_text(report)}", style="bold")
         losses = Text(self._losses.text(), style="cyan", no_wrap=True)

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from html import escape
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-import numpy.typing as npt
 
+from symenum.display.figures import (
+    ColumnSummary,
+    Evidence,
+    LawOnRows,
+    fit_figure,
+    front_figure,
+    law_on_rows,
+    residual_figure,
+)
+from symenum.display.html import Markup, Table, html_page, html_table
+from symenum.display.rows import LawRow
+from symenum.display.svg import svg_figure
 from symenum.expressions import Expression, mathml_equation, to_latex, to_mathml, to_text
-from symenum.page import Mark, Markup, Table, html_page, html_table, points, scatter
-from symenum.report.evidence import ColumnSummary, Evidence
-from symenum.report.fitted import Fitted, front_points, make_fitted
 
-__all__ = ["Content", "LawRow", "report_page"]
+__all__ = ["Content", "installed_version", "report_page", "run_facts"]
 
 _DIGITS = 4  # of constants in formulas; the law to copy has them all
 _MOST_COLUMNS = 60  # of the data that are listed
-
-
-@dataclass(frozen=True)
-class LawRow:
-    """A law of the front."""
-
-    expression: Expression
-    complexity: int
-    loss: float
-    score: float
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ def report_page(content: Content) -> str:
         body.append("<p>The data are not with the model: no summary of them, and no plot of the fit.</p>")
         body.append(f'<div class="plots">{_front_plot(content)}</div>')
     else:
-        fitted = make_fitted(content.law.expression, content.evidence)
-        plots = (_front_plot(content), fit_plot(fitted, content.target), residual_plot(fitted, content.target))
+        fitted = law_on_rows(content.law.expression, content.evidence)
+        figures = (fit_figure(fitted, content.target), residual_figure(fitted, content.target))
+        plots = (_front_plot(content), *map(svg_figure, figures))
         body.append(f'<div class="plots">{"".join(plots)}</div>')
         body += [f"<p>{escape(note)}</p>" for note in _notes(content.evidence, fitted)]
     body.append(html_table(_front_table(content)))
@@ -95,46 +97,10 @@ def _explained(loss: float, evidence: Evidence | None) -> str:
 
 
 def _front_plot(content: Content) -> str:
-    drawn = front_points([law.complexity for law in content.laws], [law.loss for law in content.laws], content.floor)
-    chosen = [point for point in drawn if point[0] == content.law.complexity]
-    return points(
-        "The front: accuracy against simplicity",
-        {"laws": drawn, "the chosen law": chosen},
-        "complexity",
-        content.loss_name,
-    )
+    return svg_figure(front_figure(content.laws, content.selected, content.floor, content.loss_name))
 
 
-def fit_plot(fitted: Fitted, target: str) -> str:
-    """A law of one variable as a line among the data; others as predicted against measured."""
-    if fitted.x is not None and fitted.curve is not None:
-        name, x = fitted.x
-        marks = {"data": Mark(_pairs(x, fitted.measured), colour=0), "the law": Mark(_pairs(*fitted.curve), True, 1)}
-        return scatter("The law and the data", marks, name, target)
-    ends = [float(fitted.measured.min()), float(fitted.measured.max())]
-    marks = {
-        "rows": Mark(_pairs(fitted.measured, fitted.predicted), colour=0),
-        "predicted = measured": Mark([(end, end) for end in ends], True, 1),
-    }
-    return scatter("Predicted against measured", marks, f"{target}, measured", f"{target}, predicted")
-
-
-def residual_plot(fitted: Fitted, target: str) -> str:
-    """What the law leaves, against what it says."""
-    finite = fitted.predicted[np.isfinite(fitted.predicted)]
-    ends = [float(finite.min()), float(finite.max())] if len(finite) else []
-    marks = {
-        "rows": Mark(_pairs(fitted.predicted, fitted.residual), colour=0),
-        "no difference": Mark([(end, 0.0) for end in ends], True, 1),
-    }
-    return scatter("What the law leaves", marks, f"{target}, predicted", "measured - predicted")
-
-
-def _pairs(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> list[tuple[float, float]]:
-    return list(zip(x.tolist(), y.tolist(), strict=True))
-
-
-def _notes(evidence: Evidence, fitted: Fitted) -> list[str]:
+def _notes(evidence: Evidence, fitted: LawOnRows) -> list[str]:
     notes = []
     if evidence.rows > len(evidence.y):
         notes.append(f"The plots show {len(evidence.y)} of {evidence.rows} rows, evenly spaced.")
@@ -149,10 +115,7 @@ def _front_table(content: Content) -> Table:
         "Each law is more accurate than all simpler ones; the chosen one is marked. Score: how fast the logarithm of "
         "the loss falls with complexity.",
         ("complexity", "loss", "score", content.target),
-        tuple(
-            (str(law.complexity), f"{law.loss:.4g}", f"{law.score:.3g}", _formula(law.expression))
-            for law in content.laws
-        ),
+        tuple((*law.numbers(), _formula(law.expression)) for law in content.laws),
         content.selected,
     )
 
@@ -177,3 +140,26 @@ def _data_table(evidence: Evidence) -> Table:
 def _data_cells(one: ColumnSummary) -> tuple[str, ...]:
     numbers = (f"{value:.6g}" for value in (one.least, one.median, one.most))
     return (one.column, one.name, *numbers, str(one.distinct))
+
+
+def run_facts(reason: str, seconds: float, steps: int, scored: int, plan: str) -> dict[str, str]:
+    """What a report says of a run; versions, machine and date are those of now."""
+    versions = [f"{package} {installed_version(package)}" for package in ("symenum", "torch")]
+    return {
+        "ended": reason,
+        "time": f"{seconds:.1f} s",
+        "steps": str(steps),
+        "candidates that the network scored": f"{scored:.4g}",
+        "network": plan,
+        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "written": datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+    }
+
+
+def installed_version(package: str) -> str:
+    """The version of a package, in words where it is used from its source."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "from source"

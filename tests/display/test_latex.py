@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from symenum.expressions import LatexRow, latex_table, parse, to_latex
+from symenum.display.latex import latex_table
+from symenum.display.rows import LawRow
+from symenum.expressions import parse, to_latex
 
 LONG = "1.23456*x1*sin(x2) - 2.34567*(x2 - x3)*cos(x1) + 3.45678*exp(x3)*log(x1) + 4.56789*x1*x2*x3 - 5.6789"
 
@@ -23,7 +25,7 @@ def test_a_precision_that_is_none_is_refused(precision):
 
 
 def test_table_has_one_line_for_each_row_and_booktabs_rules():
-    rows = [LatexRow(parse("x1"), 0, 1.5, 0.0), LatexRow(parse("x1 + 1"), 1, 0.0, math.inf)]
+    rows = [LawRow(parse("x1"), 0, 1.5, 0.0, 1.0), LawRow(parse("x1 + 1"), 1, 0.0, math.inf, 1.0)]
     lines = latex_table(rows, target="v_max").splitlines()
     assert lines[1:4] == [r"\toprule", r"Equation & Complexity & Loss & Score \\", r"\midrule"]
     assert lines[4] == r"$\mathrm{v\_max} = x_{1}$ & $0$ & $1.5$ & $0$ \\"
@@ -32,7 +34,7 @@ def test_table_has_one_line_for_each_row_and_booktabs_rules():
 
 
 def test_a_long_sum_is_broken_between_its_terms_and_loses_none():
-    row = LatexRow(parse(LONG), 9, 0.1, 0.1)
+    row = LawRow(parse(LONG), 9, 0.1, 0.1, 1.0)
     table = latex_table([row], columns=["equation"])
     body = table.split("{} &")[1].split(r" \end{aligned}")[0]
     assert r"\begin{aligned}[t] y = {} &" in table
@@ -42,11 +44,11 @@ def test_a_long_sum_is_broken_between_its_terms_and_loses_none():
 
 def test_a_long_product_stays_on_one_line():
     text = "*".join(f"sin(x{i})" for i in range(30))
-    assert "aligned" not in latex_table([LatexRow(parse(text), 9, 0.1, 0.1)])
+    assert "aligned" not in latex_table([LawRow(parse(text), 9, 0.1, 0.1, 1.0)])
 
 
 def test_a_target_that_is_no_identifier_does_not_break_the_table():
-    assert r"$\text{speed \& (m/s)} = x$" in latex_table([LatexRow(parse("x"), 0, 1, 0)], target="speed & (m/s)")
+    assert r"$\text{speed \& (m/s)} = x$" in latex_table([LawRow(parse("x"), 0, 1, 0, 1.0)], target="speed & (m/s)")
 
 
 @pytest.mark.parametrize("columns", [["equations"], [], "loss"])

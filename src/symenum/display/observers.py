@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from symenum.watch.lines import Lines
-from symenum.watch.notebook import NotebookTable, in_notebook
-from symenum.watch.observer import Observer, Quiet, Title
-from symenum.watch.terminal import LiveTable
+from symenum.display.notebook import NotebookTable, in_notebook
+from symenum.display.progress import Lines, Observer, Quiet, Title
+from symenum.display.terminal import LiveTable
 
 __all__ = ["for_command", "for_estimator"]
 

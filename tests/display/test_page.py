@@ -5,10 +5,12 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from symenum.page import Mark, Markup, Table, html_page, html_table, inline, scatter
+from symenum.display.figures import Figure, Series
+from symenum.display.html import Markup, Table, html_page, html_table, inline
+from symenum.display.svg import svg_figure
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -28,9 +30,19 @@ def test_titles_and_inline_code_are_escaped() -> None:
     assert inline("`x < y` & z") == "<code>x &lt; y</code> &amp; z"
 
 
-@given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=20))
-def test_a_scatter_of_any_numbers_is_well_formed_and_inside_its_frame(points: list[tuple[float, float]]) -> None:
-    plot = scatter("t", {"<a>": Mark(points), "line": Mark(points, line=True, colour=1)}, "x", "y")
+@pytest.mark.parametrize("log_y", [False, True])
+@example(points=[(0.0, 5e-324), (1.0, 1.7e308)])
+@given(points=st.lists(st.tuples(NUMBERS, NUMBERS), max_size=20))
+def test_a_figure_of_any_numbers_is_well_formed_and_inside_its_frame(
+    points: list[tuple[float, float]], log_y: bool
+) -> None:
+    x, y = [x for x, _ in points], [y for _, y in points]
+    series = (
+        Series("<a>", x, y),
+        Series("line", x, y, dots=False, joined="straight", colour=1),
+        Series("stairs", x, y, joined="steps", colour=2, large=True),
+    )
+    plot = svg_figure(Figure("t", "x", "y", series, log_y))
     if not plot:
         return
     for element in ElementTree.fromstring(plot).iter():
@@ -40,5 +52,5 @@ def test_a_scatter_of_any_numbers_is_well_formed_and_inside_its_frame(points: li
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-3e8, 5e8), (1.0, 1.0), (1e-310, 2e-310)])
 def test_axes_have_readable_numbers(low: float, high: float) -> None:
-    plot = scatter("t", {"a": Mark([(low, low), (high, high)])}, "x", "y")
+    plot = svg_figure(Figure("t", "x", "y", (Series("a", [low, high], [low, high]),)))
     assert 2 <= plot.count('text-anchor="end"') <= 12

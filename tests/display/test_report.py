@@ -9,15 +9,17 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from symenum.display.figures import Evidence, front_points, law_on_rows
+from symenum.display.report import Content, report_page
+from symenum.display.rows import LawRow
 from symenum.expressions import parse
-from symenum.report import Content, Evidence, LawRow, front_points, make_fitted, report_page
 
 EVIL = "<img src=x onerror=alert(1)>"
 X = np.column_stack([np.linspace(-1, 3, 50), np.linspace(5, 2, 50)])
 
 
 def content(law: str, y: np.ndarray, columns: tuple[str, str] = ("a", "b"), **more: object) -> Content:
-    laws = [LawRow(parse("1"), 0, 2.0, 0.0), LawRow(parse(law), 7, 0.0, 5.0)]
+    laws = [LawRow(parse("1"), 0, 2.0, 0.0, 0.4), LawRow(parse(law), 7, 0.0, 5.0, 0.9)]
     evidence = Evidence.of(X, y, ("a", "b"), columns, "y")
     return Content("y", laws, 1, evidence, **more)
 
@@ -81,7 +83,7 @@ def test_nothing_of_the_users_is_markup() -> None:
 
 
 def test_a_law_of_one_variable_is_drawn_as_a_line_between_the_data() -> None:
-    fitted = make_fitted(parse("a**2"), Evidence.of(X, X[:, 0] ** 2, ("a", "b"), ("a", "b")))
+    fitted = law_on_rows(parse("a**2"), Evidence.of(X, X[:, 0] ** 2, ("a", "b"), ("a", "b")))
     assert fitted.x is not None
     assert fitted.x[0] == "a"
     grid, curve = fitted.curve
@@ -101,7 +103,7 @@ def test_of_many_rows_some_are_kept_and_it_says_so() -> None:
     evidence = Evidence.of(rows, rows[:, 0], ("a",), ("a",))
     assert (evidence.rows, len(evidence.y)) == (30_000, 1000)
     assert (evidence.y[0], evidence.y[-1]) == (0.0, 1.0)
-    page = report_page(Content("y", [LawRow(parse("a"), 0, 0.0, 0.0)], 0, evidence))
+    page = report_page(Content("y", [LawRow(parse("a"), 0, 0.0, 0.0, 1.0)], 0, evidence))
     assert "1000 of 30000 rows" in page
 
 
@@ -129,7 +131,7 @@ def test_a_constant_target_and_a_single_value_are_drawn() -> None:
 
 
 def test_without_data_the_page_says_so() -> None:
-    page = report_page(Content("y", [LawRow(parse("a"), 0, 0.5, 0.0)], 0, None))
+    page = report_page(Content("y", [LawRow(parse("a"), 0, 0.5, 0.0, 0.6)], 0, None))
     assert "not with the model" in page
     assert page.count("<svg") == 1
 

@@ -1,4 +1,4 @@
-"""Plots as SVG text of our own: steps of a share, points over a logarithmic axis, scatter on plain axes, and bars."""
+"""Plots as SVG text of our own, for pages that need nothing else: figures, steps of a share, and bars."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["COLOURS", "Mark", "bars", "points", "scatter", "steps"]
+from symenum.display.figures import COLOURS, Figure
+from symenum.display.figures import Series as FigureSeries
 
-# Colours that differ for colour-blind eyes too (Okabe and Ito).
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+__all__ = ["bars", "points", "steps", "svg_figure"]
+
 _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # the legend has room for three lines
 
 _TICKS = 5  # about so many on a plain axis
+_DECADES = 6  # about so many on a logarithmic one
 
 Series = Mapping[str, Sequence[tuple[float, float]]]
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One series of a scatter: dots, or one line through all of them; in a colour of COLOURS."""
-
-    points: Sequence[tuple[float, float]]
-    line: bool = False
-    colour: int = 0
 
 
 def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
@@ -47,49 +40,77 @@ def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
 
 
 def points(title: str, series: Series, x_label: str, y_label: str) -> str:
-    """Points on a plain x axis and a logarithmic y axis: fronts of loss against complexity, memory against inputs."""
-    everything = [point for line in series.values() for point in line if point[1] > 0]
+    """Points on a plain x axis and a logarithmic y axis, joined in their order: memory against inputs, and the like."""
+    drawn = [
+        FigureSeries(name, [x for x, _ in line], [y for _, y in line], joined="straight", colour=i)
+        for i, (name, line) in enumerate(series.items())
+    ]
+    return svg_figure(Figure(title, x_label, y_label, tuple(drawn), log_y=True))
+
+
+def svg_figure(figure: Figure) -> str:
+    """A figure as SVG, or "" if there is nothing to draw: what is not finite, or not positive on a logarithmic axis."""
+    drawn = [
+        [(x, y) for x, y in zip(one.x, one.y, strict=True) if _has_place(x, y, log_y=figure.log_y)]
+        for one in figure.series
+    ]
+    everything = [point for line in drawn for point in line]
     if not everything:
         return ""
-    left, right = min(x for x, _ in everything), max(x for x, _ in everything)
-    right = right if right > left else left + 1
-    low, high = _decades([y for _, y in everything])
-    body = [_axes(title, x_label, y_label)]
-    body += [_tick_x(_place(x, left, right), f"{x:.6g}") for x in _nice(left, right)]
-    decades = range(low, high + 1, max(1, (high - low) // 6))
-    body += [_tick_y(_y((decade - low) / (high - low)), _power(decade)) for decade in decades]
-    for i, (name, line) in enumerate(series.items()):
-        places = [(_place(x, left, right), _y((math.log10(y) - low) / (high - low))) for x, y in line if y > 0]
-        path = "".join(f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places))
-        body.append(f'<path d="{path}" fill="none" stroke="{_colour(i)}" stroke-width="1.5" opacity="0.6"/>')
-        body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_colour(i)}"/>' for x, y in places]
-        body.append(_legend(i, name))
+    across = _plain_axis([x for x, _ in everything])
+    upward = (_log_axis if figure.log_y else _plain_axis)([y for _, y in everything])
+    body = [_axes(figure.title, figure.x_label, figure.y_label)]
+    body += [_tick_x(_x_at(share), text) for share, text in across.ticks]
+    body += [_tick_y(_y(share), text) for share, text in upward.ticks]
+    for i, (one, line) in enumerate(zip(figure.series, drawn, strict=True)):
+        places = [(_x_at(across.share(x)), _y(upward.share(y))) for x, y in line]
+        colour = _colour(one.colour)
+        if one.joined:
+            opacity = ' opacity="0.6"' if one.dots else ""
+            path = _path(places, stairs=one.joined == "steps")
+            body.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{opacity}/>')
+        if one.dots:
+            # Few dots with a line through them are drawn in full; many without one may hide each other.
+            size, opacity = (5, "") if one.large else (3.5, "") if one.joined else (3, ' opacity="0.6"')
+            body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colour}"{opacity}/>' for x, y in places]
+        body.append(_legend(i, one.label, one.colour))
     return _svg(body)
 
 
-def scatter(title: str, marks: Mapping[str, Mark], x_label: str, y_label: str) -> str:
-    """Dots and lines on two plain axes; what is not finite is not drawn."""
-    drawn = {
-        name: [(x, y) for x, y in mark.points if math.isfinite(x) and math.isfinite(y)] for name, mark in marks.items()
-    }
-    everything = [point for line in drawn.values() for point in line]
-    if not everything:
-        return ""
-    left, right = _span([x for x, _ in everything])
-    low, high = _span([y for _, y in everything])
-    body = [_axes(title, x_label, y_label)]
-    body += [_tick_x(_place(x, left, right), f"{x:.6g}") for x in _nice(left, right)]
-    body += [_tick_y(_y(_share(y, low, high)), f"{y:.6g}") for y in _nice(low, high)]
-    for i, (name, mark) in enumerate(marks.items()):
-        places = [(_place(x, left, right), _y(_share(y, low, high))) for x, y in drawn[name]]
-        colour = _colour(mark.colour)
-        if mark.line:
-            path = "".join(f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places))
-            body.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        else:
-            body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}" opacity="0.6"/>' for x, y in places]
-        body.append(_legend(i, name, mark.colour))
-    return _svg(body)
+@dataclass(frozen=True)
+class _Axis:
+    """Where values stand on an axis, as shares of its length, and its ticks: their shares and their text."""
+
+    share: Callable[[float], float]
+    ticks: Sequence[tuple[float, str]]
+
+
+def _plain_axis(values: Sequence[float]) -> _Axis:
+    low, high = _span(values)
+    return _Axis(
+        lambda value: _share(value, low, high),
+        [(_share(value, low, high), f"{value:.6g}") for value in _nice(low, high)],
+    )
+
+
+def _log_axis(values: Sequence[float]) -> _Axis:
+    low, high = _decades(values)
+    decades = range(low, high + 1, max(1, (high - low) // _DECADES))
+    # By the decades themselves: the powers at the ends of the doubles are no doubles.
+    ticks = [((decade - low) / (high - low), _power(decade)) for decade in decades]
+    return _Axis(lambda value: (math.log10(value) - low) / (high - low), ticks)
+
+
+def _has_place(x: float, y: float, *, log_y: bool) -> bool:
+    return math.isfinite(x) and math.isfinite(y) and (y > 0 or not log_y)
+
+
+def _path(places: Sequence[tuple[float, float]], *, stairs: bool) -> str:
+    """Through all places in their order; as stairs, level up to the next place and then up or down to it."""
+    parts = [f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places)]
+    if stairs:
+        parts[1:] = [f"H{x:.1f}V{y:.1f}" for x, y in places[1:]]
+    return "".join(parts)
 
 
 def bars(title: str, groups: Mapping[str, Mapping[str, tuple[float, float, float]]], y_label: str) -> str:
@@ -159,8 +180,8 @@ def _x(value: float, low: int, high: int) -> float:
     return _LEFT + (math.log10(value) - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
 
 
-def _place(x: float, left: float, right: float) -> float:
-    return _LEFT + _share(x, left, right) * (_WIDTH - _LEFT - _RIGHT)
+def _x_at(share: float) -> float:
+    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
 
 def _share(value: float, low: float, high: float) -> float:

@@ -8,29 +8,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from symenum.display.rows import LawRow
 from symenum.expressions.render import latex_name, to_latex
 from symenum.expressions.tree import Apply, Expression, Variable
 
-__all__ = ["LatexRow", "latex_equation", "latex_number", "latex_table"]
+__all__ = ["latex_equation", "latex_number", "latex_table"]
 
 # Longer lines, in characters of LaTeX without its commands, do not fit on a page beside the numbers.
 _LONG = 60
 
 
-@dataclass(frozen=True)
-class LatexRow:
-    """A law and its numbers."""
-
-    expression: Expression
-    complexity: float
-    loss: float
-    score: float
-
-
 def latex_table(
-    rows: Iterable[LatexRow],
+    rows: Iterable[LawRow],
     *,
     target: str = "y",
     precision: int = 3,
@@ -39,7 +29,7 @@ def latex_table(
     r"""The table, one line for each row; a sum that is too long for one line is broken between its terms.
 
     >>> from symenum.expressions import parse
-    >>> print(latex_table([LatexRow(parse("x1*1.23456"), 1, 0.0000125, 2.0)], columns=["equation", "loss"]))
+    >>> print(latex_table([LawRow(parse("x1*1.23456"), 1, 0.0000125, 2.0, 0.5)], columns=["equation", "loss"]))
     \begin{tabular}{@{}lr@{}}
     \toprule
     Equation & Loss \\

@@ -83,6 +83,24 @@ def test_without_axes_a_figure_is_made(model) -> None:
     assert axes.has_data()
 
 
+def test_the_report_and_matplotlib_draw_the_same_figures(model, monkeypatch, tmp_path) -> None:
+    from symenum.display import plots, report
+
+    drawn, written = [], []
+    monkeypatch.setattr(plots, "draw", lambda figure, ax: drawn.append(figure))
+    monkeypatch.setattr(report, "svg_figure", lambda figure: written.append(figure) or "")
+    for plot in (plot_front, plot_fit, plot_residuals):
+        plot(model)
+    model.report(tmp_path / "report.html")
+    assert len(drawn) == len(written) == 3
+    for one, other in zip(drawn, written, strict=True):
+        assert (one.x_label, one.y_label, one.log_y) == (other.x_label, other.y_label, other.log_y)
+        for a, b in zip(one.series, other.series, strict=True):
+            assert (a.label, a.joined, a.dots, a.colour) == (b.label, b.joined, b.dots, b.colour)
+            np.testing.assert_array_equal(a.x, b.x)
+            np.testing.assert_array_equal(a.y, b.y)
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_trajectories_are_drawn_by_state(order: int) -> None:
     t = np.linspace(0, 6, 150)
@@ -101,7 +119,7 @@ import sys
 sys.modules["matplotlib"] = None  # as if it were not installed
 import importlib.util
 importlib.util.find_spec = lambda name: None
-from symenum.plots.canvas import new_axes
+from symenum.display.plots import new_axes
 try:
     new_axes(None)
 except ImportError as error:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symenum.display.figures import COLOURS
+from symenum.display.plots import new_panels
 from symenum.dynamics.local_polynomial import local_fit
 from symenum.dynamics.trajectory import make_pieces
-from symenum.plots.canvas import ACCENT, DOTS, new_panels
 
 if TYPE_CHECKING:
     from symenum.dynamics import ODERegressor
 
 __all__ = ["plot_trajectories"]
 
+_DOTS, _LINE = COLOURS[:2]
 _WINDOW = 15  # samples that the start of a simulation is smoothed over
 
 
@@ -34,8 +36,8 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
             warnings.simplefilter("ignore", RuntimeWarning)  # a motion that blows up is seen in the picture
             simulated = model.simulate(start, piece.t, piece.U if piece.U.size else None)
         for i, panel in enumerate(panels):
-            panel.plot(piece.t, piece.X[:, i], ".", markersize=3, color=DOTS, alpha=0.5)
-            panel.plot(piece.t, simulated[:, i], linewidth=1.2, color=ACCENT)
+            panel.plot(piece.t, piece.X[:, i], ".", markersize=3, color=_DOTS, alpha=0.5)
+            panel.plot(piece.t, simulated[:, i], linewidth=1.2, color=_LINE)
     for panel, name in zip(panels, model.state_names_, strict=True):
         panel.set_ylabel(name)
     panels[0].legend(panels[0].lines[:2], ["measured", "simulated from the start of each piece"], loc="upper right")

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from symenum.display.notebook import NotebookTable
+from symenum.display.observers import for_estimator
+from symenum.display.progress import Lines, Quiet, sparkline
+from symenum.display.terminal import LiveTable
 from symenum.enumeration import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
-from symenum.watch import Lines, LiveTable, NotebookTable, Quiet, for_estimator
-from symenum.watch.observer import sparkline
 
 
 def report(front):

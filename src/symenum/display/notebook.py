@@ -8,9 +8,9 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from symenum.page import Table, html_table
-from symenum.watch.losses import Losses
-from symenum.watch.observer import Report, Title, rows_of, status_line
+from symenum.display.html import Table, html_table
+from symenum.display.progress import Losses, Report, Title, status_line
+from symenum.display.rows import rows_of, selected_row, short_text
 
 __all__ = ["NotebookTable", "in_notebook"]
 
@@ -61,13 +61,13 @@ class NotebookTable:
 
     def html(self, report: Report) -> str:
         """What is shown."""
-        rows = rows_of(report.front, self._rule)
+        rows = rows_of(report.front)
         table = Table(
             "",
             "",
             ("complexity", "loss", "score", self._title(report)),
-            tuple((str(row.complexity), f"{row.loss:.4g}", f"{row.score:.3g}", row.law) for row in rows),
-            next((i for i, row in enumerate(rows) if row.chosen), None),
+            tuple((*row.numbers(), short_text(row.expression)) for row in rows),
+            selected_row(report.front, self._rule),
         )
         style = "<style scoped>.symenum .chosen { font-weight: bold } .symenum td { text-align: left }</style>"
         losses = f"<code>{escape(self._losses.text())}</code>"

@@ -19,11 +19,13 @@ from symenum.selection import description_lengths, reward, scores, select
 
 __all__ = ["Front", "fitted_constants"]
 
-_TWINS = 1e-6  # losses nearer than this, relative, may belong to one function written in two ways
-_ALWAYS = 2  # fitted constants, as a straight line has
-_ROWS_PER_CONSTANT = 3
-_BY_CHANCE = 1.5  # rows' worth of loss that fitting one more constant may take off where it is not needed
-_GAIN = 1e-9  # an improvement below this part of the loss is none
+_TWINS = 1e-6  # relative difference of two losses up to which one function may stand behind both, written in two ways
+_ALWAYS_ALLOWED = 2  # fitted constants that every law may have, however few the rows: those of a straight line
+_ROWS_PER_CONSTANT = 3  # a law may have one fitted constant for each three rows
+# A constant that is not needed still takes about loss/rows off the loss, since it fits some of the noise. A law with
+# one more constant must take off more than 1.5 times that.
+_BY_CHANCE = 1.5
+_LEAST_GAIN = 1e-9  # least relative improvement of the loss that counts: far above rounding, far below any noise
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Front(Sequence[Candidate]):
             candidate.expression: candidate
             for candidate in (*candidates, *self.entries)
             if (max_complexity is None or candidate.complexity <= max_complexity)
-            and fitted_constants(candidate.expression) <= max(_ALWAYS, self.rows // _ROWS_PER_CONSTANT)
+            and fitted_constants(candidate.expression) <= max(_ALWAYS_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
         }
         kept: list[Candidate] = []
         in_order = sorted(pool.values(), key=self._order)
@@ -120,7 +122,7 @@ class Front(Sequence[Candidate]):
             return candidate.loss <= self.floor and self._doubt(candidate) < self._doubt(best)
         if candidate.loss <= self.floor:
             return True
-        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - _GAIN):
+        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - _LEAST_GAIN):
             return False
         more = fitted_constants(candidate.expression) - fitted_constants(best.expression)
         if more > 0 and candidate.loss > best.loss * (1 - _BY_CHANCE * more / max(1, self.rows)):

@@ -50,6 +50,9 @@ TIE = 1e-9
 _NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
 _FOLDS = 5  # the usual number: each fit keeps four fifths of the rows
 _SMALLEST = 1e-300  # logarithms are taken of losses of at least this, which is near the smallest normal double
+_SIGN_AND_SIZE = 2  # bits of a fitted constant beside its digits, for its sign and its order of magnitude
+_LEAST_BITS = 4.0  # of a fitted constant: what the whole number 7 costs, however few the rows are
+_WHOLE = 1e6  # whole numbers below this are written by their digits; larger ones are taken for fitted
 
 
 class Laws(Protocol):
@@ -97,9 +100,9 @@ def description_length(expression: Expression, rows: int) -> float:
     bits = len(nodes) * math.log2(1 + len(symbols))
     for node in nodes:
         if isinstance(node, Constant) and node.name is None:
-            fitted = 0.5 * math.log2(max(2, rows)) + 2
-            whole = float(node.value).is_integer()
-            bits += math.log2(1 + abs(node.value)) + 1 if whole and abs(node.value) < 1e6 else max(4.0, fitted)
+            fitted = max(_LEAST_BITS, 0.5 * math.log2(max(2, rows)) + _SIGN_AND_SIZE)
+            whole = float(node.value).is_integer() and abs(node.value) < _WHOLE
+            bits += math.log2(1 + abs(node.value)) + 1 if whole else fitted
     return bits
 
 

@@ -188,14 +188,14 @@ def _labelled_checkpoint(checkpoint: Path | None, out: Path | None, labels: Labe
 
 def _for_estimator(settings: Mapping[str, Any], constant: Mapping[str, float]) -> dict[str, Any]:
     """The options as parameters of PSERegressor, in the order of the table; lists only where they were given."""
-    told = {**settings, "operators": operators_of(settings["operators"])}
-    told["guesses"] = list(settings["guesses"])
-    told["required_variables"] = list(split_list(settings["required_variables"]))
+    parameters = {**settings, "operators": operators_of(settings["operators"])}
+    parameters["guesses"] = list(settings["guesses"])
+    parameters["required_variables"] = list(split_list(settings["required_variables"]))
     if constant and not settings["constants"]:
         raise click.UsageError("--constant and --no-constants contradict each other.")
     if constant:
-        told["constants"] = dict(constant)
-    return {name: told[name] for name in PARAMETERS if name in told and told[name] != []}
+        parameters["constants"] = dict(constant)
+    return {name: parameters[name] for name in PARAMETERS if name in parameters and parameters[name] != []}
 
 
 def operators_of(text: str) -> str | list[str]:
@@ -262,7 +262,7 @@ def run_fit(
         columns=table.columns,
         laws=rows_of(front),
         selected=front.select(rule) if model is None else model.selected_index_,
-        settings={**_told(settings), "operators": _spelled(settings["operators"])},
+        settings={**_plain_settings(settings), "operators": _spelled(settings["operators"])},
         stop_reason=reason or "",
         interrupted=interrupted,
         rows=len(table.y),
@@ -400,7 +400,7 @@ def _undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _told(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as model.json holds them."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 

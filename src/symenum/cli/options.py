@@ -48,10 +48,8 @@ def _decorator(parameter: Parameter, option: Option, changes: Mapping[str, Any])
         shape["type"] = click.IntRange(min=parameter.constraint.least)
     elif isinstance(parameter.constraint, OneOf):
         shape["type"] = click.Choice(parameter.constraint.choices)
-    told = {name: value for name, value in changes.items() if name != "default"}
-    return click.option(
-        option.flag, *([parameter.name] if first else []), **{**shape, **_READERS[option.reads], **told}
-    )
+    shape |= {name: value for name, value in changes.items() if name != "default"}
+    return click.option(option.flag, *([parameter.name] if first else []), **{**shape, **_READERS[option.reads]})
 
 
 def seconds(context: click.Context, option: click.Parameter, value: str | None) -> float | None:

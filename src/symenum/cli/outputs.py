@@ -48,7 +48,7 @@ FORMAT = "symenum model"
 FORMAT_VERSION = 1
 PARTIAL = "front.partial.csv"
 """The front while the search is running; gone once the results are written."""
-_PROBE = bytes(1 << 16)
+_PROBE = bytes(1 << 16)  # 64 KiB, about the size of the results
 REPORT = "report.html"
 
 
@@ -113,7 +113,7 @@ class Result:
 
 
 def r_squared(rest: float) -> str:
-    """R² for the part of the variance that is left: what is nearly 1 is told by what is missing."""
+    """R² for the part of the variance that is left; where R² is nearly 1, the text shows what is missing."""
     return f"R² = {1 - rest:.4g}" if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}"
 
 
@@ -218,8 +218,8 @@ def read_model(path: Path) -> Result:
             f"'{path}' has version {document.get('version')!r} of the format; this symenum reads {FORMAT_VERSION}."
         )
     try:
-        told = document["settings"].get("constants")
-        constants = told if isinstance(told, dict) else None  # declared by name; otherwise only whether there are any
+        named = document["settings"].get("constants")
+        constants = named if isinstance(named, dict) else None  # True or False: whether there are any
         laws = tuple(
             LawRow(
                 parse(entry["equation"], constants=constants),

@@ -73,10 +73,10 @@ def score_command(
         raise InputError(str(error)) from error
     if found.loss == math.inf:
         raise InputError(f"'{formula}' has no finite values on all rows: give other constants with --start.")
-    click.echo(f"{table.target} = {found.expression}" if quiet else _told(found, table.target, loss))
+    click.echo(f"{table.target} = {found.expression}" if quiet else _report_text(found, table.target, loss))
 
 
-def _told(found: FittedForm, target: str, loss: str) -> str:
+def _report_text(found: FittedForm, target: str, loss: str) -> str:
     lines = [f"{'constant':>10}  {'value':>14}  {'standard error':>14}"] if found.constants else []
     lines += [f"{name:>10}  {value:>14.8g}  {found.errors[name]:>14.2g}" for name, value in found.constants.items()]
     lines += [f"{loss} {found.loss:.6g}, complexity {found.complexity}, {r_squared(1 - found.r2)}", "The law:"]

@@ -50,14 +50,15 @@ __all__ = [
 
 Note = Callable[[str], None]
 _PARQUET = b"PAR1"
-_SHOWN = 8
-_START = 1 << 16  # bytes that are looked at, and more where lines are long
-_MOST = 1 << 25
-_LINES = 50
+_SHOWN = 8  # names of columns in a message
+_START = 1 << 16  # bytes that are read first to find the layout, 64 KiB; more of them until there are _LINES lines
+_MOST = 1 << 25  # but at most 32 MiB: lines of some hundred thousand columns
+_LINES = 50  # lines that decide on the layout
 _WHITESPACE = r"\s+"
 _DELIMITERS = ("\t", ";", "|", ",")
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITESPACE, "whitespace": _WHITESPACE}
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# In lower case: what pandas reads as missing, as far as tables have it.
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")

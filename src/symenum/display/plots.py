@@ -25,7 +25,7 @@ from symenum.expressions import Expression, to_text
 
 __all__ = ["draw", "new_axes", "new_panels", "plot_fit", "plot_front", "plot_residuals"]
 
-_DIGITS = 3
+_DIGITS = 3  # of constants in a title
 _LONG = 70  # characters of a title
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveTable"]
 
-_REFRESH = 4.0  # a second
+_REFRESH = 4.0  # times a second
 _SPARE_LINES = 9  # of the terminal, beside the rows of the front
 
 

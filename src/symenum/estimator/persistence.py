@@ -218,8 +218,8 @@ def open_checkpoint(
     if missing:
         what = kept[missing[0]]["not kept"]
         raise ValueError(f"{missing[0]} was a {what}, which a checkpoint cannot hold: give it to resume again")
-    told = parameters.get("constants")
-    named = told if isinstance(told, dict) else None
+    constants = parameters.get("constants")
+    named = constants if isinstance(constants, dict) else None
     checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
     return OpenedCheckpoint(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
 

@@ -14,12 +14,12 @@ PACKAGE = "symenum"
 ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 
 # A part may import itself and the parts above it in this list (DESIGN.md, "The house"). A new part must be placed here.
-# `data`, `page` and `core` know nothing of the package. `__init__` re-exports the library, so only what uses all of
-# the library may import it. `fitting` stands before `heads`: a head hands back expressions with their constants
-# already snapped, and fitting itself knows nothing of features or scans.
+# `data` and `core` know nothing of the package. `fitting` stands before `heads`: a head hands back expressions whose
+# constants are snapped already, and fitting itself knows nothing of features. `selection` stands before `front`: its rules
+# take laws and numbers, and a front hands them its own. `display` stands before the estimators, which hand it plain
+# values. `__init__` re-exports the library, so only what uses all of the library may import it.
 ORDER = (
     "data",
-    "page",
     "core",
     "traits",
     "probing",
@@ -29,14 +29,13 @@ ORDER = (
     "scans",
     "fitting",
     "heads",
+    "selection",
     "front",
     "tokens",
     "search",
-    "watch",
-    "report",
+    "display",
     "estimator",
     "dynamics",
-    "plots",
     "problems",
     "bench",
     "__init__",

@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from symenum.display.plots import plot_fit, plot_front, plot_residuals
     from symenum.dynamics import ODERegressor
+    from symenum.dynamics.plots import plot_trajectories
     from symenum.enumeration import PSRN, Candidate, Shortlist
     from symenum.estimator import FittedForm, PSERegressor, fit_constants
     from symenum.heads import first_pass
     from symenum.operators import OPERATOR_SETS, OPERATORS, Interval, Operator, Traits, make_operator
-    from symenum.plots import plot_fit, plot_front, plot_residuals, plot_trajectories
 
 __version__ = "0.1.0"
 
@@ -42,12 +43,13 @@ __all__ = [
 ]
 
 _PARTS = {
+    "symenum.display.plots": ("plot_fit", "plot_front", "plot_residuals"),
     "symenum.dynamics": ("ODERegressor",),
+    "symenum.dynamics.plots": ("plot_trajectories",),
     "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
     "symenum.estimator": ("FittedForm", "PSERegressor", "fit_constants"),
     "symenum.heads": ("first_pass",),
     "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Interval", "Operator", "Traits", "make_operator"),
-    "symenum.plots": ("plot_fit", "plot_front", "plot_residuals", "plot_trajectories"),
 }
 _HOME = {name: part for part, names in _PARTS.items() for name in names}
 

@@ -10,7 +10,7 @@ from symenum.bench.published import published_problem, published_set
 from symenum.bench.report import by_problem, by_set, html_report, markdown_report
 from symenum.bench.report.summary import wilson
 from symenum.bench.systems import Law
-from symenum.page import bars, points, steps
+from symenum.display.svg import bars, points, steps
 
 from .rows import make_row
 

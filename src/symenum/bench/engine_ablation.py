@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symenum.display.html import Table
+from symenum.display.svg import points
 from symenum.enumeration import PSRN
 from symenum.enumeration.layer import SymbolLayer, layer_sizes
 from symenum.expressions import Constant, Expression, Variable, fold
 from symenum.operators import get_operators
-from symenum.page import Table, points
 from symenum.problems.problem import Array
 
 __all__ = ["MEASURED", "Measured"]

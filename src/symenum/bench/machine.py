@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from symenum.report import installed_version
+from symenum.display.report import installed_version
 
 __all__ = ["machine_facts", "package_versions"]
 

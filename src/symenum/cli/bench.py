@@ -125,7 +125,7 @@ def ablation_command(
     from symenum.bench.ablation import VARIANTS
     from symenum.bench.engine_ablation import MEASURED
     from symenum.bench.plan import make_bench_plan
-    from symenum.page import html_table, markdown_table
+    from symenum.display.html import html_table, markdown_table
 
     with _explained():
         if name in MEASURED:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from symenum.core.exactness import EXACTNESS
 from symenum.dynamics.equation import ONE, Equation, outer_terms
 from symenum.expressions import Expression
-from symenum.front import MODEL_SELECTIONS, Front
+from symenum.front import Front
+from symenum.selection import MODEL_SELECTIONS
 
 __all__ = ["RULES", "Judged", "choose_jointly", "judge_front"]
 

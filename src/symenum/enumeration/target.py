@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.expressions import Apply, Constant, Expression, Variable
 
-__all__ = ["Target", "check_names", "check_slots", "check_target", "check_whole"]
+__all__ = ["Target", "Training", "check_names", "check_slots", "check_target", "check_whole"]
 
 _LARGEST = 1e140  # squares of larger numbers, or of the inverse of this, come too near to the ends of double precision
 
@@ -48,6 +48,28 @@ class Target:
         """The same on a part of the rows (int64), weights summing to 1 again."""
         weight = self.weight[rows]
         return Target(self.y[rows], weight / weight.sum())
+
+
+@dataclass(frozen=True)
+class Training:
+    """The rows that laws are judged on: columns (rows,) float64 by the names of formulas, and the target."""
+
+    columns: Mapping[str, Tensor]
+    target: Target
+
+    @staticmethod
+    def of(table: Tensor, names: Iterable[str], target: Target) -> Training:
+        """The columns of a table (rows, features) by their names in laws."""
+        return Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
+
+    @property
+    def variance(self) -> float:
+        mean = (self.target.y * self.target.weight).sum()
+        return float(((self.target.y - mean).square() * self.target.weight).sum())
+
+    def at(self, rows: Tensor) -> Training:
+        """The same on a part of the rows (int64), weights summing to 1 again."""
+        return Training({name: column[rows] for name, column in self.columns.items()}, self.target.at(rows))
 
 
 def check_whole(name: str, value: object) -> None:

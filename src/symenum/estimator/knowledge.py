@@ -8,7 +8,8 @@ from numbers import Integral
 from typing import Any, Protocol
 
 from symenum.core.budget import Budget
-from symenum.estimator.given import Training, check_constants, fitted, read_form
+from symenum.enumeration.target import Training
+from symenum.estimator.formulas import check_constants, fit_form, read_form
 from symenum.expressions import Expression, variables
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
@@ -18,7 +19,7 @@ from symenum.operators import Operator, get_operator, get_operators
 __all__ = ["Knowledge", "check_found", "prior_knowledge"]
 
 
-class Told(Protocol):
+class Parameters(Protocol):
     """The parameters of an estimator that are read here, as the user gave them."""
 
     operators: Any
@@ -44,28 +45,30 @@ class Knowledge:
     declared: Mapping[str, float]
 
 
-def prior_knowledge(told: Told, training: Training, budget: Budget, seed: int, *, weighted: bool) -> Knowledge:
+def prior_knowledge(
+    parameters: Parameters, training: Training, budget: Budget, seed: int, *, weighted: bool
+) -> Knowledge:
     """All of it, or a clear error that names the parameter; budget and seed are for the constants of guesses."""
     names = tuple(training.columns)
-    loss = make_loss(told.loss, training.target, weighted=weighted)
-    declared = check_constants(told.constants, names)
-    forbidden = _variables("forbidden_variables", told.forbidden_variables, names)
+    loss = make_loss(parameters.loss, training.target, weighted=weighted)
+    declared = check_constants(parameters.constants, names)
+    forbidden = _variables("forbidden_variables", parameters.forbidden_variables, names)
     if len(forbidden) == len(names):
         raise ValueError("forbidden_variables names all variables: a law needs at least one")
-    required = _variables("required_variables", told.required_variables, names)
+    required = _variables("required_variables", parameters.required_variables, names)
     both = sorted(set(required) & set(forbidden))
     if both:
         raise ValueError(f"{', '.join(both)} cannot be in both required_variables and forbidden_variables")
     prior = Prior(
-        None if told.max_depth is None else int(told.max_depth),
-        _nested(told.nested_constraints),
-        _acting(told.variable_operators, names),
+        None if parameters.max_depth is None else int(parameters.max_depth),
+        _nested(parameters.nested_constraints),
+        _acting(parameters.variable_operators, names),
         required,
     )
-    guesses = _guesses(told, training, declared, loss, budget, seed)
+    guesses = _guesses(parameters, training, declared, loss, budget, seed)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]
-        if unwanted or not prior.allows(guess) or guess.complexity > told.max_complexity:
+        if unwanted or not prior.allows(guess) or guess.complexity > parameters.max_complexity:
             raise ValueError(f"guesses holds {guess}, which the constraints on laws forbid: change one of them")
     return Knowledge(loss, prior, forbidden, guesses, declared)
 
@@ -133,23 +136,23 @@ def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _guesses(
-    told: Told, training: Training, declared: Mapping[str, float], loss: Loss, budget: Budget, seed: int
+    parameters: Parameters, training: Training, declared: Mapping[str, float], loss: Loss, budget: Budget, seed: int
 ) -> tuple[Expression, ...]:
-    if told.guesses is None:
+    if parameters.guesses is None:
         return ()
-    if isinstance(told.guesses, str) or not isinstance(told.guesses, Iterable):
-        raise ValueError(f"guesses must be a list of formulas such as ['a*x1**2'], not {told.guesses!r}")
+    if isinstance(parameters.guesses, str) or not isinstance(parameters.guesses, Iterable):
+        raise ValueError(f"guesses must be a list of formulas such as ['a*x1**2'], not {parameters.guesses!r}")
     found = []
-    for formula in told.guesses:
+    for formula in parameters.guesses:
         try:
-            form = read_form(formula, training.columns, declared, get_operators(told.operators))
+            form = read_form(formula, training.columns, declared, get_operators(parameters.operators))
         except (TypeError, ValueError) as error:
             raise ValueError(f"guesses: {error}") from error
-        if form.starts and told.constants is False:
+        if form.starts and parameters.constants is False:
             raise ValueError(
                 f"guesses holds {formula}, whose {', '.join(form.starts)} would be fitted: constants=False"
             )
-        law = fitted(form, training, loss, budget=budget, seed=seed)
+        law = fit_form(form, training, loss, budget=budget, seed=seed)
         if not law.loss < float("inf"):
             raise ValueError(f"guesses holds {formula}, which has no finite value on some row of X")
         found.append(law.expression)

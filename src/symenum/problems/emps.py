@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from symenum.expressions import Expression, evaluate, parse
 from symenum.fitting.least_squares import least_squares
-from symenum.front import Front, reward
+from symenum.front import Front
 from symenum.problems.external import data_file
 from symenum.problems.structure import same_structure
+from symenum.selection import reward
 
 __all__ = ["EMPS_LAW", "EMPS_VARIABLES", "Emps", "load_emps"]
 

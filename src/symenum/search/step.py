@@ -17,7 +17,7 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import single_threaded
 from symenum.expressions import Constant, Expression, apply, same_function
 from symenum.fitting import refine, with_coefficients
-from symenum.front import Front, reward
+from symenum.front import Front
 from symenum.heads.all_heads import Stage
 from symenum.heads.head import LAST_FITS
 from symenum.search.coefficients import loosened, pruned, rounded
@@ -27,6 +27,7 @@ from symenum.search.runners_up import near, runners_up
 from symenum.search.state import State
 from symenum.search.task import Task
 from symenum.search.token_pass import token_pass
+from symenum.selection import reward
 from symenum.tokens import Praised
 
 __all__ = ["start", "step", "stop_reason"]

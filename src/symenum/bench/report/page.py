@@ -9,7 +9,8 @@ from typing import Any
 from symenum.bench.report.summary import Group, by_problem, by_set
 from symenum.bench.report.tables import failure_table, problem_table, set_table, unsolved_table
 from symenum.bench.rows import Row
-from symenum.page import Table, bars, html_page, html_table, inline, markdown_table, points, steps
+from symenum.display.html import Table, html_page, html_table, inline, markdown_table
+from symenum.display.svg import bars, points, steps
 from symenum.problems import MissingDataError, get_set
 
 __all__ = ["html_report", "markdown_report"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symenum.bench.published import PublishedSet, published_problem, published_set
 from symenum.bench.report.summary import Group
 from symenum.bench.rows import Row
-from symenum.page import Table
+from symenum.display.html import Table
 
 __all__ = ["failure_table", "problem_table", "set_table", "unsolved_table"]
 

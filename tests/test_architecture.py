@@ -16,10 +16,12 @@ ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 # may import it. `fitting` stands before `heads`: a head hands back expressions with their constants already snapped,
 # and fitting itself knows nothing of features or scans.
 ORDER = (
+    "version",
     "data",
     "page",
     "files",
     "probing",
+    "registration",
     "operators",
     "expressions",
     "enumeration",
@@ -32,6 +34,7 @@ ORDER = (
     "report",
     "estimator",
     "dynamics",
+    "plugins",
     "plots",
     "problems",
     "bench",

@@ -69,7 +69,7 @@ __all__ = ["fit_command", "operators_of", "table_path"]
     show_default=True,
     help="How the law is chosen from the front.",
 )
-@click.option("--token-generator", type=click.Choice(["gp", "mcts", "random"]), default="gp", show_default=True)
+@click.option("--token-generator", default="gp", show_default=True, help="gp, mcts, random, or one of a --plugin.")
 @click.option(
     "--top-k", type=click.IntRange(min=1), default=30, show_default=True, help="Candidates kept of each pass."
 )

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from symenum.estimator.validation import HELD_OUT
 from symenum.front import MODEL_SELECTIONS
-from symenum.tokens import GENERATORS
 
 __all__ = ["as_callbacks", "check_parameters"]
 
@@ -66,15 +65,14 @@ def _is_callbacks(value: object) -> bool:
     return value is None or callable(value) or (isinstance(value, Iterable) and all(map(callable, value)))
 
 
-# `operators`, `random_state`, `device`, `max_memory`, `loss`, `guesses` and what laws may look like are checked by
-# those who know what they mean.
+# `operators`, `random_state`, `device`, `max_memory`, `loss`, `token_generator`, `guesses` and what laws may look like
+# are checked by those who know what they mean.
 _TABLE: Mapping[str, Constraint] = {
     "max_time": _number(0.0, open_below=True, or_none=True),
     "max_iterations": _whole(1, or_none=True),
     "stop_loss": _number(0.0, or_none=True),
     "layers": _whole(1, or_none=True),
     "inputs": _whole(1, or_none=True),
-    "token_generator": _one_of(*GENERATORS),
     "constants": Constraint(
         lambda value: isinstance(value, (bool, Mapping)), "True or False, or a mapping such as {'g': 9.81}"
     ),

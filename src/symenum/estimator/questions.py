@@ -21,7 +21,7 @@ from symenum.estimator.given import (
 from symenum.expressions import Expression, Variable, evaluate
 from symenum.fitting import free_constants
 from symenum.fitting.form import judge_form
-from symenum.fitting.losses import Squared, make_loss
+from symenum.fitting.losses import make_loss
 from symenum.fitting.parameters import with_leaves
 from symenum.front import Front
 from symenum.operators import get_operators
@@ -85,8 +85,7 @@ class Questions:
         training = self._rows(X, y, sample_weight)
         target = training.target
         loss = make_loss(self.loss, target)
-        plain = isinstance(loss, Squared)
-        factors = None if plain else loss.weights(target.y, evaluate(expression, training.columns))
+        factors = None if loss.is_squared else loss.weights(target.y, evaluate(expression, training.columns))
         values = free_constants(expression, integers=False)
         called = {f"constant{i}_": value for i, value in enumerate(values)}
         form = with_leaves(expression, [Variable(name) for name in called], integers=False)

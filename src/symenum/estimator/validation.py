@@ -21,7 +21,7 @@ from symenum.enumeration.target import check_target
 from symenum.estimator.given import TIE, Training
 from symenum.expressions import Expression, evaluate
 from symenum.fitting import refine
-from symenum.fitting.losses import Loss, Squared, make_loss
+from symenum.fitting.losses import Loss, make_loss
 from symenum.fitting.under_loss import refit
 from symenum.front import Front, rule_of
 from symenum.heads.goal import law_limit
@@ -143,7 +143,7 @@ def _part(training: Training, rows: Tensor) -> Training:
 
 def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss) -> list[Expression]:
     columns, target = training.columns, training.target
-    if isinstance(loss, Squared):
+    if loss.is_squared:
         results = refine(laws, columns, target.y, target.weight, starts=0, integers=False)
         return [result.expression for result in results]
     return [one.expression for one in refit(laws, columns, target.y, target.weight, loss)]

@@ -90,10 +90,9 @@ def read_document(path: Path) -> dict[str, Any]:
             'with the symenum that wrote it; or start anew and give the laws under "front" in the file as guesses'
         )
     if document.get("heads") != list(HEADS):
-        before, now = (", ".join(map(str, names or ())) or "none" for names in (document.get("heads"), HEADS))
         raise ValueError(
-            f"the checkpoint '{path}' belongs to a search with these registered heads: {before}; now there are: {now}. "
-            "Its steps are counted with them: import the modules that registered them, and no others"
+            f"the checkpoint '{path}' counts its steps with the registered heads {document.get('heads')!r:.200}, and "
+            f"now there are {list(HEADS)!r}: import the modules that registered them, and no others"
         )
     return document
 

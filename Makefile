@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
 
-.PHONY: demo test lint format docs wheel-check clean
+.PHONY: demo test lint format docs wheel-check release-check clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -34,6 +34,10 @@ docs: $(READY)
 
 wheel-check: $(READY)
 	@$(RUN) benchmarks/install.py
+
+# What a release consists of: source archive and wheel, their metadata and README, and the wheel in a fresh environment.
+release-check: $(READY)
+	@$(RUN) benchmarks/install.py --release
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

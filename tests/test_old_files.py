@@ -30,7 +30,9 @@ def test_a_model_of_a_later_format_is_refused_with_its_version_and_what_to_do(tm
     document = json.loads((OLD / "cli_0.1" / "model.json").read_text(encoding="utf-8"))
     path = tmp_path / "model.json"
     path.write_text(json.dumps({**document, "version": 7, "symenum": "0.9.3"}), encoding="utf-8")
-    with pytest.raises(InputError, match=r"symenum 0\.9\.3 with version 7 of the format.*run symenum fit again") as caught:
+    with pytest.raises(
+        InputError, match=r"symenum 0\.9\.3 with version 7 of the format.*run symenum fit again"
+    ) as caught:
         read_model(path)
     assert f"this is symenum {__version__}" in str(caught.value)
 

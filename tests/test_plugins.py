@@ -90,6 +90,11 @@ def test_a_head_is_a_stage_of_its_own_after_the_two_quickest() -> None:
     assert len(head.calls) == 2  # when it was registered, and in the search
 
 
+def test_a_head_may_call_its_arguments_as_it_likes() -> None:
+    register_head(with_scan(lambda columns, response, most, time: []))
+    assert list(HEADS) == ["mine"]
+
+
 def test_a_late_head_comes_after_all_others() -> None:
     register_head(Tanh(), late=True)
     assert "tanh of a ratio" not in stages()
@@ -146,10 +151,10 @@ def boasts(features: Any, goal: Any, k: int, budget: Any) -> Any:
         (with_scan(lambda features, goal, k, budget: ["x1"]), "list of Candidate"),
         (with_scan(lambda features, goal, k, budget: (goal.fit([parse("x1")]),)), "list of Candidate"),
         (with_scan(boasts), "gives .*x1 the loss"),
-        (with_scan(lambda features, goal: []), r"scan of the head 'mine' must take \(features, goal, k, budget\)"),
+        (with_scan(lambda features, goal: []), r"'mine' is called as scan\(features, goal, k, budget\), and"),
         (type("NoScan", (), {"name": "mine"})(), r"'mine' \(NoScan\) has no method scan"),
         (type("NoName", (), {"scan": fails})(), r"a head \(NoName\) has no name"),
-        (Tanh, "give an object of the class"),
+        (Tanh, "class Tanh: give an object of it"),
         (with_scan(fails, name="two terms"), "'two terms' of a head is taken"),
         (with_scan(fails, name="tokens"), "is taken"),
         (with_scan(fails, name="Two, three"), "small letters"),
@@ -284,7 +289,7 @@ class Mistyped:
     ("generator", "message"),
     [
         (changed(propose=None), r"has no method propose\(material, state, count, rng\)"),
-        (changed(learn=lambda self, material: Count()), "learn of the token generator 'ratios' must take"),
+        (changed(learn=lambda self, material: Count()), r"called as learn\(material, state, reward, front\)"),
         (changed(name="gp"), "'gp' of a token generator is taken"),
         (changed(name="a:b"), "small letters"),
         (changed(propose=lambda self, material, state, count, rng: ["x1/x2"]), "must return .tuple of expressions"),
@@ -394,6 +399,7 @@ def cubic(**methods: Any) -> Any:
         (lambda y, prediction: prediction, "one number for all rows"),
         (lambda y, prediction: "much", "must return a number"),
         (lambda y, prediction: float("nan"), "finite number"),
+        (Cubic, r"loss is the class Cubic: give an object of it, Cubic\(\)"),
         (3, "loss must be one of 'mse'"),
         ("mse", "not the text 'mse'"),
     ],
@@ -439,8 +445,8 @@ def test_a_rival_whose_package_is_missing_is_skipped_in_words() -> None:
         ("gplearn", Mean, "'gplearn' of a system is taken"),
         ("a:b", Mean, "small letters"),
         ("mine", Mean(), "factory of the system 'mine' must be callable"),
-        ("mine", dict, r"has no method fit\(X, y, operators, seed, max_time, cores\)"),
-        ("mine", lambda: with_fit(lambda X, y: None), "fit of what the factory of the system 'mine' makes must take"),
+        ("mine", dict, r"has no method fit\(X, y, operators=, seed=, max_time=, cores=\)"),
+        ("mine", lambda: with_fit(lambda X, y: None), "the factory of the system 'mine' makes is called as fit"),
     ],
 )
 def test_a_rival_that_cannot_work_is_refused(name: str, factory: Any, message: str) -> None:

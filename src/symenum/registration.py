@@ -44,17 +44,23 @@ def check_attributes(what: str, value: object, names: Iterable[str]) -> None:
         raise TypeError(f"{what} ({type(value).__name__}) has no {', '.join(missing)}")
 
 
-def check_methods(what: str, value: object, methods: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse a value without a method, or with one that cannot be called with the arguments of these names."""
+def check_methods(
+    what: str, value: object, methods: Mapping[str, tuple[str, ...]], keywords: tuple[str, ...] = ()
+) -> None:
+    """Refuse a value without a method, or with one that does not take so many arguments and these keywords."""
     for method, arguments in methods.items():
         function = getattr(value, method, None)
-        if not callable(function) or isinstance(value, type):
-            hint = ": give an object of the class, not the class" if isinstance(value, type) else ""
-            raise TypeError(f"{what} ({type(value).__name__}) has no method {method}({', '.join(arguments)}){hint}")
+        call = f"{method}({', '.join((*arguments, *(f'{name}=' for name in keywords)))})"
+        if isinstance(value, type):
+            raise TypeError(f"{what} is the class {value.__name__}: give an object of it")
+        if not callable(function):
+            raise TypeError(f"{what} ({type(value).__name__}) has no method {call}")
         try:
-            inspect.signature(function).bind(**dict.fromkeys(arguments))
+            inspect.signature(function).bind(*arguments, **dict.fromkeys(keywords))
         except TypeError as error:
-            raise TypeError(f"{method} of {what} must take ({', '.join(arguments)}): {error}") from error
+            raise TypeError(f"{what} is called as {call}, and its method does not take that: {error}") from error
+        except ValueError:  # functions written in C do not say what they take: the trial will
+            continue
 
 
 def load_plugins(modules: Iterable[str] | None = None) -> None:

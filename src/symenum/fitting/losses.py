@@ -257,7 +257,9 @@ def make_loss(loss: object, target: Target, *, weighted: bool = False) -> Loss:
     """
     if isinstance(loss, str) and loss in LOSSES:
         made = LOSSES[loss](target)
-    elif hasattr(loss, "total") and not isinstance(loss, type):
+    elif hasattr(loss, "total") and isinstance(loss, type):
+        raise TypeError(f"loss is the class {loss.__name__}: give an object of it, {loss.__name__}()")
+    elif hasattr(loss, "total"):
         made = check_loss(loss)
     elif callable(loss):
         made = Custom(loss, _takes_weights(loss))

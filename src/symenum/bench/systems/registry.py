@@ -50,8 +50,8 @@ def register_system(name: str, factory: Callable[[], System], *, package: str = 
     check_name("system", name, SYSTEMS)
     if not callable(factory):
         raise TypeError(f"factory of the system {name!r} must be callable, such as a class, not {factory!r:.80}")
-    wanted = ("X", "y", "operators", "seed", "max_time", "cores")
-    check_methods(f"what the factory of the system {name!r} makes", factory(), {"fit": wanted})
+    keywords = ("operators", "seed", "max_time", "cores")
+    check_methods(f"what the factory of the system {name!r} makes", factory(), {"fit": ("X", "y")}, keywords)
     SYSTEMS[name] = Entry(package, _plain(name, factory))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from symenum.enumeration import PSRN, Candidate, Shortlist
     from symenum.estimator import FittedForm, PSERegressor, fit_constants
     from symenum.heads import first_pass
-    from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
+    from symenum.operators import OPERATOR_SETS, OPERATORS, Interval, Operator, Traits, make_operator
     from symenum.plots import plot_fit, plot_front, plot_residuals, plot_trajectories
     from symenum.plugins import register_generator, register_head, register_loss
     from symenum.problems import register_set
@@ -30,8 +30,10 @@ __all__ = [
     "PSRN",
     "Candidate",
     "FittedForm",
+    "Interval",
     "Operator",
     "Shortlist",
+    "Traits",
     "__version__",
     "first_pass",
     "fit_constants",
@@ -53,7 +55,7 @@ _PARTS = {
     "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
     "symenum.estimator": ("FittedForm", "PSERegressor", "fit_constants"),
     "symenum.heads": ("first_pass",),
-    "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Operator", "make_operator"),
+    "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Interval", "Operator", "Traits", "make_operator"),
     "symenum.plots": ("plot_fit", "plot_front", "plot_residuals", "plot_trajectories"),
     "symenum.plugins": ("register_generator", "register_head", "register_loss"),
     "symenum.problems": ("register_set",),

@@ -25,18 +25,6 @@ _ROWS = 100
 _SAMPLE = 200
 _MB = 2**20
 
-_NUMPY: Mapping[str, Callable[..., Array]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "neg": np.negative,
-    "sin": np.sin,
-    "cos": np.cos,
-    "exp": np.exp,
-    "log": np.log,
-}
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -174,7 +162,9 @@ def _loss(expression: Expression, columns: Mapping[str, Array], y: Array) -> flo
             return columns[node.name]
         if isinstance(node, Constant):
             return np.full(len(y), float(node.value))
-        return _NUMPY[node.operator.name](*operands)
+        assert node.operator.numpy is not None  # the sets that are measured hold built-in operators only
+        values: Array = node.operator.numpy(*operands)
+        return values
 
     with np.errstate(all="ignore"):
         return float(np.square(fold(expression, visit) - y).mean())

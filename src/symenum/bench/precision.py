@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import mpmath
 
@@ -11,27 +11,6 @@ from symenum.expressions import Constant, Expression, Variable, fold
 __all__ = ["DIGITS", "extended_value"]
 
 DIGITS = 60
-_FUNCTIONS: Mapping[str, Callable[..., object]] = {
-    "add": mpmath.fadd,
-    "sub": mpmath.fsub,
-    "mul": mpmath.fmul,
-    "div": mpmath.fdiv,
-    "pow": mpmath.power,
-    "neg": mpmath.fneg,
-    "sin": mpmath.sin,
-    "cos": mpmath.cos,
-    "exp": mpmath.exp,
-    "log": mpmath.log,
-    "sqrt": mpmath.sqrt,
-    "tanh": mpmath.tanh,
-    "cosh": mpmath.cosh,
-    "sinh": mpmath.sinh,
-    "abs": mpmath.fabs,
-    "sign": mpmath.sign,
-    "asin": mpmath.asin,
-    "acos": mpmath.acos,
-    "cot": mpmath.cot,
-}
 _NAMED = {"pi": lambda: +mpmath.pi, "E": lambda: +mpmath.e}
 
 
@@ -46,7 +25,9 @@ def extended_value(expression: Expression, point: Mapping[str, float]) -> mpmath
             return mpmath.mpf(point[node.name])
         if isinstance(node, Constant):
             return _NAMED[node.name]() if node.name else mpmath.mpf(repr(node.value))
-        value = _FUNCTIONS[node.operator.name](*operands)
+        if node.operator.mpmath is None:
+            raise ValueError(f"{node.operator.name} has no extended form")
+        value = getattr(mpmath, node.operator.mpmath)(*operands)
         if isinstance(value, mpmath.mpc):  # real numbers only, on the way too: sqrt(x)**2 has no value at -1
             raise ValueError(f"{node.operator.name} leaves the real numbers")
         return value
@@ -54,6 +35,6 @@ def extended_value(expression: Expression, point: Mapping[str, float]) -> mpmath
     with mpmath.workdps(DIGITS):
         try:
             value = fold(expression, visit)
-        except (KeyError, ValueError, ZeroDivisionError, OverflowError):
+        except (ValueError, ZeroDivisionError, OverflowError):
             return None
         return value if mpmath.isfinite(value) else None

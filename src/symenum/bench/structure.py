@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, simplify
+from symenum.operators import ADDITIVE, Role
 
 __all__ = ["multiplied_out", "same_structure"]
 
@@ -116,24 +117,24 @@ def _visit(node: Expression, operands: tuple[Sum, ...]) -> Sum:
     if isinstance(node, Constant):
         return {_ONE: float(node.value)}
     assert isinstance(node, Apply)
-    name = node.operator.name
-    if name in ("add", "sub"):
-        return _added(operands[0], operands[1], 1.0 if name == "add" else -1.0)
-    if name == "neg":
+    role = node.operator.role
+    if role in ADDITIVE:
+        return _added(operands[0], operands[1], 1.0 if role is Role.SUM else -1.0)
+    if role is Role.NEGATION:
         return _added({}, operands[0], -1.0)
-    if name == "mul":
+    if role is Role.PRODUCT:
         return _multiplied(operands[0], operands[1])
-    if name == "div":
+    if role is Role.QUOTIENT:
         return _multiplied(operands[0], _power(operands[1], -1.0))
-    if name == "sqrt":
+    if role is Role.ROOT:
         return _power(operands[0], 0.5)
-    if name == "pow":
+    if role is Role.POWER:
         exponent = _number(operands[1])
         # a**b with a law for exponent: exp(b·log a)
         if exponent is None:
             return _function("exp", _multiplied(operands[1], _function("log", operands[0])))
         return _power(operands[0], exponent)
-    return _function(name, *operands)
+    return _function(node.operator.name, *operands)
 
 
 def _number(terms: Sum) -> float | None:

@@ -25,7 +25,7 @@ import pandas
 
 from symenum.expressions import Apply, Constant, Variable, parse
 from symenum.files import write_whole
-from symenum.operators import OPERATORS, Operator, get_operators
+from symenum.operators import Operator, get_operators
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
 
 __all__ = ["Fitted", "Opened", "forget_others", "keeper_of", "opened", "signature_of"]
@@ -163,7 +163,7 @@ def _own_operators(path: Path, kept: Mapping[str, Any], parameters: Mapping[str,
             f"operators: the search of '{path}' had operators of your own ({', '.join(map(str, kept['operators']))}): "
             f"give them to resume again ({error})"
         ) from error
-    return [record for record in records if OPERATORS.get(record.name) is not record]
+    return [record for record in records if not record.built_in]
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

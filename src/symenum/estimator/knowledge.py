@@ -13,7 +13,7 @@ from symenum.expressions import Expression, variables
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.heads.prior import Prior
-from symenum.operators import get_operator, get_operators
+from symenum.operators import Operator, get_operator, get_operators
 
 __all__ = ["Knowledge", "check_found", "prior_knowledge"]
 
@@ -93,13 +93,13 @@ def _variables(parameter: str, value: object, names: tuple[str, ...]) -> tuple[s
     return listed
 
 
-def _nested(value: object) -> dict[str, dict[str, int]]:
+def _nested(value: object) -> dict[str | Operator, dict[str | Operator, int]]:
     if value is None:
         return {}
     shape = "nested_constraints must be a mapping such as {'sin': {'sin': 0, 'cos': 0}}"
     if not isinstance(value, Mapping):
         raise ValueError(f"{shape}, not {value!r}")
-    nested: dict[str, dict[str, int]] = {}
+    nested: dict[str | Operator, dict[str | Operator, int]] = {}
     for outer, limits in value.items():
         if not isinstance(limits, Mapping):
             raise ValueError(f"{shape}; that of {outer!r} is {limits!r}")
@@ -110,14 +110,14 @@ def _nested(value: object) -> dict[str, dict[str, int]]:
     return nested
 
 
-def _operator(name: object) -> str:
+def _operator(name: object) -> Operator:
     try:
         operator = get_operator(name)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise ValueError(f"nested_constraints: {error}") from error
     if operator.form is not None:
         raise ValueError(f"nested_constraints: {operator.name} is written as {operator.form} in laws: name what it has")
-    return operator.name
+    return operator
 
 
 def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:

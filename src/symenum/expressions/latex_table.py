@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from symenum.expressions.render import latex_name, to_latex
 from symenum.expressions.tree import Apply, Expression, Variable
+from symenum.operators import ADDITIVE
 
 __all__ = ["LatexRow", "latex_equation", "latex_number", "latex_table"]
 
@@ -97,7 +98,7 @@ def latex_equation(expression: Expression, target: str = "y", precision: int | N
 def _terms(expression: Expression, precision: int | None) -> list[str]:
     """The terms of the outermost sum, each but the first with its sign before it."""
     terms: list[str] = []
-    while isinstance(expression, Apply) and expression.operator.name in ("add", "sub"):
+    while isinstance(expression, Apply) and expression.operator.role in ADDITIVE:
         rest, last = expression.operands
         # Written as what follows a term, so that the brackets are those of the whole.
         shown = to_latex(Apply(expression.operator, (Variable("z"), last)), precision)

@@ -19,6 +19,7 @@ from symenum.enumeration.budget import Budget, CutShortError
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.program import Array, Flags
 from symenum.fitting.uncertainty import errors_of
+from symenum.operators import ADDITIVE, Role
 
 __all__ = ["FormFit", "derivatives", "fit_form", "judge_form", "linear_in"]
 
@@ -137,14 +138,14 @@ def linear_in(form: Expression, names: Sequence[str]) -> frozenset[str]:
             found = frozenset([node.name]) if isinstance(node, Variable) and node.name in names else nothing
             return found, found
         (left, in_left), (right, in_right) = operands[0], operands[-1]
-        occur, name = in_left | in_right, node.operator.name
-        if name in ("add", "sub"):
+        occur, role = in_left | in_right, node.operator.role
+        if role in ADDITIVE:
             return (left | right) - (in_left - left) - (in_right - right), occur
-        if name == "neg":
+        if role is Role.NEGATION:
             return left, occur
-        if name == "mul":
+        if role is Role.PRODUCT:
             return max(left - in_right, right - in_left, key=len), occur
-        return (left - in_right if name == "div" else nothing), occur
+        return (left - in_right if role is Role.QUOTIENT else nothing), occur
 
     return fold(form, visit)[0]
 

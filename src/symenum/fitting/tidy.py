@@ -20,6 +20,7 @@ from symenum.fitting.numbers import Number, nice_number
 from symenum.fitting.parameters import postfix, with_leaves
 from symenum.fitting.refine import Refined, refine
 from symenum.fitting.uncertainty import standard_errors
+from symenum.operators import Role
 
 __all__ = ["tidy"]
 
@@ -137,7 +138,7 @@ def _exponents(expression: Expression) -> list[bool]:
     while stack:
         node, exponent = stack.pop()
         if isinstance(node, Apply):
-            power = node.operator.name == "pow"
+            power = node.operator.role is Role.POWER
             stack.extend((operand, power and i == 1) for i, operand in reversed(list(enumerate(node.operands))))
         elif isinstance(node, Constant) and node.name is None and not isinstance(node.value, int):
             found.append(exponent)

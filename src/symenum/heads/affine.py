@@ -29,12 +29,11 @@ from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
 from symenum.heads.placement import scan_where_it_suits
 from symenum.heads.projection import orthonormal, project_off
 from symenum.heads.two_terms import best_single
-from symenum.operators import Kind, Operator
+from symenum.operators import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Kind, Operator, Role
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
 ONE = Constant(1)
-_FORMULAS = ("add", "sub", "mul", "div", "semisub", "semidiv")
 
 
 @torch_threads(1)
@@ -58,14 +57,14 @@ def scan_affine(
     V: Tensor, target: Tensor, root: Tensor, operator: Operator, *, width: int, budget: Budget
 ) -> tuple[Tensor, Tensor]:
     """Indices of the `width` best pairs; `target` (n,): weighted, centred, of unit norm."""
-    name = operator.name
+    role = operator.role
 
     def exact(i: Tensor, j: Tensor) -> Tensor:
         return rescore_affine(V, target, root, operator, i, j).square()
 
     if V.is_cuda:
         return _scan_on_device(V, target, root, operator, exact, width=width, budget=budget)
-    if name in ("div", "semidiv"):
+    if role is Role.QUOTIENT:
         divides = (V != 0).all(dim=1)
         order = torch.argsort(divides.long(), descending=True, stable=True)  # so that v/v is the diagonal
         above = V[order]
@@ -74,12 +73,12 @@ def scan_affine(
             quotient, lambda i, j: exact(order[i], order[j]), width=width, same=False, diagonal=False, budget=budget
         )
         return order[i], order[j]
-    if name == "mul":
+    if role is Role.PRODUCT:
         product = AffineProductTest(V, V, target, root)
         return certified_scan(product, exact, width=width, same=True, diagonal=True, budget=budget)
-    if name in ("add", "sub", "semisub"):  # a·(v_i - v_j) + b is a·(v_j - v_i) + b
-        total = AffineSumTest(V, target, root, 1 if name == "add" else -1)
-        return certified_scan(total, exact, width=width, same=True, diagonal=name == "add", budget=budget)
+    if role in ADDITIVE:  # a·(v_i - v_j) + b is a·(v_j - v_i) + b
+        total = AffineSumTest(V, target, root, 1 if role is Role.SUM else -1)
+        return certified_scan(total, exact, width=width, same=True, diagonal=role is Role.SUM, budget=budget)
     best = BestPairs(width)
     everything = torch.arange(len(V))
     for first in range(len(V)):
@@ -96,16 +95,16 @@ def scan_affine(
 def _scan_on_device(
     V: Tensor, target: Tensor, root: Tensor, operator: Operator, exact: Exact, *, width: int, budget: Budget
 ) -> tuple[Tensor, Tensor]:
-    if operator.name == "mul":
+    if operator.role is Role.PRODUCT:
         scan = PairScan(AffineProducts(V, V, target, root, same=True))
         return scan.best(exact, width, diagonal=True, budget=budget)
-    if operator.name in ("div", "semidiv"):
+    if operator.role is Role.QUOTIENT:
         divisors = torch.nonzero((V != 0).all(dim=1)).flatten()
         scan = PairScan(AffineProducts(V, V[divisors].reciprocal(), target, root, same=False))
         i, j = scan.best(lambda i, j: exact(i, divisors[j]), width, diagonal=False, budget=budget)
         return i, divisors[j]
-    if operator.name in ("add", "sub", "semisub"):
-        sign = 1 if operator.name == "add" else -1
+    if operator.role in ADDITIVE:
+        sign = 1 if operator.role is Role.SUM else -1
         sums = PairScan(AffineSums(AffineSumTest(V, target, root, sign)))
         return sums.best(exact, width, diagonal=sign > 0, budget=budget)
     raise ValueError(f"operator {operator.name!r} has no scan on a GPU: move the tensors to the CPU")
@@ -167,8 +166,8 @@ class Affine:
     ) -> _Found:
         if operator.kind is Kind.UNARY:
             return self._unary(operator, features.simplest(8 * self.cap), t, root, k, rounding)
-        formula = operator.name in _FORMULAS
-        scale_free = operator.name in ("mul", "div", "semidiv")
+        formula = operator.role in ARITHMETIC
+        scale_free = operator.role in MULTIPLICATIVE
         chosen = features.up_to_scale if scale_free else features
         chosen = chosen.simplest(self.cap if formula else self.cap // 20)
         pairs = self._best(chosen.values, t, root, operator, budget)
@@ -177,7 +176,7 @@ class Affine:
 
     def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
         """`best_affine` on the device that suits it; the result lies on the CPU."""
-        has_kernels = operator.name in _FORMULAS
+        has_kernels = operator.role in ARITHMETIC
         return scan_where_it_suits(
             partial(best_affine, operator=operator, width=self.width, budget=budget), V, t, root,
             work=len(V) ** 2 * len(t), device=self.device if has_kernels else "cpu", head=self.name,

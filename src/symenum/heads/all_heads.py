@@ -42,7 +42,7 @@ from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SumOfTerms
 from symenum.heads.transforms import goals_of, power_goals
 from symenum.heads.two_terms import TwoTerms
-from symenum.operators import Operator
+from symenum.operators import MULTIPLICATIVE, Operator, Role
 
 __all__ = ["AllHeads", "Stage"]
 
@@ -276,11 +276,13 @@ class AllHeads:
 
     @property
     def _exponentials(self) -> bool:
-        return any(operator.name == "exp" for operator in self.operators)
+        return any(operator.role is Role.EXPONENTIAL for operator in self.operators)
 
     @property
     def _products(self) -> tuple[Operator, ...]:
-        return tuple(operator for operator in self.operators if operator.name in ("mul", "div"))
+        return tuple(
+            operator for operator in self.operators if operator.role in MULTIPLICATIVE and operator.form is None
+        )
 
     def _wanted(self, head: RegisteredHead) -> Callable[[], Features] | None:
         """The features that a registered head asks for; None: those of the slots."""

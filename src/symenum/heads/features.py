@@ -19,7 +19,7 @@ from symenum.enumeration.budget import check_time
 from symenum.enumeration.distinct import canonical_signs, representatives, signature
 from symenum.enumeration.layer import SymbolLayer
 from symenum.expressions import Constant, Expression, apply
-from symenum.operators import Kind, Operator
+from symenum.operators import Kind, Operator, Role
 
 __all__ = ["Features", "build_features", "extended_by_unary"]
 
@@ -52,7 +52,7 @@ class Table:
         operator = self.operators[which]
         children = [int(self.left[number]), int(self.right[number])][: operator.arity]
         operands = [self.expression(child) for child in children]
-        if operator.name == "add" and operands == [Constant(1), Constant(1)]:
+        if operator.role is Role.SUM and operands == [Constant(1), Constant(1)]:
             return Constant(2)
         return apply(operator, *operands)
 
@@ -142,7 +142,7 @@ def build_features(
     if with_one and Constant(1) not in slots:
         slots = (*slots, Constant(1))
         values = torch.cat([values, torch.ones(1, values.shape[1], dtype=torch.float64)])
-    working = tuple(operator for operator in operators if operator.name != "identity")
+    working = tuple(operator for operator in operators if operator.role is not Role.IDENTITY)
     count = len(slots)
     none = torch.full((count,), _SLOT)
     complexity = torch.tensor([slot.complexity for slot in slots])

@@ -26,7 +26,7 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.rational import fit_ratio
 from symenum.heads.variable_projection import KINDS, feature_values
-from symenum.operators import Operator
+from symenum.operators import Operator, Role, get_operator
 
 __all__ = ["OneVariable"]
 
@@ -104,8 +104,7 @@ class OneVariable:
         z = data.evaluate(data.stand_ins[0])[rows]
         if not bool((z > 0).all()):
             return []
-        names = {operator.name for operator in self.operators}
-        grid = _grid(z, [kind for kind in _KINDS if kind in names])
+        grid = _grid(z, [kind for kind in _KINDS if get_operator(kind) in self.operators])
         sample = _Sample.of(goal, rows)
         out: list[Candidate] = []
         for degree in _DEGREES:
@@ -154,7 +153,7 @@ def _grid(z: Tensor, kinds: list[str]) -> _Batch | None:
         width = float(column.max() - column.min())
         if not width > 0:  # powers of very small or large numbers may all be 0, or infinite
             continue
-        ends = _GROWTHS if kind == "exp" else _TURNS
+        ends = _TURNS if get_operator(kind).periodic else _GROWTHS
         for first, last in zip((ends[0] / 2, *ends[:-1]), ends, strict=True):
             families.append(_Family(kind, base, factor))
             v.append(column)
@@ -237,7 +236,7 @@ def _fits(goal: Goal, family: _Family, degree: int, c: float, residual: float) -
         if number is None:
             continue
         candidates = _written(goal, apply(family.kind, scaled(number, v)), before, degree)
-        if family.kind == "exp" and degree:
+        if get_operator(family.kind).role is Role.EXPONENTIAL and degree:
             # exp(c·v)/exp(c·v) breaks down far away: growth stands in a denominator alone, or it is decay.
             decay = apply("exp", apply("neg", scaled(number, v)))
             candidates = [*_written(goal, apply("exp", scaled(number, v)), before, degree, plain=True)]

@@ -17,7 +17,7 @@ from symenum.enumeration.budget import check_time
 from symenum.enumeration.layer import apply_poisoned
 from symenum.expressions import Apply, Constant, Expression, apply
 from symenum.heads.placement import CPU
-from symenum.operators import Kind, Operator
+from symenum.operators import Abilities, Kind, Operator, Role
 
 __all__ = ["Factors", "Products", "make_factors"]
 
@@ -73,25 +73,26 @@ def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequenc
             expressions.append(expression)
             which.append(slot)
 
-    names = {operator.name for operator in operators}
+    able = Abilities(tuple(operators))
     unary = [
         operator
         for operator in operators
-        if operator.kind is Kind.UNARY and operator.name not in ("identity", "neg", "inv") and operator.form is None
+        if operator.kind is Kind.UNARY and operator.role is not Role.NEGATION and operator.form is None
     ]
     for i, (slot, row) in enumerate(zip(slots, values, strict=True)):
         if bool(row.max() == row.min()):
             continue  # a constant slot is no factor: coefficients do that
         add(row, slot, i + 1)
-        if names & {"div", "inv", "semidiv"}:
+        if able.quotients:
             add(1 / row, apply("inv", slot), -(i + 1))
         if len(slots) <= _FUNCTIONS_UP_TO:
             for operator in unary:
                 add(apply_poisoned(operator, row, None), apply(operator, slot), 0)
         if len(slots) <= _MORE_UP_TO:
-            if "exp" in names:
+            if Role.EXPONENTIAL in able.roles:
                 add(torch.exp(-row), apply("exp", apply("neg", slot)), 0)
-            if names >= {"exp", "log"} and "sqrt" not in names:  # exp(log(x)/2), which no short product reaches
+            # exp(log(x)/2), which no short product reaches
+            if able.exponentials_of_logarithms and Role.ROOT not in able.roles:
                 add(torch.sqrt(row), apply("sqrt", slot), 0)
     stacked = torch.stack(rows) if rows else torch.empty(0, values.shape[1], dtype=torch.float64)
     return Factors(stacked, tuple(expressions), tuple(which))

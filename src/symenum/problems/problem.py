@@ -52,9 +52,9 @@ class Case(Protocol):
 def law_operators() -> tuple[Operator, ...]:
     """Functions that laws of public sets use and no operator set of ours holds."""
     return (
-        make_operator("asin", torch.asin, sympy_function=sympy.asin),
-        make_operator("acos", torch.acos, sympy_function=sympy.acos),
-        make_operator("cot", lambda x: 1 / torch.tan(x), sympy_function=sympy.cot),
+        make_operator("asin", torch.asin, sympy_function=sympy.asin, mpmath="asin"),
+        make_operator("acos", torch.acos, sympy_function=sympy.acos, mpmath="acos"),
+        make_operator("cot", lambda x: 1 / torch.tan(x), sympy_function=sympy.cot, mpmath="cot"),
     )
 
 

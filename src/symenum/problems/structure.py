@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symenum.expressions import Constant, Expression, Variable, evaluate, fold, variables
+from symenum.operators import Role
 
 __all__ = ["same_structure", "structure"]
 
@@ -44,24 +45,24 @@ def _visit(node: Expression, operands: tuple[Mapping[Term, float], ...]) -> dict
         return {frozenset({(node.name, 1.0)}): 1.0}
     if isinstance(node, Constant):
         return {_ONE: float(node.value)} if node.value else {}
-    name = node.operator.name
-    if name == "add":
+    role = node.operator.role
+    if role is Role.SUM:
         return _sum(operands[0], operands[1], 1.0)
-    if name == "sub":
+    if role is Role.DIFFERENCE:
         return _sum(operands[0], operands[1], -1.0)
-    if name == "neg":
+    if role is Role.NEGATION:
         return _sum({}, operands[0], -1.0)
-    if name == "mul":
+    if role is Role.PRODUCT:
         return _product(operands[0], operands[1])
-    if name == "div":
+    if role is Role.QUOTIENT:
         return _product(operands[0], _power(operands[1], -1.0))
-    if name == "pow" and not variables(node.operands[1]):
+    if role is Role.POWER and not variables(node.operands[1]):
         return _power(operands[0], float(evaluate(node.operands[1], {})))
     if not variables(node):
         value = float(evaluate(node, {}))
         return {_ONE: value} if value else {}
     inside = tuple(frozenset(operand) - ({_ONE} if len(operand) > 1 else frozenset()) for operand in operands)
-    return {frozenset({((name, *inside), 1.0)}): 1.0}
+    return {frozenset({((node.operator.name, *inside), 1.0)}): 1.0}
 
 
 def _sum(one: Mapping[Term, float], other: Mapping[Term, float], sign: float) -> dict[Term, float]:

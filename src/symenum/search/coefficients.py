@@ -22,6 +22,7 @@ from symenum.fitting import (
 from symenum.fitting.under_loss import refit
 from symenum.front import Front
 from symenum.heads.goal import best_first
+from symenum.operators import Role
 from symenum.search.task import Task
 
 __all__ = ["loosened", "pruned", "refined", "refitted", "rounded"]
@@ -134,7 +135,7 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
     device = task.settings.device
     results = refine(families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device)
     fine = [result for result in results if result.loss < float("inf")]
-    if any(operator.name == "sign" for operator in task.settings.operators):
+    if any(operator.role is Role.STEP for operator in task.settings.operators):
         fine = [_determined(task, result, budget) for result in fine]
     return [Candidate(result.expression, result.loss) for result in fine]
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
 from symenum.heads import build_features
-from symenum.operators import Kind
+from symenum.operators import Abilities, Kind
 from symenum.tokens.generator import Material
 from symenum.tokens.values import Evaluator, pick_distinct
 
@@ -46,10 +46,8 @@ class Explainer:
         weight = material.weight[self._rows]
         self._root = (weight / weight.sum().clamp_min(_TINY)).sqrt()
         self._unary = tuple(op for op in material.working if op.kind is Kind.UNARY and op.form is None)
-        names = {operator.name for operator in material.working}
-        self._adds = bool(names & {"add", "sub", "semisub"})
-        self._multiplies = "mul" in names
-        self._divides = bool(names & {"div", "semidiv", "inv"})
+        able = Abilities(material.working)
+        self._adds, self._multiplies, self._divides = able.sums, able.products, able.quotients
         self._target = _unit_target(material.y[self._rows], self._root)
         self._few = _spread(len(self._rows), _FEW_ROWS)
         few_root = self._root[self._few]

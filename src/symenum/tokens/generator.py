@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from symenum.expressions import Expression, Variable
-from symenum.operators import Operator
+from symenum.operators import Operator, Role
 
 __all__ = ["Material", "Praised", "TokenGenerator", "check_count", "check_front"]
 
@@ -67,7 +67,7 @@ class Material:
     @cached_property
     def working(self) -> tuple[Operator, ...]:
         """The operators that make something new of their operands."""
-        return tuple(operator for operator in self.operators if operator.name != "identity")
+        return tuple(operator for operator in self.operators if operator.role is not Role.IDENTITY)
 
     @property
     def rows(self) -> int:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from symenum.expressions import Apply, Constant, Expression, apply, canonical, fold
+from symenum.operators import ARITHMETIC, Role
 from symenum.tokens.generator import Material, Praised
 from symenum.tokens.trees import random_constant
 from symenum.tokens.values import composite_parts
@@ -98,14 +99,14 @@ def stripped(expression: Expression) -> Expression:
     def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
         if not isinstance(node, Apply):
             return node
-        name = node.operator.name
-        if name == "neg":
+        role = node.operator.role
+        if role is Role.NEGATION:
             return operands[0]
-        if name in ("add", "mul", "sub", "div"):
+        if role in ARITHMETIC:
             left, right = operands
             if isinstance(right, Constant):
                 return left
-            if isinstance(left, Constant) and name != "div":
+            if isinstance(left, Constant) and role is not Role.QUOTIENT:
                 return right
             if isinstance(left, Constant):
                 return apply("div", Constant(1), right)
@@ -150,7 +151,7 @@ def cross_variable(material: Material, rng: np.random.Generator) -> Expression |
 
 def _joins(part: Expression) -> Iterator[Expression]:
     """All pairs of the terms of a sum or the factors of a product: the tree holds only some of them."""
-    if not isinstance(part, Apply) or part.operator.name not in ("add", "mul"):
+    if not isinstance(part, Apply) or part.operator.role not in (Role.SUM, Role.PRODUCT):
         return
     terms: list[Expression] = []
     stack: list[Expression] = [part]

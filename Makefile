@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
 
-.PHONY: demo test lint format docs wheel-check release-check clean
+.PHONY: demo test lint format docs wheel-check release-check guard guard-raise clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -38,6 +38,14 @@ wheel-check: $(READY)
 # What a release consists of: source archive and wheel, their metadata and README, and the wheel in a fresh environment.
 release-check: $(READY)
 	@$(RUN) benchmarks/install.py --release
+
+# What must not get worse, each figure beside its floor in benchmarks/floor.json; ARGS="--only speed" runs a part.
+# guard-raise also puts floors up, and never one down.
+guard: GUARD_ARGS := $(ARGS)
+guard-raise: GUARD_ARGS := --raise $(ARGS)
+guard guard-raise: $(READY)
+	@if [ -z "$$SYMENUM_DATA" ] && [ -d ../shared/data ]; then SYMENUM_DATA=$$(realpath ../shared/data); export SYMENUM_DATA; fi; \
+		$(RUN) benchmarks/guard.py $(GUARD_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

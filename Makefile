@@ -52,7 +52,7 @@ clean:
 	find $(wildcard src tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Touched last: an installation that was interrupted is taken up again by the next run.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt src/symenum/version.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "symenum needs Python 3.10 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	@echo "symenum: installing into $(VENV), once, a minute or more ..."
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)

@@ -19,10 +19,12 @@ ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 # take laws and numbers, and a front hands them its own. `display` stands before the estimators, which hand it plain
 # values. `__init__` re-exports the library, so only what uses all of the library may import it.
 ORDER = (
+    "version",
     "data",
     "core",
     "traits",
     "probing",
+    "registration",
     "operators",
     "expressions",
     "enumeration",
@@ -36,6 +38,7 @@ ORDER = (
     "display",
     "estimator",
     "dynamics",
+    "plugins",
     "problems",
     "bench",
     "__init__",

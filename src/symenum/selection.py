@@ -23,7 +23,7 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Training
 from symenum.expressions import Constant, Expression, evaluate, walk
 from symenum.fitting import refine
-from symenum.fitting.losses import Loss, Squared
+from symenum.fitting.losses import Loss
 from symenum.fitting.under_loss import refit
 from symenum.heads.goal import law_limit
 
@@ -225,7 +225,7 @@ def on_folds(laws: Sequence[Expression], training: Training, loss: Loss, floor: 
 
 def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss, seed: int) -> list[Expression]:
     columns, target = training.columns, training.target
-    if isinstance(loss, Squared):
+    if loss.is_squared:
         results = refine(laws, columns, target.y, target.weight, starts=0, integers=False, seed=seed)
         return [result.expression for result in results]
     return [one.expression for one in refit(laws, columns, target.y, target.weight, loss, seed=seed)]

@@ -14,7 +14,6 @@ from symenum import PSERegressor
 from symenum.cli.fit import fit_command
 from symenum.estimator.parameters import PARAMETERS, check_parameters, markdown_table
 from symenum.selection import HELD_OUT, MODEL_SELECTIONS
-from symenum.tokens import GENERATORS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -46,7 +45,6 @@ def test_the_links_of_the_table_lead_to_pages() -> None:
 
 def test_choices_are_those_of_the_parts_that_make_them() -> None:
     assert PARAMETERS["model_selection"].constraint.choices == (*MODEL_SELECTIONS, *HELD_OUT)
-    assert set(PARAMETERS["token_generator"].constraint.choices) == set(GENERATORS)
 
 
 def test_every_default_is_allowed() -> None:
@@ -73,7 +71,6 @@ def test_the_command_line_offers_every_option_with_the_same_default() -> None:
         ("layers", 1.5, "a whole number of at least 1 or None"),
         ("top_k", None, "a whole number of at least 1"),
         ("discount", 1.5, "a number above 0 and at most 1"),
-        ("token_generator", "ga", "one of 'gp', 'mcts', 'random'"),
         ("constant_range", (3, -3), "a pair"),
         ("callbacks", [1], "a callable"),
         ("checkpoint", 3, "a file's path"),

@@ -215,7 +215,9 @@ def read_model(path: Path) -> Result:
         raise InputError(f"'{path}' is not a model of symenum.")
     if document.get("version") != FORMAT_VERSION:
         raise InputError(
-            f"'{path}' has version {document.get('version')!r} of the format; this symenum reads {FORMAT_VERSION}."
+            f"'{path}' was written by symenum {document.get('symenum', 'of an unknown version')!s:.20} with version "
+            f"{document.get('version')!r:.20} of the format, and this is symenum {__version__}, which reads version "
+            f"{FORMAT_VERSION}: read it with the symenum that wrote it, or run symenum fit again."
         )
     try:
         named = document["settings"].get("constants")

@@ -27,7 +27,7 @@ from symenum.expressions import (
 from symenum.expressions.names import FORMULA_RESERVED
 from symenum.fitting import free_constants
 from symenum.fitting.form import judge_form
-from symenum.fitting.losses import Loss, Squared, make_loss
+from symenum.fitting.losses import Loss, make_loss
 from symenum.fitting.parameters import with_leaves
 from symenum.fitting.under_loss import fit_form_under
 from symenum.front import Front
@@ -190,7 +190,7 @@ def constant_errors(law: Expression, training: Training, loss: Loss) -> pandas.D
     determine the constants.
     """
     target = training.target
-    factors = None if isinstance(loss, Squared) else loss.weights(target.y, evaluate(law, training.columns))
+    factors = None if loss.is_squared else loss.weights(target.y, evaluate(law, training.columns))
     values = free_constants(law, integers=False)
     called = {f"constant{i}_": value for i, value in enumerate(values)}
     form = with_leaves(law, [Variable(name) for name in called], integers=False)

@@ -204,9 +204,8 @@ _ROWS = (
     Parameter(
         "token_generator",
         "gp",
-        '"gp", "mcts" or "random"',
-        OneOf(("gp", "mcts", "random")),
-        (Option("--token-generator"),),
+        '"gp", "mcts", "random", or the name of a registered one',
+        options=(Option("--token-generator", "gp, mcts, random, or one of a --plugin."),),
         page="../how-it-works.md",
     ),
     Parameter(

@@ -95,7 +95,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     stop_loss : the loss at which it ends; without, it ends at a law that equals the data up to rounding
     layers : of the network; chosen from the data, the operators and the machine where None
     inputs : of the network; chosen likewise where None, and said in `plan_`
-    token_generator : "gp", "mcts" or "random"
+    token_generator : "gp", "mcts", "random", or the name of a registered one
     constants : whether laws may hold fitted constants; or constants that have a name, as {"g": 9.81}, which then
         appear by it (fitted ones are allowed too)
     constant_range : from which constants inside tokens are drawn

@@ -15,7 +15,7 @@ from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, evaluate, substitute
 from symenum.fitting.form import FormFit, fit_form, judge_form
-from symenum.fitting.losses import Loss, Squared
+from symenum.fitting.losses import Loss
 from symenum.fitting.parameters import free_constants, with_constants
 from symenum.fitting.program import Array
 from symenum.fitting.refine import refine
@@ -111,7 +111,7 @@ def fit_form_under(
     found = fit_form(form, starts, columns, y, weight, budget=budget, seed=seed)
     found = replace(found, loss=total(found.constants))
     names = tuple(found.constants)
-    if isinstance(loss, Squared) or not names or found.loss == math.inf:
+    if loss.is_squared or not names or found.loss == math.inf:
         return found
     if loss.weights(y, y) is None:
         values = _simplex(

@@ -28,7 +28,7 @@ from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.one_variable import OneVariable
-from symenum.heads.order import MANY_SLOTS, ON_REDUCED, stage_order
+from symenum.heads.order import MANY_SLOTS, ON_REDUCED, OPENING, stage_order
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
@@ -37,6 +37,7 @@ from symenum.heads.product_of_angles import ProductOfAngles
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.reductions import search_reduced
+from symenum.heads.registry import RegisteredHead, registered_heads
 from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SumOfTerms
 from symenum.heads.transforms import goals_of, power_goals
@@ -99,6 +100,7 @@ class AllHeads:
     `origin`: the same heads with other weights of the rows, whose features will do here too.
     With `reduce` one stage looks for fewer variables that y depends on, and for a law in these.
     `device`: "cpu", or anything else to let heads that can use a GPU choose by the size of their scan.
+    `registered`: heads from outside the package, one stage each.
     """
 
     data: Data
@@ -109,6 +111,7 @@ class AllHeads:
     origin: AllHeads | None = None
     reduce: bool = True
     device: str = "cpu"
+    registered: tuple[RegisteredHead, ...] = field(default_factory=registered_heads)
     _made: dict[str, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def with_target(self, target: Target) -> AllHeads:
@@ -187,11 +190,19 @@ class AllHeads:
 
     def on_target(self) -> Iterator[Stage]:
         """The stages that look for y itself; those whose results the operators cannot write are left out."""
-        return self._in_order(stage_order(len(self.data.stand_ins), len(self.data.scan_rows)))
+        early = [head.name for head in self.registered if not head.late]
+        late = [head.name for head in self.registered if head.late]
+        order = stage_order(len(self.data.stand_ins), len(self.data.scan_rows))
+        return self._in_order((*order[:OPENING], *early, *order[OPENING:], *late))
 
     def on_reduced(self) -> Iterator[Stage]:
         """The stages for a problem that was reduced to few slots."""
         return self._in_order(ON_REDUCED)
+
+    @property
+    def stage_names(self) -> frozenset[str]:
+        """The names of the stages that the order may name."""
+        return frozenset(self._scans())
 
     def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
         made = self._scans()
@@ -223,6 +234,7 @@ class AllHeads:
             "products of angles": [on(ProductOfAngles(self.operators))],
             **self._fitted_exponents(functions=False),
             **self._fitted_exponents(functions=True),
+            **{head.name: [on(head, self._wanted(head))] for head in self.registered},
         }
 
     def _fitted_exponents(self, *, functions: bool) -> dict[str, list[Scan]]:
@@ -278,6 +290,10 @@ class AllHeads:
         return tuple(
             operator for operator in self.operators if operator.role in MULTIPLICATIVE and operator.form is None
         )
+
+    def _wanted(self, head: RegisteredHead) -> Callable[[Budget], Features] | None:
+        """The features that a registered head asks for; None: those of the slots."""
+        return {"slots": None, "layers": self.features, "extended": self.extended}[head.wanted]
 
     def _one_feature(self, goals: Sequence[Goal], budget: Budget) -> list[Candidate]:
         return OneFeature().scan_goals(self.extended(budget), goals, self.k, budget)

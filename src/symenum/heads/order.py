@@ -6,13 +6,14 @@ of terms hardly more than for two; with two slots it is the other way round.
 
 from __future__ import annotations
 
-__all__ = ["MANY_SLOTS", "ON_REDUCED", "stage_order"]
+__all__ = ["MANY_SLOTS", "ON_REDUCED", "OPENING", "stage_order"]
 
 MANY_SLOTS = 12  # with more, sums of products are cheaper than any features
 _FEW_SLOTS = 2
 _DEAR_ROWS = 128  # scanned; above, deep features come late
 
 _BEGIN = ("products of powers", "polynomials")
+OPENING = len(_BEGIN)  # stages that take milliseconds and come first; registered heads come after them
 _SHALLOW = ("powers with a factor", "polynomials of transforms")
 _EXPONENTS = ("powers of sums", "sums of powers")
 _WITH_FUNCTIONS = ("products of angles", "powers of sums with a function", "sums of powers with a function")

@@ -3,7 +3,7 @@
 from symenum.problems.external import MissingDataError
 from symenum.problems.noise import with_noise
 from symenum.problems.problem import Case, Problem, recovered
-from symenum.problems.registry import SETS, ProblemSet, Protocol, get_set
+from symenum.problems.registry import SETS, ProblemSet, Protocol, get_set, register_set
 from symenum.problems.tables import PROBLEM_SETS, get_problem, problem_set
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "get_set",
     "problem_set",
     "recovered",
+    "register_set",
     "with_noise",
 ]

@@ -1,21 +1,23 @@
-"""All problem sets by name, each with its protocol. A new set is one more line of `SETS`."""
+"""All problem sets by name, each with its protocol. A new set is a line of `SETS`, or comes by `register_set`."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from symenum.problems.external import MissingDataError
 from symenum.problems.fifty_dim import fifty_dim
 from symenum.problems.noise import NoiseKind
 from symenum.problems.problem import Case
 from symenum.problems.reference import reference_problems
 from symenum.problems.srbench import srbench, srbench_130, srbench_133, srbench_feynman, srbench_strogatz
 from symenum.problems.tables import PROBLEM_SETS
+from symenum.registration import check_attributes, check_methods, check_name
 
-__all__ = ["SETS", "ProblemSet", "Protocol", "Rule", "get_set"]
+__all__ = ["SETS", "ProblemSet", "Protocol", "Rule", "get_set", "register_set"]
 
 Rule = Literal["equal", "srbench", "structure"]
 
@@ -96,8 +98,31 @@ _ALL = (
     _paper("deep", "Laws that no pass from the raw variables reaches (our own)"),
 )
 
-SETS: Mapping[str, ProblemSet] = {one.name: one for one in _ALL}
+SETS: dict[str, ProblemSet] = {one.name: one for one in _ALL}
 """The sets by name."""
+
+
+def register_set(one: ProblemSet) -> None:
+    """Add a set to `symenum bench`; its problems are made once to check them, unless they need files."""
+    if not isinstance(one, ProblemSet):
+        raise TypeError(f"a problem set must be a ProblemSet(name, title, load, protocol), not {one!r:.80}")
+    check_name("problem set", one.name, SETS)
+    if one.name != _key(one.name):
+        raise ValueError(f"name {one.name!r} of a problem set must be written {_key(one.name)!r}: so it is looked up")
+    try:
+        problems = one.problems()
+    except MissingDataError:
+        problems = ()
+    if not isinstance(problems, tuple):
+        raise TypeError(f"load of the problem set {one.name!r} must return a tuple of problems, not {problems!r:.80}")
+    for problem in problems:
+        what = f"a problem of the set {one.name!r}"
+        check_methods(what, problem, {"sample": ("seed",), "test": ("seed",), "fresh": ("seed",)})
+        check_attributes(what, problem, ("name", "variables", "expression", "positive"))
+    names = [problem.name for problem in problems]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the problem set {one.name!r} has two problems of one name")
+    SETS[one.name] = one
 
 
 def get_set(name: str) -> ProblemSet:
@@ -106,10 +131,14 @@ def get_set(name: str) -> ProblemSet:
     >>> get_set("Nguyen-c").name
     'nguyen_c'
     """
-    word = name.strip().lower().replace("-", "_")
+    word = _key(name)
     if word not in SETS:
         raise ValueError(f"unknown problem set {name!r}{_nearest(word, list(SETS))}; known: {', '.join(SETS)}")
     return SETS[word]
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
 
 
 def _nearest(word: str, known: list[str]) -> str:

@@ -16,7 +16,7 @@ from symenum.enumeration.seeds import some_rows
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Expression, Variable, evaluate, variables
-from symenum.fitting.losses import Loss, Relative, Squared
+from symenum.fitting.losses import Loss, Squared
 from symenum.front import Front
 from symenum.heads.all_heads import AllHeads, Stage
 from symenum.heads.first_pass import SCAN_ROWS, telling
@@ -99,7 +99,7 @@ class Task:
     @property
     def squared(self) -> bool:
         """Whether the loss is that of the scans."""
-        return isinstance(self.settings.loss, Squared)
+        return self.settings.loss.is_squared
 
     @cached_property
     def empty_front(self) -> Front:
@@ -187,8 +187,9 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     rows = some_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
     working = target.at(rows)
     seen = working
-    if isinstance(settings.loss, Relative):  # which is least squares with other weights
-        weight = working.weight * settings.loss.weights(working.y, working.y)
+    factors = settings.loss.row_weights(working.y)
+    if factors is not None:  # the loss is least squares with other weights
+        weight = working.weight * factors
         seen = Target(working.y, weight / weight.sum())
     slots = [Variable(names[i]) for i in kept]
     data = make_data(slots, X[rows][:, kept].T.contiguous(), seen, SCAN_ROWS, settings.seed)

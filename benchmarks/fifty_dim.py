@@ -18,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from symenum.bench.judge import recovered
+from symenum.bench.problems import Problem
 from symenum.heads import first_pass
-from symenum.problems import Problem, recovered
 
 
 def load(folder: Path, number: int) -> tuple[Problem, np.ndarray, np.ndarray]:

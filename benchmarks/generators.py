@@ -22,6 +22,8 @@ import numpy.typing as npt
 import torch
 from light_pass import combined, good_fits, laws
 
+from symenum.bench.judge import recovered
+from symenum.bench.problems import Problem, problem_set
 from symenum.enumeration import PSRN
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target, check_target
@@ -30,7 +32,6 @@ from symenum.expressions import Expression, Variable
 from symenum.heads import build_features
 from symenum.heads.goal import is_law
 from symenum.operators import Kind, get_operators
-from symenum.problems import Problem, problem_set, recovered
 from symenum.tokens import GENERATORS, Material, Praised, get_generator
 
 SLOTS = 5

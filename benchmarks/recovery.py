@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from types import FrameType
 
 import sympy
+from symenum.problems import PROBLEM_SETS, Problem, problem_set, recovered
 
 from symenum import PSERegressor
 from symenum.expressions import Expression, to_sympy
-from symenum.problems import PROBLEM_SETS, Problem, problem_set, recovered
 
 _SYMPY_SECONDS = 10
 

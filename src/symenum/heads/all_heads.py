@@ -28,7 +28,7 @@ from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.one_variable import OneVariable
-from symenum.heads.order import MANY_SLOTS, ON_REDUCED, stage_order
+from symenum.heads.order import MANY_SLOTS, ON_REDUCED, TRANSFORMS, stage_order
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
@@ -110,6 +110,7 @@ class AllHeads:
     origin: AllHeads | None = None
     reduce: bool = True
     device: str = "cpu"
+    leave_out: tuple[str, ...] = ()  # names of stages that do not run, for ablations only
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
@@ -188,7 +189,7 @@ class AllHeads:
 
     def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
         made = self._scans()
-        return (self._stage(name, *made[name]) for name in names if made[name])
+        return (self._stage(name, *made[name]) for name in names if made[name] and name not in self.leave_out)
 
     def _scans(self) -> dict[str, list[Scan]]:
         """The scans of each stage; none where they would find nothing that may be written."""
@@ -233,7 +234,7 @@ class AllHeads:
 
     def on_transforms(self) -> Iterator[Stage]:
         """The stages that look for a transform of y."""
-        for goal in self.goals:
+        for goal in () if TRANSFORMS in self.leave_out else self.goals:
             scans = [
                 self._on(TwoTerms(cap=3000, device=self.device), self._extended, goal),
                 self._on(Affine(self._products, cap=2000, device=self.device), self._extended, goal),
@@ -248,10 +249,15 @@ class AllHeads:
 
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""
+        return (stage for stage in self._quick() if stage.scans and stage.name not in self.leave_out)
+
+    def _quick(self) -> Iterator[Stage]:
         goals = goals_of(self.data, self.operators, with_slots=False)
-        yield self._stage(
-            "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self._features)
-        )
+        powers = {
+            "products of powers": self._on(ProductOfPowers(0)),
+            "powers with a factor": self._on(ProductOfPowers(1, self._exponentials), self._features),
+        }
+        yield self._stage("powers", *(scan for name, scan in powers.items() if name not in self.leave_out))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
         yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self._extended))
         if len(self.data.stand_ins) == 1:

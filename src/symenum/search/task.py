@@ -58,6 +58,7 @@ class Settings:
     guesses: tuple[Expression, ...] = ()  # laws to begin with, constants fitted
     declared: Mapping[str, float] = field(default_factory=dict)  # constants that have a name
     max_memory: int = DEFAULT_MEMORY
+    leave_out: tuple[str, ...] = ()  # stages of the heads that do not run: what they bring is measured without them
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,15 @@ class Task:
             return self.origin.heads.with_target(self.data.target)
         settings = self.settings
         k = self.fetched(min(10, settings.top_k))
-        return AllHeads(self.data, settings.operators, k, settings.max_memory, settings.prior, device=settings.device)
+        return AllHeads(
+            self.data,
+            settings.operators,
+            k,
+            settings.max_memory,
+            settings.prior,
+            device=settings.device,
+            leave_out=settings.leave_out,
+        )
 
     @property
     def prior(self) -> Prior:

@@ -2,8 +2,9 @@
 
     python benchmarks/chaotic.py [--protocol ours paper] [--noise 1 2 5 10] [--seeds 5] [--max-time 30] [--same-noise]
 
-An equation counts as found if a law of its front has its structure up to constants and a bias (`symenum.bench.judge.structure`); the
-number behind the stroke counts only the law that the model selects. A system's rate is that of its worst equation.
+An equation counts as found if a law of its front has its structure up to constants and a bias (the rule is stated in
+`symenum.bench.judge.structure`); the number behind the stroke counts only the law that the model selects. A system's
+rate is that of its worst equation.
 `--max-time` is for each equation; most end long before it. `--same-noise` and `--derivative` change the protocol.
 """
 

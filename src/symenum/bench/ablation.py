@@ -25,10 +25,10 @@ from symenum.page import Table, points
 __all__ = ["MEASURED", "VARIANTS", "Measured", "Variants"]
 
 _SIX = ("nguyen", "nguyen_c", "r", "r_star", "livermore", "feynman")
-_BLOCK = 512
+_BLOCK = 512  # columns of the bank that are scored at once, so that a block's scores stay below 1 GB
 _SETS = ("koza", "semikoza", "basic_koza", "arithmetic")
-_ROWS = 100
-_SAMPLE = 200
+_ROWS = 100  # for which the bank's memory is given
+_SAMPLE = 200  # candidates of the brute force: it takes seconds, and its rate is extrapolated
 _MB = 2**20
 
 
@@ -67,7 +67,6 @@ def _heads() -> Variants:
 
 VARIANTS: Mapping[str, Callable[[], Variants]] = {"generators": _generators, "constants": _constants, "heads": _heads}
 """The ablations that are benches, by name."""
-
 
 _NUMPY: Mapping[str, Callable[..., Array]] = {
     "add": np.add,

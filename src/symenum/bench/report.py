@@ -31,10 +31,10 @@ __all__ = [
     "wilson",
 ]
 
-_MOST_FRONTS = 6
-_Z95 = 1.959963984540054
-_ACCURATE = 0.99
-_SHORT = 110
+_MOST_FRONTS = 6  # pictures of fronts on a page
+_Z95 = 1.959963984540054  # standard deviations that hold 95% of a normal distribution
+_ACCURATE = 0.99  # R² that SRBench calls an accurate solution
+_SHORT = 110  # characters of a law in a table
 _METHODS = ("PSE", "PySR", "Operon")  # of the nine published, those that fit beside ours
 
 

@@ -43,9 +43,11 @@ __all__ = [
 ]
 
 _START_SECONDS = 60.0  # to import torch on a busy machine, and to draw the data
-_GRACE = 1.25
-_MOST_LAWS = 60
-_LOOK_SECONDS = 0.05
+_GRACE = (
+    1.25  # times the limit that the system was told, before it is killed: some look at their clock between steps only
+)
+_MOST_LAWS = 60  # of a front that are kept and judged
+_LOOK_SECONDS = 0.05  # between two looks at a process
 _TAIL = 2000  # characters of what it said on stderr
 _PROC = Path("/proc")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096

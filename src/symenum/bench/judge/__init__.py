@@ -19,7 +19,7 @@ from symenum.expressions import Expression, to_text
 
 __all__ = ["Answer", "Judge", "Verdict", "judge_front", "recovered", "same_structure", "verdict"]
 
-_SECONDS = 10.0
+_SECONDS = 10.0  # for SymPy on one law; it answers most questions within one
 _POINTS = 4  # of the data, on which SymPy may tell the two apart
 _LEAST_SECONDS = 1.0  # for a later pair, when an earlier one took all
 

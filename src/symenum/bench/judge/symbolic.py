@@ -26,9 +26,9 @@ Points = Sequence[Mapping[str, float]]
 
 Answer = Literal["yes", "no", "unknown", "out of time", "failed"]
 
-_MEMORY = 4 << 30
-_START_SECONDS = 120.0
-_DIGITS = 40
+_MEMORY = 4 << 30  # bytes of the process that asks SymPy
+_START_SECONDS = 120.0  # to import SymPy and torch on a machine with many other processes
+_DIGITS = 40  # of values that tell two laws apart: well above those of the doubles in them
 _SMALL = sympy.Float("1e-5")  # below it a law is zero, if anything
 _NOTHING = sympy.Float("1e-12")  # relative: constants of laws are doubles, sqrt(1.23) is 1.1090536506409416 there
 

@@ -281,7 +281,7 @@ EMPS_OPERATORS = (
 EMPS_VARIABLES = ("q", "qdot", "tau")
 EMPS_LAW = parse("tau + qdot + sign(qdot) + 1")
 """The structure of the reference law: a·tau + b·qdot + c·sign(qdot) + d."""
-_TRAIN = 5000
+_TRAIN = 5000  # rows of the first half
 
 
 @dataclass(frozen=True)

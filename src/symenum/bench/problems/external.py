@@ -56,7 +56,7 @@ _FEYNMAN_SOURCE = (
 _STROGATZ_SOURCE = "the formulas in https://github.com/lacava/ode-strogatz"
 _NOT_IN_PMLB = ("II.11.17",)
 _INVERSE_TRIGONOMETRIC = ("I.26.2", "I.30.5", "test_10")
-_ROWS = 10_000
+_ROWS = 10_000  # SRBench's largest training sample
 
 
 @cache
@@ -105,7 +105,7 @@ def _read(relative: str, original: str) -> Any:
 
 
 _STEPS, _STEP = 100, 0.1
-_TRAIN_SHARE = 0.75
+_TRAIN_SHARE = 0.75  # SRBench's split
 _NAMES = ("x1", "x2")
 
 # Four starting points for each system, drawn once around those of the original generator.
@@ -183,7 +183,7 @@ def strogatz(systems: Sequence[Mapping[str, object]]) -> tuple[TrajectoryProblem
 
 
 _FIFTY_SOURCE = "https://github.com/intell-sci-comput/PSE, folder benchmark (synthetic_50d_N.csv and .txt)"
-_FIFTY = 20
+_FIFTY = 20  # problems in fifty variables
 
 
 @dataclass(frozen=True)

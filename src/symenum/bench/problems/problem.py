@@ -39,7 +39,7 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
-_FRESH_ROWS = 1000
+_FRESH_ROWS = 1000  # points on which laws are compared
 _OVERSAMPLING = 20  # half of a range, or more, may lie outside the law's domain
 
 _TRAIN, _TEST, _FRESH = 17, 53, 99  # streams of random numbers that never meet

@@ -173,7 +173,7 @@ def get_problem(name: str) -> Problem:
     raise ValueError(f"unknown problem {name!r}; known: {', '.join(problem.name for problem in problem_set('all'))}")
 
 
-_MOST_ROWS = 1000
+_MOST_ROWS = 1000  # the reference's files have no more
 _CHANGED = {
     "Nguyen-7": {"high": 4.0},
     "Nguyen-5c": {"low": -1.0, "high": 1.0},

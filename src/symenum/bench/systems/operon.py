@@ -18,7 +18,7 @@ __all__ = ["Operon"]
 
 _SYMBOLS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "tanh": "tanh", "cosh": "cosh", "abs": "abs"}
 _SAME = ("sin", "cos", "exp", "log", "sqrt")
-_DIGITS = 17
+_DIGITS = 17  # with which a double is written exactly
 _TURN = 2  # seconds
 _SEEDS = 1000  # between the turns of one run, so that seeds 0, 1, 2 … have turns of their own
 _EXACT = 1e-15  # relative to the mean square of y; wrong forms come down to 1e-14, right ones in single precision below

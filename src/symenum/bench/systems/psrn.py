@@ -23,7 +23,7 @@ _NAMES = {
     "identity": "Identity",
 }
 _GPU_INPUTS, _CPU_INPUTS = 5, 3  # koza on 5 inputs needs 46 GB there, and minutes for one pass on a CPU
-_ROWS = 100
+_ROWS = 100  # its `n_down_sample` in the authors' examples
 
 
 class Psrn:

@@ -22,7 +22,6 @@ limit) and is not run again: after an interruption the same command goes on. `--
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import statistics
 import sys
@@ -36,6 +35,7 @@ from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, law_name
 from symenum.bench.report import wilson
 from symenum.bench.run import Limits, Progress, run_plan
 from symenum.bench.store import read_rows
+from symenum.enumeration.threads import available_cores
 from symenum.heads.order import STAGE_NAMES
 
 WHOLE = "symenum"
@@ -143,7 +143,7 @@ def main() -> int:
     parser.add_argument("--noise", type=float, default=0.0, help="level of noise, in standard deviations of y")
     parser.add_argument("--max-time", type=float, default=20.0, help="seconds of a search")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="runs at the same time")
+    parser.add_argument("--jobs", type=int, default=available_cores(), help="runs at the same time")
     parser.add_argument("--without", action="append", default=[], metavar="STAGE", help="a stage, tokens, or all")
     parser.add_argument("--won", action="store_true", help="leave stages out also on laws that were not recovered")
     parser.add_argument("--out", type=Path, default=None, help="default: build/random_laws_SECONDS")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -132,11 +133,19 @@ def run_jobs(
     begin = time.monotonic()
     done = 0
 
-    def one(number: int, job: Job) -> None:
+    places: queue.SimpleQueue[int] = queue.SimpleQueue()  # a run has its cores for itself
+    for place in range(max(1, parallel)):
+        places.put(place)
+
+    def one(job: Job) -> None:
         nonlocal done
         if ended.is_set():
             return
-        row, ending = _run(job, limits, version, command, number % parallel, ended.is_set)
+        place = places.get()
+        try:
+            row, ending = _run(job, limits, version, command, place, ended.is_set)
+        finally:
+            places.put(place)
         if ending == "stopped":
             return
         with lock:
@@ -147,7 +156,7 @@ def run_jobs(
             tell(Progress(row, done, len(todo), left))
 
     with Judge() as judge, ThreadPoolExecutor(max(1, parallel)) as pool:
-        futures = [pool.submit(one, number, job) for number, job in enumerate(todo)]
+        futures = [pool.submit(one, job) for job in todo]
         try:
             for future in futures:
                 future.result()

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,28 @@ def test_runs_side_by_side_give_the_same_rows(tmp_path: Path) -> None:
     jobs = [Job("nguyen", f"Nguyen-{i}", "symenum", 0) for i in range(1, 5)]
     assert run_jobs(jobs, store, Limits(1.0), "v", parallel=2, command=Fake(GOOD)) == 4
     assert [row.solved for row in read_rows(tmp_path)[1]] == [True, False, False, False]
+
+
+def test_runs_side_by_side_do_not_share_a_core(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    class Timed(Fake):
+        def __call__(self, job: Path, result: Path) -> list[str]:
+            place = json.loads(job.read_text(encoding="utf-8"))["first_core"]
+            wait = 1.5 if self.calls == 0 else 0.1  # the first run outlasts all others
+            self.code = (
+                f"import time\nbegin = time.time()\ntime.sleep({wait})\n"
+                f"open({str(log)!r}, 'a').write(f'{place} {{begin}} {{time.time()}}\\n')\n{GOOD}"
+            )
+            return super().__call__(job, result)
+
+    jobs = [Job("nguyen", f"Nguyen-{i}", "symenum", 0) for i in range(1, 5)]
+    limits = Limits(10.0)
+    run_jobs(jobs, start(tmp_path / "out"), limits, "v", parallel=2, command=Timed(GOOD))
+    runs = sorted(tuple(map(float, line.split())) for line in log.read_text().splitlines())
+    assert len(runs) == 4
+    for (place, _, end), (other, begin, _) in pairwise(runs):
+        assert place != other or end <= begin
 
 
 def test_a_real_run_of_symenum(tmp_path: Path) -> None:

@@ -115,14 +115,18 @@ def test_runs_side_by_side_give_the_same_rows(tmp_path: Path) -> None:
 
 def test_runs_side_by_side_do_not_share_a_core(tmp_path: Path) -> None:
     log = tmp_path / "log"
+    log.touch()
 
     class Timed(Fake):
         def __call__(self, job: Path, result: Path) -> list[str]:
             place = json.loads(job.read_text(encoding="utf-8"))["first_core"]
-            wait = 1.5 if self.calls == 0 else 0.1  # the first run outlasts all others
+            # The first run waits for the three others.
+            others = 3 if self.calls == 0 else 0
             self.code = (
-                f"import time\nbegin = time.time()\ntime.sleep({wait})\n"
-                f"open({str(log)!r}, 'a').write(f'{place} {{begin}} {{time.time()}}\\n')\n{GOOD}"
+                "import time\nfrom pathlib import Path\n"
+                f"log, begin = Path({str(log)!r}), time.time()\n"
+                f"while len(log.read_text().splitlines()) < {others}: time.sleep(0.05)\n"
+                f"with log.open('a') as lines: lines.write(f'{place} {{begin}} {{time.time()}}\\n')\n{GOOD}"
             )
             return super().__call__(job, result)
 

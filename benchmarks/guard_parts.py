@@ -36,9 +36,8 @@ from heads import pair_heads
 from odd_data import odd_data
 
 from symenum import PSRN, PSERegressor
-from symenum.problems import get_set
-from symenum.problems.chaotic import CHAOTIC
-from symenum.problems.emps import load_emps
+from symenum.bench.problems import get_set
+from symenum.bench.problems.experiments import CHAOTIC, load_emps
 
 Figures = dict[str, dict[str, Any]]  # name: value, of (the highest value possible, or None), words (information)
 Row = dict[str, Any]  # one run of `symenum bench run`, as it is in its folder of results

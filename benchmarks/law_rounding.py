@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import torch
 
-from symenum.bench.precision import extended_value
+from symenum.bench.judge.numeric import extended_value
 from symenum.core.exactness import EPSILON, EXACTNESS
 from symenum.expressions import Expression, evaluate, walk
 from symenum.operators import get_operators

@@ -39,7 +39,6 @@ ORDER = (
     "estimator",
     "dynamics",
     "plugins",
-    "problems",
     "bench",
     "__init__",
     "cli",

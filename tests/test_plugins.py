@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from symenum.core.budget import CutShortError
 
 from symenum import (
     PSERegressor,
@@ -25,13 +24,14 @@ from symenum import (
     register_set,
     register_system,
 )
-from symenum.bench.plan import make_bench_plan
+from symenum.bench.jobs import make_bench_plan
+from symenum.bench.problems import SETS, MissingDataError, Problem, ProblemSet
 from symenum.bench.systems import SYSTEMS, Found, Law, check_found, make_system
 from symenum.cli import main
+from symenum.core.budget import CutShortError
 from symenum.expressions import Variable, apply, parse
 from symenum.fitting.losses import LOSSES, Absolute, Custom, RowLoss
 from symenum.heads.registry import HEADS
-from symenum.problems import SETS, MissingDataError, Problem, ProblemSet
 from symenum.registration import VARIABLE, PluginError, load_plugins
 from symenum.tokens import GENERATORS, STATES
 

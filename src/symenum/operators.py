@@ -368,9 +368,6 @@ OPERATOR_SETS: dict[str, tuple[str, ...]] = {
     "semikoza": ("+", "*", "semisub", "semidiv", "identity", "neg", "inv", "sin", "cos", "exp", "log"),
     "basic_koza": ("+", "*", "identity", "neg", "inv", "sin", "cos", "exp", "log"),
     "arithmetic": ("+", "*", "-", "/", "identity"),
-    "chaotic": ("+", "*", "-", "semidiv", "identity", "sin", "cos", "exp", "log", "tanh", "cosh", "abs", "sign"),
-    "emps": ("+", "*", "semisub", "semidiv", "identity", "sin", "cos", "exp", "log", "cosh", "tanh", "abs", "sign"),
-    "turbulence": ("+", "*", "-", "semidiv", "identity", "pow2", "pow3", "sin", "cos", "exp", "log", "tanh", "cosh"),
 }
 
 _ARRAY_VARIABLE = re.compile(r"x[0-9]+")
@@ -450,7 +447,7 @@ def get_operators(operators: str | Operator | Iterable[str | Operator]) -> tuple
             hint = " For a single operator, pass a list." if _ALIASES.get(name, name) in OPERATORS else ""
             raise ValueError(
                 f"unknown operator set {operators!r}{_nearest(name, list(OPERATOR_SETS))}; "
-                f"known: {', '.join(OPERATOR_SETS)}.{hint}"
+                f"known: {', '.join(OPERATOR_SETS)}, or a list of operators such as ['+', '*', 'sin'].{hint}"
             )
         operators = OPERATOR_SETS[name]
     elif isinstance(operators, Operator) or not isinstance(operators, Iterable):

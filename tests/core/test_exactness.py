@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symenum.bench.precision import extended_value
+from symenum.bench.judge.numeric import extended_value
 from symenum.core.exactness import (
     EPSILON,
     EXACTNESS,

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokens.materials import NAMES, material
 
+from symenum.bench.problems.experiments import CHAOTIC_OPERATORS
 from symenum.expressions import Apply, Expression, evaluate, parse
 from symenum.operators import Operator, get_operators
 from symenum.tokens import (
@@ -81,7 +82,7 @@ def test_tokens_are_composite_finite_varying_and_distinct(name: str, data: st.Da
         rows=data.draw(st.integers(2, 60)),
         low=low,
         high=high,
-        operators=data.draw(st.sampled_from(["koza", "semikoza", "basic_koza", "arithmetic", "chaotic"])),
+        operators=data.draw(st.sampled_from(["koza", "semikoza", "basic_koza", "arithmetic", CHAOTIC_OPERATORS])),
         constant_range=data.draw(st.sampled_from([None, (-3.0, 3.0), (2.0, 2.0)])),
     )
     for tokens in steps(name, given_material, count, 2, data.draw(st.integers(0, 100))):

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from symenum.bench.rows import Job
+from symenum.bench.jobs import Job
+from symenum.bench.problems import get_set, with_noise
 from symenum.bench.systems import check_found, make_system
-from symenum.problems import get_set, with_noise
 from symenum.registration import load_plugins
 
 __all__ = ["main"]

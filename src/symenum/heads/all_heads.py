@@ -28,7 +28,7 @@ from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.one_variable import OneVariable
-from symenum.heads.order import MANY_SLOTS, ON_REDUCED, OPENING, stage_order
+from symenum.heads.order import MANY_SLOTS, ON_REDUCED, OPENING, TRANSFORMS, stage_order
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
@@ -112,6 +112,7 @@ class AllHeads:
     reduce: bool = True
     device: str = "cpu"
     registered: tuple[RegisteredHead, ...] = field(default_factory=registered_heads)
+    leave_out: tuple[str, ...] = ()  # names of stages that do not run, for ablations only
     _made: dict[str, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def with_target(self, target: Target) -> AllHeads:
@@ -206,7 +207,7 @@ class AllHeads:
 
     def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
         made = self._scans()
-        return (self._stage(name, *made[name]) for name in names if made[name])
+        return (self._stage(name, *made[name]) for name in names if made[name] and name not in self.leave_out)
 
     def _scans(self) -> dict[str, list[Scan]]:
         """The scans of each stage; none where they would find nothing that may be written."""
@@ -252,7 +253,7 @@ class AllHeads:
 
     def on_transforms(self) -> Iterator[Stage]:
         """The stages that look for a transform of y."""
-        for goal in self.goals:
+        for goal in () if TRANSFORMS in self.leave_out else self.goals:
             scans = [
                 self._on(TwoTerms(cap=3000, device=self.device), self.extended, goal),
                 self._on(Affine(self._products, cap=2000, device=self.device), self.extended, goal),
@@ -267,10 +268,15 @@ class AllHeads:
 
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""
+        return (stage for stage in self._quick() if stage.scans and stage.name not in self.leave_out)
+
+    def _quick(self) -> Iterator[Stage]:
         goals = goals_of(self.data, self.operators, with_slots=False)
-        yield self._stage(
-            "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self.features)
-        )
+        powers = {
+            "products of powers": self._on(ProductOfPowers(0)),
+            "powers with a factor": self._on(ProductOfPowers(1, self._exponentials), self.features),
+        }
+        yield self._stage("powers", *(scan for name, scan in powers.items() if name not in self.leave_out))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
         yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self.extended))
         if len(self.data.stand_ins) == 1:

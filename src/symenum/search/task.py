@@ -59,6 +59,7 @@ class Settings:
     declared: Mapping[str, float] = field(default_factory=dict)  # constants that have a name
     max_memory: int = DEFAULT_MEMORY
     seed: int = 0  # of everything random
+    leave_out: tuple[str, ...] = ()  # stages of the heads that do not run: what they bring is measured without them
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,15 @@ class Task:
             return self.origin.heads.with_target(self.data.target)
         settings = self.settings
         k = self.fetched(min(10, settings.top_k))
-        return AllHeads(self.data, settings.operators, k, settings.max_memory, settings.prior, device=settings.device)
+        return AllHeads(
+            self.data,
+            settings.operators,
+            k,
+            settings.max_memory,
+            settings.prior,
+            device=settings.device,
+            leave_out=settings.leave_out,
+        )
 
     @property
     def prior(self) -> Prior:

@@ -97,7 +97,15 @@ def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budg
     data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS, task.settings.seed)
     settings = task.settings
     k = task.fetched(min(10, settings.top_k))
-    heads = AllHeads(data, settings.operators, k, settings.max_memory, settings.prior, device=settings.device)
+    heads = AllHeads(
+        data,
+        settings.operators,
+        k,
+        settings.max_memory,
+        settings.prior,
+        device=settings.device,
+        leave_out=settings.leave_out,
+    )
     found: list[Candidate] = []
     for stage in heads.quick():
         found += stage.run(budget)

@@ -399,6 +399,8 @@ def cubic(**methods: Any) -> Any:
         (lambda y, prediction: prediction, "one number for all rows"),
         (lambda y, prediction: "much", "must return a number"),
         (lambda y, prediction: float("nan"), "finite number"),
+        (lambda y, prediction: 1 / 0, "loss 'mine' failed on a small table: ZeroDivisionError"),
+        (lambda y, prediction: b"\xff".decode(), "loss 'mine': 'utf-8' codec"),
         (Cubic, r"loss is the class Cubic: give an object of it, Cubic\(\)"),
         (3, "loss must be one of 'mse'"),
         ("mse", "not the text 'mse'"),

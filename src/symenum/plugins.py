@@ -123,7 +123,10 @@ def register_loss(name: str, loss: object) -> None:
     try:
         made = make_loss(loss, _small_problem().target)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"loss {name!r}: {error}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"loss {name!r}: {error}") from error
+    except Exception as error:  # what a callable of the user's raises
+        raise ValueError(f"loss {name!r} failed on a small table: {type(error).__name__}: {error}") from error
     renamed: Loss = dataclasses.replace(made, name=name) if isinstance(made, Custom) else made
     LOSSES[name] = lambda target: renamed
 

@@ -9,8 +9,8 @@ import pytest
 
 from symenum.bench.judge import recovered
 from symenum.bench.problems import get_set
-from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, _tree, law_name, random_law, shape
-from symenum.expressions import variables
+from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, _kept, _tree, law_name, random_law, shape
+from symenum.expressions import parse, variables
 
 FUNCTION = "(sin|cos|tanh|exp|log|sqrt|abs|sign|cosh|sinh)"
 some = pytest.mark.parametrize("number", [1, 2, 7, 12, 21, 24, 40, 95])
@@ -43,6 +43,26 @@ def test_the_same_number_gives_the_same_law_and_the_two_sets_differ() -> None:
     again = [random_law.__wrapped__(False, number) for number in range(1, 13)]
     assert again == [random_law(False, number) for number in range(1, 13)]
     assert {law.text for law in again}.isdisjoint(random_law(True, number).text for number in range(1, 13))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("x1*sin(x2) + 2.1", True),
+        ("x1*x2/x2 + x2", False),  # a part equals another
+        ("abs(x1) + x2", False),
+        ("x1 + sign(x2)", False),  # a part is constant
+        ("x1 + x2/1000", False),  # one variable hardly counts
+        ("x1 + exp(x2 - 20.5)", False),
+        ("log(x1 - x2)", False),  # not finite
+        ("x1/(x1 - x2)", False),  # a pole
+        ("x1*exp(exp(x2))", False),  # too large
+    ],
+)
+def test_what_is_no_law_on_its_box_is_not_kept(text: str, kept: bool) -> None:
+    rng = np.random.default_rng(0)
+    X, other = rng.uniform(0.5, 3.0, (2, 1000, 2))
+    assert _kept(parse(text), ("x1", "x2"), X, other) == kept
 
 
 @pytest.mark.parametrize("depth", DEPTHS)

@@ -10,6 +10,8 @@ A drawn tree is kept if on its box, that is on 1,000 points of the ranges, it
 - is finite (also on 20,000 further points and the corners of the box) and of the size of a measurement (at most 1e4,
   the largest value at most 100 times the median);
 - is not constant, nor is any of its parts;
+- has no part with the values of another part, such as abs(x) for a positive x, or x*y/y: it would be less deep than it
+  looks;
 - depends on all its variables: drawing one of them anew moves the law by 3% of its spread or more;
 - depends on all its constants: 1% more of one of them moves the law by 1e-4 of its spread or more.
 
@@ -49,6 +51,7 @@ _DENSE_POINTS = 20_000  # on which what is kept must be finite, with the corners
 _RANGES = ((0.5, 3.0), (1.0, 5.0), (-2.0, 2.0), (-1.0, 3.0))
 _LARGEST, _RATIO = 1e4, 100.0
 _FLAT = 1e-3  # spread of a part relative to its size: below, it is a constant
+_EQUAL = 1e-9  # difference of two parts relative to their size: below, they are one
 _MOVED, _CONSTANT_MOVED = 0.03, 1e-4
 _FEWEST = 500  # of the points of a range twice as wide on which the law must be defined, to be judged there
 _FUNCTIONS = 0.35  # the share of functions where both kinds of operator are possible
@@ -156,12 +159,17 @@ def _kept(tree: Expression, names: tuple[str, ...], X: Array, other: Array) -> b
 
 
 def _is_finite_and_varies(tree: Expression, names: tuple[str, ...], X: Array) -> bool:
-    for part in walk(tree):
+    seen: list[Array] = []
+    for part in dict.fromkeys(walk(tree)):
         values = law_values(part, names, X)
         if not np.isfinite(values).all():
             return False
-        if not isinstance(part, Constant) and values.std() <= _FLAT * np.abs(values).max():
+        if isinstance(part, Constant):
+            continue
+        size = np.abs(values).max()
+        if values.std() <= _FLAT * size or any(np.abs(values - other).max() <= _EQUAL * size for other in seen):
             return False
+        seen.append(values)
     y = law_values(tree, names, X)
     return bool(np.abs(y).max() <= min(_LARGEST, _RATIO * float(np.median(np.abs(y)))))
 

@@ -16,9 +16,10 @@ from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, same_function, walk
-from symenum.heads.goal import bent, law_limit, unsnapped
+from symenum.fitting.recognise import fitted_constants, unsnapped
+from symenum.heads.goal import bent, law_limit
 
-__all__ = ["MODEL_SELECTIONS", "Front", "fitted_constants", "reward", "rule_of"]
+__all__ = ["MODEL_SELECTIONS", "Front", "reward", "rule_of"]
 
 MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
 _NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
@@ -174,22 +175,6 @@ class Front(Sequence[Candidate]):
             return False
         twins = candidate.loss > best.loss * (1 - EXACTNESS.twins)
         return not (twins and same_function(candidate.expression, best.expression))
-
-
-def fitted_constants(expression: Expression) -> int:
-    """How many of the constants look fitted: no whole numbers, and with more digits or zeros than people choose.
-
-    >>> from symenum.expressions import parse
-    >>> fitted_constants(parse("1.5*x**2 + 0.123*y - 2.718281828*sin(pi*x)"))
-    2
-    """
-    return sum(
-        isinstance(node, Constant)
-        and node.name is None
-        and isinstance(node.value, float)
-        and (float(f"{node.value:.2g}") != node.value or abs(node.value) < 0.01)
-        for node in walk(expression)
-    )
 
 
 def description_length(expression: Expression, rows: int) -> float:

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from symenum.enumeration.shortlist import Candidate
 from symenum.estimator.keeping import Fitted, forget_others, keeper_of, signature_of
 from symenum.expressions import variables
+from symenum.fitting.recognise import fitted_constants
 from symenum.fitting.under_loss import judged
-from symenum.front import fitted_constants
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, Keeper
 

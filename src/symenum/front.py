@@ -14,11 +14,12 @@ from typing import overload
 from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
-from symenum.expressions import Constant, Expression, same_function, walk
-from symenum.heads.goal import bent, law_limit, unsnapped
+from symenum.expressions import same_function
+from symenum.fitting.recognise import fitted_constants, unsnapped
+from symenum.heads.goal import bent, law_limit
 from symenum.selection import description_lengths, reward, scores, select
 
-__all__ = ["Front", "fitted_constants"]
+__all__ = ["Front"]
 
 _ALWAYS_ALLOWED = 2  # fitted constants that every law may have, however few the rows: those of a straight line
 _ROWS_PER_CONSTANT = 3  # a law may have one fitted constant for each three rows
@@ -128,19 +129,3 @@ class Front(Sequence[Candidate]):
             return False
         twins = candidate.loss > best.loss * (1 - EXACTNESS.twins)
         return not (twins and same_function(candidate.expression, best.expression))
-
-
-def fitted_constants(expression: Expression) -> int:
-    """How many of the constants look fitted: no whole numbers, and with more digits or zeros than people choose.
-
-    >>> from symenum.expressions import parse
-    >>> fitted_constants(parse("1.5*x**2 + 0.123*y - 2.718281828*sin(pi*x)"))
-    2
-    """
-    return sum(
-        isinstance(node, Constant)
-        and node.name is None
-        and isinstance(node.value, float)
-        and (float(f"{node.value:.2g}") != node.value or abs(node.value) < 0.01)
-        for node in walk(expression)
-    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -85,3 +87,25 @@ def test_choices_are_those_of_the_estimator():
     choices = {option.name: option.type for option in fit_ode_command.params}
     assert set(choices["model_selection"].choices) == set(RULES)
     assert set(choices["derivative"].choices) == {WEAK, *DERIVATIVES}
+
+
+def test_sigterm_ends_the_search_with_its_laws(symenum, swing, monkeypatch) -> None:
+    from symenum.dynamics import ODERegressor
+
+    fit = ODERegressor.fit
+
+    def terminated(self, *data):
+        def send(report) -> None:
+            if not sent:
+                sent.append(report)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        sent: list[object] = []
+        self.callbacks = [*self.callbacks, send]
+        return fit(self, *data)
+
+    monkeypatch.setattr(ODERegressor, "fit", terminated)
+    result = symenum("fit-ode", swing, "--time", "t", "--states", "x,v", "--seed", "0")
+    assert result.exit_code == 0
+    assert "x' = v" in result.output
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

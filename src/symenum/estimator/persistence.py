@@ -27,8 +27,8 @@ from symenum.enumeration.shortlist import Candidate
 from symenum.estimator.data import FitData
 from symenum.estimator.parameters import PARAMETERS
 from symenum.expressions import Apply, Constant, Variable, parse, variables
+from symenum.fitting.recognise import fitted_constants
 from symenum.fitting.under_loss import judged
-from symenum.front import fitted_constants
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored

@@ -9,12 +9,22 @@ error, and whether the fit is exact up to rounding.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from symenum.core.exactness import EPSILON, EXACTNESS
-from symenum.expressions import NAMED_CONSTANTS, Constant, Expression, apply
+from symenum.expressions import NAMED_CONSTANTS, Constant, Expression, apply, walk
 
-__all__ = ["RECOGNITION", "Number", "Recognition", "nice_number", "plain_number", "recognise"]
+__all__ = [
+    "RECOGNITION",
+    "Number",
+    "Recognition",
+    "fitted_constants",
+    "nice_number",
+    "plain_number",
+    "recognise",
+    "unsnapped",
+]
 
 _LARGEST_INTEGER = 10**6
 _LARGEST_DENOMINATOR = 12
@@ -22,6 +32,7 @@ _MOST_DIGITS = 4
 _MULTIPLES = 12  # p·π/q with p up to this
 _DENOMINATORS = (1, 2, 3, 4, 6, 8)
 _SMALLEST_ZERO_WINDOW = 0.05
+_MOST_WRITTEN_DIGITS = 9  # a constant with more of them was fitted, not recognised
 
 
 def _surds() -> tuple[tuple[float, Expression], ...]:
@@ -229,3 +240,25 @@ def _multiple(value: float, p: int, q: int, symbol: Expression, inverse: bool, c
     else:
         above = symbol if p == 1 else apply("mul", above, symbol)
     return Number(value, above, below, cost)
+
+
+def unsnapped(expression: Expression) -> int:
+    """How many constants have more digits than anybody writes."""
+    return sum(float(f"{value:.{_MOST_WRITTEN_DIGITS}g}") != value for value in _floats(expression))
+
+
+def fitted_constants(expression: Expression) -> int:
+    """How many of the constants look fitted: no whole numbers, and with more digits or zeros than people choose.
+
+    >>> from symenum.expressions import parse
+    >>> fitted_constants(parse("1.5*x**2 + 0.123*y - 2.718281828*sin(pi*x)"))
+    2
+    """
+    return sum(float(f"{value:.2g}") != value or abs(value) < 0.01 for value in _floats(expression))
+
+
+def _floats(expression: Expression) -> Iterator[float]:
+    """The constants that are neither whole numbers nor named."""
+    for node in walk(expression):
+        if isinstance(node, Constant) and node.name is None and isinstance(node.value, float):
+            yield node.value

@@ -16,13 +16,13 @@ from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.enumeration.seeds import some_rows
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
-from symenum.expressions import Constant, Expression, Variable, evaluate, substitute, walk
+from symenum.expressions import Expression, Variable, evaluate, substitute
 from symenum.fitting import Number, linear_combination, plain_number, snap
 from symenum.fitting.least_squares import least_squares
+from symenum.fitting.recognise import unsnapped
 
-__all__ = ["Data", "Goal", "bent", "best_and_front", "best_first", "is_law", "law_limit", "make_data", "unsnapped"]
+__all__ = ["Data", "Goal", "bent", "best_and_front", "best_first", "is_law", "law_limit", "make_data"]
 
-_DIGITS = 9  # a constant with more of them was fitted, not recognised
 _ROWS_PER_CONSTANT = 12  # so many rows vouch for one constant that is not a nice number
 # With more of them a polynomial follows any smooth function up to rounding, however many rows there are.
 _MOST_UNRECOGNISED = 6
@@ -135,17 +135,6 @@ class Goal:
         target = self.data.target
         allowed = plain.loss * (1 + _NOISE_GROWTH * terms / target.rows)
         return snapped if snapped.loss <= max(allowed, law_limit(target)) else plain
-
-
-def unsnapped(expression: Expression) -> int:
-    """How many constants have more digits than anybody writes."""
-    return sum(
-        isinstance(node, Constant)
-        and node.name is None
-        and isinstance(node.value, float)
-        and float(f"{node.value:.{_DIGITS}g}") != node.value
-        for node in walk(expression)
-    )
 
 
 def is_law(candidate: Candidate, target: Target) -> bool:

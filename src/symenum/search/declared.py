@@ -18,8 +18,8 @@ from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, apply, evaluate, simplify
 from symenum.fitting import free_constants, refine, standard_errors
 from symenum.fitting.parameters import with_leaves
-from symenum.fitting.recognise import RECOGNITION
-from symenum.front import Front, fitted_constants
+from symenum.fitting.recognise import RECOGNITION, fitted_constants
+from symenum.front import Front
 
 __all__ = ["declared_number", "with_names"]
 

@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
 
-.PHONY: demo test lint format docs wheel-check clean
+.PHONY: demo test lint format docs wheel-check release-check guard guard-raise clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -35,12 +35,24 @@ docs: $(READY)
 wheel-check: $(READY)
 	@$(RUN) benchmarks/install.py
 
+# What a release consists of: source archive and wheel, their metadata and README, and the wheel in a fresh environment.
+release-check: $(READY)
+	@$(RUN) benchmarks/install.py --release
+
+# What must not get worse, each figure beside its floor in benchmarks/floor.json; ARGS="--only speed" runs a part.
+# guard-raise also puts floors up, and never one down.
+guard: GUARD_ARGS := $(ARGS)
+guard-raise: GUARD_ARGS := --raise $(ARGS)
+guard guard-raise: $(READY)
+	@if [ -z "$$SYMENUM_DATA" ] && [ -d ../shared/data ]; then SYMENUM_DATA=$$(realpath ../shared/data); export SYMENUM_DATA; fi; \
+		$(RUN) benchmarks/guard.py $(GUARD_ARGS)
+
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(wildcard src tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Touched last: an installation that was interrupted is taken up again by the next run.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt src/symenum/version.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "symenum needs Python 3.10 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	@echo "symenum: installing into $(VENV), once, a minute or more ..."
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)

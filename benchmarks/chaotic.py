@@ -2,8 +2,9 @@
 
     python benchmarks/chaotic.py [--protocol ours paper] [--noise 1 2 5 10] [--seeds 5] [--max-time 30] [--same-noise]
 
-An equation counts as found if a law of its front has its structure up to constants and a bias (the paper's test); the
-number behind the stroke counts only the law that the model selects. A system's rate is that of its worst equation.
+An equation counts as found if a law of its front has its structure up to constants and a bias (the rule is stated in
+`symenum.bench.judge.structure`); the number behind the stroke counts only the law that the model selects. A system's
+rate is that of its worst equation.
 `--max-time` is for each equation; most end long before it. `--same-noise` and `--derivative` change the protocol.
 """
 
@@ -16,10 +17,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from symenum.bench.judge import same_structure
+from symenum.bench.problems.experiments import (
+    CHAOTIC,
+    CHAOTIC_OPERATORS,
+    OURS,
+    PAPER,
+    ChaoticSystem,
+    MotionProtocol,
+    sample,
+)
 from symenum.dynamics import ODERegressor
 from symenum.expressions import Expression, Variable, substitute, to_text
-from symenum.problems.chaotic import CHAOTIC, OURS, PAPER, ChaoticSystem, Protocol, sample
-from symenum.problems.structure import same_structure
 
 PROTOCOLS = {"ours": OURS, "paper": PAPER}
 
@@ -33,7 +42,9 @@ class Rates:
     seconds: list[float]
 
 
-def run(system: ChaoticSystem, protocol: Protocol, noise: float, seeds: int, max_time: float, shown: bool) -> Rates:
+def run(
+    system: ChaoticSystem, protocol: MotionProtocol, noise: float, seeds: int, max_time: float, shown: bool
+) -> Rates:
     front = np.zeros((seeds, len(system.variables)))
     chosen = np.zeros_like(front)
     seconds: list[float] = []
@@ -41,7 +52,7 @@ def run(system: ChaoticSystem, protocol: Protocol, noise: float, seeds: int, max
         t, X = sample(system, protocol, noise, seed)
         start = time.perf_counter()
         model = ODERegressor(
-            "chaotic",
+            CHAOTIC_OPERATORS,
             derivative=protocol.derivative,
             max_time=max_time * len(system.variables),
             random_state=seed,

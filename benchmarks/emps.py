@@ -5,7 +5,8 @@
 paper: the acceleration of the file is the target, operators of the paper, trained on the first half, and the row of
 the front with the best reward on the second half is the law; general: the same with PSERegressor, which knows nothing
 of time. ours: positions and forces alone, q'' = f(q, q', tau) by the weak form of second order, and the law that the
-model itself selects. A law counts if it is a·tau + b·qdot + c·sign(qdot) + d; its loss on the second half is given in
+model itself selects. A law counts if it is a·tau + b·qdot + c·sign(qdot) + d
+(`symenum.bench.judge.structure`); its loss on the second half is given in
 units of the loss of that law fitted by least squares to the first half.
 """
 
@@ -19,9 +20,10 @@ import numpy as np
 import pandas
 
 from symenum import PSERegressor
+from symenum.bench.judge import same_structure
+from symenum.bench.problems.experiments import EMPS_LAW, EMPS_OPERATORS, EMPS_VARIABLES, Emps, load_emps
 from symenum.dynamics import ODERegressor
 from symenum.expressions import Expression, Variable, substitute, to_text
-from symenum.problems.emps import EMPS_VARIABLES, Emps, load_emps
 
 
 def paper(data: Emps, seed: int, max_time: float) -> Expression:
@@ -29,7 +31,7 @@ def paper(data: Emps, seed: int, max_time: float) -> Expression:
     states = pandas.DataFrame(data.X[:, :2], columns=["q", "qdot"])
     tau = pandas.DataFrame({"tau": data.X[:, 2]})
     rates = np.column_stack([data.X[:, 1], data.y])
-    model = ODERegressor("emps", max_time=max_time, random_state=seed)
+    model = ODERegressor(EMPS_OPERATORS, max_time=max_time, random_state=seed)
     model.fit(states, np.arange(len(states)) * data.step, tau, rates)
     front = model.fronts_["qdot"]
     return front[data.select(front)].expression
@@ -37,14 +39,14 @@ def paper(data: Emps, seed: int, max_time: float) -> Expression:
 
 def general(data: Emps, seed: int, max_time: float) -> Expression:
     """The same by PSERegressor, which knows nothing of time."""
-    model = PSERegressor("emps", max_time=max_time, random_state=seed)
+    model = PSERegressor(EMPS_OPERATORS, max_time=max_time, random_state=seed)
     model.fit(pandas.DataFrame(data.X, columns=list(EMPS_VARIABLES)), data.y)
     return model.front_[data.select(model.front_)].expression
 
 
 def ours(data: Emps, seed: int, max_time: float) -> Expression:
     q, tau = pandas.DataFrame({"q": data.X[:, 0]}), pandas.DataFrame({"tau": data.X[:, 2]})
-    model = ODERegressor("emps", order=2, max_time=max_time, random_state=seed)
+    model = ODERegressor(EMPS_OPERATORS, order=2, max_time=max_time, random_state=seed)
     model.fit(q, np.arange(len(q)) * data.step, tau)
     return substitute(model.best_expressions_["q"], {"q_dot": Variable("qdot")})
 
@@ -69,8 +71,9 @@ def main() -> None:
             law = PROTOCOLS[name](data, seed, options.max_time)
             times.append(time.perf_counter() - start)
             ratios.append(data.test_loss(law) / reference)
-            right += data.is_law(law)
-            mark = "yes" if data.is_law(law) else "NO"
+            same = same_structure(law, EMPS_LAW)
+            right += same
+            mark = "yes" if same else "NO"
             print(f"{name:9s} {seed:4d} {mark:5s} {ratios[-1]:8.4f} {times[-1]:8.1f}  {to_text(law, 4)}", flush=True)
         print(
             f"{name}: the form in {right} of {len(times)} seeds, MSE at most {max(ratios):.4f} of the reference's, "

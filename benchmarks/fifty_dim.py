@@ -3,32 +3,20 @@
     SYMENUM_DATA=../shared/data python benchmarks/fifty_dim.py [--problems 1 2 3]
 
 Reads $SYMENUM_DATA/fifty_dim: synthetic_50d_N.csv (50 columns and y, no header) and .txt (the law, with x_1 … x_50). A
-law counts as exact if the first candidate equals it to 1e-9 on 1,000 fresh points of a range twice as wide.
+law counts as exact if the first candidate equals it to 1e-9 on fresh points, also of a range twice as wide.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
 import sys
 import time
-from pathlib import Path
 
-import numpy as np
-
+from symenum.bench.judge import recovered
+from symenum.bench.problems import MissingDataError, get_set
 from symenum.heads import first_pass
-from symenum.problems import Problem, recovered
-
-
-def load(folder: Path, number: int) -> tuple[Problem, np.ndarray, np.ndarray]:
-    """The law as a problem of its own, and the data as they are in the file."""
-    table = np.loadtxt(folder / f"synthetic_50d_{number}.csv", delimiter=",")
-    text = (folder / f"synthetic_50d_{number}.txt").read_text(encoding="utf-8").strip().replace("x_", "x")
-    X, y = table[:, :-1], table[:, -1]
-    names = tuple(f"x{i + 1}" for i in range(X.shape[1]))
-    return Problem(f"fifty-{number}", text, names, float(X.min()), float(X.max()), len(y)), X, y
 
 
 def peak_gigabytes() -> float:
@@ -41,14 +29,16 @@ def main() -> None:
     parser.add_argument("--problems", nargs="*", type=int, default=list(range(1, 21)))
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per problem")
     options = parser.parse_args()
-    if "SYMENUM_DATA" not in os.environ:
-        sys.exit("fifty_dim: set SYMENUM_DATA to the folder that holds fifty_dim/")
-    folder = Path(os.environ["SYMENUM_DATA"]) / "fifty_dim"
+    try:
+        problems = {int(problem.name.removeprefix("Fifty-")): problem for problem in get_set("fifty_dim").problems()}
+    except MissingDataError as error:
+        sys.exit(f"fifty_dim: {error}")
     times: list[float] = []
     right = 0
     print(f"{'problem':9s} {'exact':5s} {'seconds':>7s} {'peak GB':>7s}  expression")
     for number in options.problems:
-        problem, X, y = load(folder, number)
+        problem = problems[number]
+        X, y = problem.sample()
         start = time.perf_counter()
         best = first_pass(X, y, time_limit=options.time_limit)[0].expression
         times.append(time.perf_counter() - start)

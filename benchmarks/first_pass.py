@@ -12,8 +12,9 @@ import argparse
 import time
 from dataclasses import dataclass
 
+from symenum.bench.judge import recovered
+from symenum.bench.problems import PROBLEM_SETS, Problem, problem_set
 from symenum.heads import first_pass
-from symenum.problems import PROBLEM_SETS, Problem, problem_set, recovered
 
 
 @dataclass(frozen=True)

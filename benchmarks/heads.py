@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from symenum import PSRN
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.threads import available_cores
 from symenum.heads.affine import best_affine
 from symenum.heads.projection import orthonormal

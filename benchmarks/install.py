@@ -1,8 +1,12 @@
-"""The wheel in clean environments: `make wheel-check`, or python benchmarks/install.py [INTERPRETER ...]
+"""The wheel in clean environments: `make wheel-check`, or python benchmarks/install.py [--release] [INTERPRETER ...]
 
 Builds the wheel, installs it with the pinned versions into a new environment of each Python that it finds (3.10 to
 3.13, on the PATH or from pyenv), and there imports it, fits a law and runs the command line. Prints one table; exit
 code 1 if anything failed. Needs an index of packages, and some GB for the torch that PyPI has.
+
+With --release (`make release-check`) it builds what a release consists of: a source archive, and the wheel from that
+archive, so that nothing is missing in it. twine reads the metadata and renders the README as PyPI would. The wheel is
+tried with this Python only, where others are not named.
 """
 
 from __future__ import annotations
@@ -50,10 +54,12 @@ class Checked:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--release", action="store_true", help="the source archive too, and what PyPI will say of both")
     parser.add_argument("interpreters", nargs="*", help="default: every Python 3.10 to 3.13 that can be found")
-    given = parser.parse_args().interpreters or find_interpreters()
+    asked = parser.parse_args()
+    given = asked.interpreters or ([sys.executable] if asked.release else find_interpreters())
     with tempfile.TemporaryDirectory() as folder:
-        wheel = build(Path(folder))
+        wheel = release(Path(folder)) if asked.release else build(Path(folder))
         print(f"{wheel.name}, {wheel.stat().st_size / 1024:.0f} KB")
         results = [check(interpreter, wheel) for interpreter in given]
     print(f"{'Python':8} {'torch':14} {'install':>9} {'import':>9}  law of the fit | law of the command line")
@@ -80,15 +86,36 @@ def runs(path: str, version: str) -> bool:
 
 def build(folder: Path) -> Path:
     """The wheel of a copy of the tracked files: nothing that lies about in the tree gets into it."""
+    source = copy_of_tracked_files(folder)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
+    subprocess.run(command, check=True)
+    (wheel,) = folder.glob("symenum-*.whl")
+    return wheel
+
+
+def release(folder: Path) -> Path:
+    """The wheel of a source archive, both as PyPI would take them; ends the program where it would not."""
+    source, made, tools = copy_of_tracked_files(folder), folder / "dist", folder / "tools"
+    subprocess.run([sys.executable, "-m", "venv", str(tools)], check=True)
+    python = str(tools / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "-q", "build"], check=True)
+    subprocess.run([python, "-m", "build", "--outdir", str(made), str(source)], check=True, stdout=subprocess.DEVNULL)
+    (archive,), (wheel,) = made.glob("symenum-*.tar.gz"), made.glob("symenum-*.whl")
+    print(f"{archive.name}, {archive.stat().st_size / 1024:.0f} KB")
+    if subprocess.run([python, "-m", "pip", "install", "-q", "twine"], check=False).returncode:
+        print("twine cannot be installed here: metadata and README are not checked")
+    elif subprocess.run([python, "-m", "twine", "check", "--strict", str(archive), str(wheel)], check=False).returncode:
+        sys.exit("twine refuses the release: see above")
+    return wheel
+
+
+def copy_of_tracked_files(folder: Path) -> Path:
     source = folder / "source"
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
-    subprocess.run(command, check=True)
-    (wheel,) = folder.glob("symenum-*.whl")
-    return wheel
+    return source
 
 
 def check(interpreter: str, wheel: Path) -> Checked:
@@ -106,6 +133,7 @@ def check(interpreter: str, wheel: Path) -> Checked:
             output([python, "-c", IMPORT], folder)
             seconds, heavy, place = output([python, "-c", IMPORT], folder).split()
             law = output([python, "-c", FIT], folder)
+            shown = output([str(Path(python).with_name("symenum")), "--version"], folder)
             command = output([str(Path(python).with_name("symenum")), "fit", "--example", "planets", "-q"], folder)
         except subprocess.CalledProcessError as error:
             words = (error.stderr or error.stdout or "").strip().splitlines()
@@ -117,6 +145,8 @@ def check(interpreter: str, wheel: Path) -> Checked:
         fault = "import symenum imported torch"
     elif not place.startswith(folder):
         fault = f"symenum came from {place}"
+    elif shown != f"symenum {wheel.name.split('-')[1]}":
+        fault = f"{wheel.name} says it is {shown}"
     elif law != "x1**2/x2":
         fault = f"the fit found {law}"
     return Checked(version, torch, installed, float(seconds), law, command, fault)

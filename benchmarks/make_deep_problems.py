@@ -17,12 +17,13 @@ import itertools
 import numpy as np
 import torch
 
+from symenum.bench.judge import recovered
+from symenum.bench.problems import Problem
 from symenum.enumeration import PSRN
 from symenum.enumeration.distinct import canonical_signs, representatives
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, variables, walk
 from symenum.heads import first_pass
 from symenum.operators import get_operators
-from symenum.problems import Problem, recovered
 
 LOW, HIGH, ROWS = 0.5, 3.0, 100
 SLOTS, LAYERS = 5, 3

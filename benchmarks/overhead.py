@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.network import PSRN
 from symenum.enumeration.target import check_target
 from symenum.heads import affine, one_feature, two_terms

@@ -10,19 +10,17 @@ seed draws the data and seeds the search; the R and R* problems are equidistant:
 from __future__ import annotations
 
 import argparse
-import signal
 import statistics
 import time
 from dataclasses import dataclass
-from types import FrameType
-
-import sympy
 
 from symenum import PSERegressor
-from symenum.expressions import Expression, to_sympy
-from symenum.problems import PROBLEM_SETS, Problem, problem_set, recovered
+from symenum.bench.judge import Judge, recovered
+from symenum.bench.problems import PROBLEM_SETS, Problem, problem_set
+from symenum.expressions import Expression
 
 _SYMPY_SECONDS = 10
+_POINTS = 4  # of the data, on which SymPy may tell two laws apart
 
 
 @dataclass(frozen=True)
@@ -39,36 +37,15 @@ class Line:
     expression: str
 
 
-class SympyTimeoutError(Exception):
-    """SymPy did not answer in time."""
-
-
-def as_sympy(expression: Expression, positive: bool) -> sympy.Expr:
-    """With decimals as fractions (0.5 is meant to be 1/2), and symbols that are as the data are."""
-    exact = sympy.nsimplify(to_sympy(expression), rational=True)
-    return exact.subs(
-        {symbol: sympy.Symbol(symbol.name, real=True, positive=positive or None) for symbol in exact.free_symbols}
-    )
-
-
-def sympy_says(found: Expression, law: Expression, positive: bool) -> str:
+def sympy_says(found: Expression, problem: Problem, judge: Judge) -> str:
     """ "yes", "no", or "-" where SymPy does not know or takes too long."""
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise SympyTimeoutError
-
-    signal.signal(signal.SIGALRM, ring)
-    signal.alarm(_SYMPY_SECONDS)
-    try:
-        answer = (as_sympy(found, positive) - as_sympy(law, positive)).equals(0)
-    except SympyTimeoutError:
-        answer = None
-    finally:
-        signal.alarm(0)
-    return "-" if answer is None else "yes" if answer else "no"
+    points = [dict(zip(problem.variables, map(float, row), strict=True)) for row in problem.test()[0][:_POINTS]]
+    texts = str(found), str(problem.expression)
+    answer = judge.ask("equal", *texts, _SYMPY_SECONDS, positive=problem.positive, points=points)
+    return answer if answer in ("yes", "no") else "-"
 
 
-def run(problem: Problem, seed: int, max_time: float, device: str) -> Line:
+def run(problem: Problem, seed: int, max_time: float, device: str, judge: Judge) -> Line:
     """One problem, timed with everything that `fit` does."""
     X, y = problem.sample(seed)
     start = time.perf_counter()
@@ -78,7 +55,7 @@ def run(problem: Problem, seed: int, max_time: float, device: str) -> Line:
     assert all(a == b for a, b in names.items()), "the tables name their variables x1, x2, … as symenum does"
     hits = [i for i, entry in enumerate(model.front_) if recovered(entry.expression, problem)]
     best = model.front_[hits[0]].expression if hits else model.front_[-1].expression
-    says = sympy_says(best, problem.expression, problem.low >= 0) if hits else "-"
+    says = sympy_says(best, problem, judge) if hits else "-"
     return Line(
         problem.name,
         seed,
@@ -113,19 +90,20 @@ def main() -> None:
     options = parser.parse_args()
     by_set: dict[tuple[str, int], list[Line]] = {}
     print(f"{'problem':13s} {'seed':>4s} {'recovered':9s} {'sympy':5s} {'seconds':>7s} {'steps':>5s}  expression")
-    for name in options.set:
-        for problem in problem_set(name):
-            if options.problem and problem.name not in options.problem:
-                continue
-            for seed in options.seeds:
-                line = run(problem, seed, options.max_time, options.device)
-                by_set.setdefault((name, seed), []).append(line)
-                mark = "yes" if line.recovered else "NO"
-                print(
-                    f"{line.problem:13s} {seed:4d} {mark:9s} {line.sympy:5s} {line.seconds:7.2f} "
-                    f"{line.iterations:5d}  {line.expression[:140]}",
-                    flush=True,
-                )
+    with Judge() as judge:
+        for name in options.set:
+            for problem in problem_set(name):
+                if options.problem and problem.name not in options.problem:
+                    continue
+                for seed in options.seeds:
+                    line = run(problem, seed, options.max_time, options.device, judge)
+                    by_set.setdefault((name, seed), []).append(line)
+                    mark = "yes" if line.recovered else "NO"
+                    print(
+                        f"{line.problem:13s} {seed:4d} {mark:9s} {line.sympy:5s} {line.seconds:7.2f} "
+                        f"{line.iterations:5d}  {line.expression[:140]}",
+                        flush=True,
+                    )
     print()
     for (name, seed), lines in by_set.items():
         print(summary(f"{name} {seed}", lines))

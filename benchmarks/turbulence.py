@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 
 from symenum import PSERegressor
+from symenum.bench.problems.experiments import TURBULENCE_OPERATORS, Turbulence, load_turbulence
 from symenum.enumeration import Candidate
 from symenum.expressions import evaluate, parse, to_text
 from symenum.front import Front
-from symenum.problems.turbulence import Turbulence, load_turbulence
 
 Laws = list[Candidate]
 
 
 def symenum_laws(data: Turbulence, seed: int, max_time: float) -> Laws:
-    model = PSERegressor("turbulence", max_time=max_time, random_state=seed)
+    model = PSERegressor(TURBULENCE_OPERATORS, max_time=max_time, random_state=seed)
     return list(model.fit(data.X, data.y).front_)
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import parse, same_function
-from symenum.front import MODEL_SELECTIONS, Front, reward
+from symenum.front import Front
+from symenum.selection import MODEL_SELECTIONS, reward
 
 TARGET = Target(torch.linspace(1, 2, 50, dtype=torch.float64), torch.full((50,), 0.02, dtype=torch.float64))
 EXPRESSIONS = [

@@ -1,4 +1,4 @@
-"""The package as a whole: its metadata, its pins, its README, and what importing it does."""
+"""The package as a whole: metadata, pins, README, the files around it, and what importing it does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -35,8 +36,67 @@ def pins() -> dict[str, Requirement]:
     return {canonicalize_name(requirement.name): requirement for requirement in requirements}
 
 
-def test_version_is_the_same_in_pyproject_and_package(project: dict[str, Any]) -> None:
-    assert project["version"] == symenum.__version__
+def test_the_version_has_one_home(project: dict[str, Any]) -> None:
+    assert "version" not in project
+    assert project["dynamic"] == ["version"]
+    assert symenum.__version__ == symenum.version.__version__
+    text = re.escape(symenum.__version__)
+    holders = [path.name for path in (ROOT / "src").rglob("*.py") if re.search(text, path.read_text(encoding="utf-8"))]
+    assert holders == ["version.py"]
+
+
+def test_changelog_and_citation_are_those_of_this_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)\]?", changelog, flags=re.MULTILINE)
+    assert versions[0] == symenum.__version__
+    assert versions == sorted(versions, reverse=True)
+    assert read_yaml(ROOT / "CITATION.cff")["version"] == symenum.__version__
+
+
+def read_yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+YAML_FILES = [ROOT / "CITATION.cff", ROOT / ".pre-commit-config.yaml", *sorted((ROOT / ".github").rglob("*.yml"))]
+
+
+@pytest.mark.parametrize("path", YAML_FILES, ids=lambda path: path.name)
+def test_yaml_files_can_be_read(path: Path) -> None:
+    assert isinstance(read_yaml(path), dict)
+
+
+def test_issue_templates_have_what_github_asks_for() -> None:
+    forms = [path for path in YAML_FILES if path.parent.name == "ISSUE_TEMPLATE" and path.name != "config.yml"]
+    assert {path.stem for path in forms} == {"bug", "wrong_law", "feature"}
+    for path in forms:
+        form = read_yaml(path)
+        assert {"name", "description", "body"} <= set(form)
+        names = [part["id"] for part in form["body"]]
+        assert len(set(names)) == len(names)
+        assert all(part["attributes"]["label"] for part in form["body"])
+
+
+def test_citation_has_what_the_format_asks_for() -> None:
+    citation = read_yaml(ROOT / "CITATION.cff")
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    (paper,) = citation["references"]
+    assert {"type", "title", "authors"} <= set(paper)
+    assert [author["family-names"] for author in paper["authors"]][0::6] == ["Ruan", "Sun"]
+
+
+def test_workflow_tests_the_versions_that_the_metadata_name(project: dict[str, Any]) -> None:
+    jobs = read_yaml(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
+    named = [text.split()[-1] for text in project["classifiers"] if re.search(r":: 3\.\d+$", text)]
+    assert jobs["test"]["strategy"]["matrix"]["python-version"] == named
+    assert project["requires-python"] == f">={named[0]}"
+    commands = {step["run"].split()[1] for job in jobs.values() for step in job["steps"] if "run" in step}
+    assert commands == {"lint", "test", "docs", "release-check"}
+
+
+def test_pre_commit_has_the_ruff_of_make_lint() -> None:
+    hooks = read_yaml(ROOT / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+    wanted = [f"ruff{pins()['ruff'].specifier}"]
+    assert [hook["additional_dependencies"] for hook in hooks] == [wanted, wanted]
 
 
 def test_every_dependency_has_an_exact_pin_within_its_range(project: dict[str, Any]) -> None:
@@ -62,8 +122,8 @@ def test_readme_opens_with_both_commands() -> None:
 
 
 def test_every_make_target_in_the_readme_exists() -> None:
-    used = set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    made = set(re.findall(r"^(\w+):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    used = set(re.findall(r"^make ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    made = set(re.findall(r"^([\w-]+):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
     assert used
     assert used <= made
 

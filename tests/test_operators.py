@@ -7,6 +7,7 @@ import pytest
 import sympy
 import torch
 
+from symenum.bench.problems.experiments import CHAOTIC_OPERATORS
 from symenum.expressions import Variable, apply, evaluate
 from symenum.operators import OPERATOR_SETS, OPERATORS, Kind, Operator, get_operator, get_operators, make_operator
 
@@ -28,7 +29,8 @@ def points(operator, seed=0, low=-3.0, high=3.0):
 
 
 @pytest.mark.parametrize(
-    ("name", "inputs", "size"), [("koza", 5, 105), ("chaotic", 5, 115), ("semikoza", 6, 126), ("arithmetic", 5, 85)]
+    ("name", "inputs", "size"),
+    [("koza", 5, 105), (CHAOTIC_OPERATORS, 5, 115), ("semikoza", 6, 126), ("arithmetic", 5, 85)],
 )
 def test_layer_of_a_named_set_has_the_size_of_the_formula(name, inputs, size):
     assert layer_size(get_operators(name), inputs) == size

@@ -9,15 +9,19 @@ A name is imported when it is first used: torch takes seconds, and `symenum --he
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from symenum.version import __version__
+
 if TYPE_CHECKING:
+    from symenum.bench.problems import register_set
+    from symenum.bench.systems import register_system
+    from symenum.display.plots import plot_fit, plot_front, plot_residuals
     from symenum.dynamics import ODERegressor
+    from symenum.dynamics.plots import plot_trajectories
     from symenum.enumeration import PSRN, Candidate, Shortlist
     from symenum.estimator import FittedForm, PSERegressor, fit_constants
     from symenum.heads import first_pass
-    from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
-    from symenum.plots import plot_fit, plot_front, plot_residuals, plot_trajectories
-
-__version__ = "0.1.0"
+    from symenum.operators import OPERATOR_SETS, OPERATORS, Interval, Operator, Traits, make_operator
+    from symenum.plugins import register_generator, register_head, register_loss
 
 __all__ = [
     "OPERATORS",
@@ -27,8 +31,10 @@ __all__ = [
     "PSRN",
     "Candidate",
     "FittedForm",
+    "Interval",
     "Operator",
     "Shortlist",
+    "Traits",
     "__version__",
     "first_pass",
     "fit_constants",
@@ -37,15 +43,24 @@ __all__ = [
     "plot_front",
     "plot_residuals",
     "plot_trajectories",
+    "register_generator",
+    "register_head",
+    "register_loss",
+    "register_set",
+    "register_system",
 ]
 
 _PARTS = {
+    "symenum.bench.problems": ("register_set",),
+    "symenum.bench.systems": ("register_system",),
+    "symenum.display.plots": ("plot_fit", "plot_front", "plot_residuals"),
     "symenum.dynamics": ("ODERegressor",),
+    "symenum.dynamics.plots": ("plot_trajectories",),
     "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
     "symenum.estimator": ("FittedForm", "PSERegressor", "fit_constants"),
     "symenum.heads": ("first_pass",),
-    "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Operator", "make_operator"),
-    "symenum.plots": ("plot_fit", "plot_front", "plot_residuals", "plot_trajectories"),
+    "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Interval", "Operator", "Traits", "make_operator"),
+    "symenum.plugins": ("register_generator", "register_head", "register_loss"),
 }
 _HOME = {name: part for part, names in _PARTS.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""The front: the non-dominated expressions by loss and complexity, and the choice of one of them.
+"""The front: the non-dominated expressions by loss and complexity. Which of them to believe: `symenum.selection`.
 
 Losses are those of the expressions as printed, on all rows. What is exact up to rounding cannot be improved: the
 simplest such expression whose constants the data vouch for ends the front.
@@ -7,39 +7,24 @@ simplest such expression whose constants the data vouch for ends the front.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, same_function, walk
 from symenum.heads.goal import bent, law_limit, unsnapped
+from symenum.selection import description_lengths, reward, scores, select
 
-__all__ = ["MODEL_SELECTIONS", "Front", "fitted_constants", "reward", "rule_of"]
+__all__ = ["Front", "fitted_constants"]
 
-MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
-_NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
-_TWINS = 1e-6  # losses nearer than this, relative, may belong to one function written in two ways
-_ALWAYS = 2  # fitted constants, as a straight line has
-_ROWS_PER_CONSTANT = 3
-_BY_CHANCE = 1.5  # rows' worth of loss that fitting one more constant may take off where it is not needed
-_GAIN = 1e-9  # an improvement below this part of the loss is none
-
-
-def reward(loss: float, complexity: int, discount: float = 0.99) -> float:
-    """η^α / (1 + √MSE), the paper's equation for the feedback to the token generator.
-
-    >>> round(reward(1.0, 2), 4)
-    0.49
-    """
-    return float(discount**complexity / (1 + math.sqrt(loss)))
-
-
-def rule_of(model_selection: str) -> str:
-    """How a front marks a law while the search runs: rows held out are asked only when it is over."""
-    return model_selection if model_selection in MODEL_SELECTIONS else "best"
+_ALWAYS_ALLOWED = 2  # fitted constants that every law may have, however few the rows: those of a straight line
+_ROWS_PER_CONSTANT = 3  # a law may have one fitted constant for each three rows
+# A constant that is not needed still takes about loss/rows off the loss, since it fits some of the noise. A law with
+# one more constant must take off more than 1.5 times that.
+_BY_CHANCE = 1.5
 
 
 @dataclass(frozen=True)
@@ -81,7 +66,7 @@ class Front(Sequence[Candidate]):
             candidate.expression: candidate
             for candidate in (*candidates, *self.entries)
             if (max_complexity is None or candidate.complexity <= max_complexity)
-            and fitted_constants(candidate.expression) <= max(_ALWAYS, self.rows // _ROWS_PER_CONSTANT)
+            and fitted_constants(candidate.expression) <= max(_ALWAYS_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
         }
         kept: list[Candidate] = []
         in_order = sorted(pool.values(), key=self._order)
@@ -97,51 +82,19 @@ class Front(Sequence[Candidate]):
 
     def scores(self) -> tuple[float, ...]:
         """PySR's score of each entry: how fast ln(loss) falls with complexity; 0 for the first."""
-        scores = [0.0] if self.entries else []
-        for before, entry in zip(self.entries, self.entries[1:], strict=False):
-            fall = math.log(self._clamped(before.loss)) - math.log(self._clamped(entry.loss))
-            scores.append(fall / (entry.complexity - before.complexity))
-        return tuple(scores)
+        return scores(self.entries, self.floor)
 
     def description_lengths(self) -> tuple[float, ...]:
         """Bits to write each entry, its constants to the precision that the data give, and its residuals."""
-        return tuple(
-            0.5 * self.rows * math.log2(self._clamped(entry.loss)) + description_length(entry.expression, self.rows)
-            for entry in self.entries
-        )
+        return description_lengths(self.entries, self.floor, self.rows)
 
     def select(self, rule: str = "best") -> int:
-        """The index of the entry to believe, by one of MODEL_SELECTIONS.
-
-        `mdl`: the shortest description of law and data. `best`: PySR's rule, the highest score among those with a loss
-        of up to 1.5 times the smallest; but what is longer to describe than the `mdl` one, and more accurate, has only
-        fitted the noise, and takes no part. `accuracy`: the smallest loss. `reward`: the highest reward.
-        """
-        if rule not in MODEL_SELECTIONS:
-            raise ValueError(f"model_selection must be one of {', '.join(map(repr, MODEL_SELECTIONS))}, not {rule!r}")
-        if not self.entries:
-            raise ValueError("the front is empty: nothing to select from")
-        indices = range(len(self.entries))
-        if rule == "accuracy":
-            return len(self.entries) - 1
-        if rule == "reward":
-            rewards = self.rewards()
-            return max(indices, key=lambda i: rewards[i])
-        lengths = self.description_lengths()
-        shortest = min(indices, key=lambda i: lengths[i])
-        if rule == "mdl":
-            return shortest
-        scores = self.scores()
-        limit = _NEARLY_BEST * self._clamped(self.entries[shortest].loss)
-        believable = (i for i in indices[: shortest + 1] if self._clamped(self.entries[i].loss) <= limit)
-        return max(believable, key=lambda i: scores[i])
+        """The index of the entry to believe, by one of MODEL_SELECTIONS of `symenum.selection`."""
+        return select(self.entries, rule, floor=self.floor, rows=self.rows, discount=self.discount)
 
     def has_law(self) -> bool:
         """Whether an entry equals y up to rounding, with constants that the data vouch for."""
         return any(entry.loss <= self.floor and not self._doubt(entry) for entry in self.entries)
-
-    def _clamped(self, loss: float) -> float:
-        return max(loss, self.floor, 1e-300)
 
     def _doubt(self, candidate: Candidate) -> int:
         """Of what is exact up to rounding: how many constants could have been bent to make it so."""
@@ -168,12 +121,12 @@ class Front(Sequence[Candidate]):
             return candidate.loss <= self.floor and self._doubt(candidate) < self._doubt(best)
         if candidate.loss <= self.floor:
             return True
-        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - _GAIN):
+        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - EXACTNESS.tie):
             return False
         more = fitted_constants(candidate.expression) - fitted_constants(best.expression)
         if more > 0 and candidate.loss > best.loss * (1 - _BY_CHANCE * more / max(1, self.rows)):
             return False
-        twins = candidate.loss > best.loss * (1 - _TWINS)
+        twins = candidate.loss > best.loss * (1 - EXACTNESS.twins)
         return not (twins and same_function(candidate.expression, best.expression))
 
 
@@ -191,16 +144,3 @@ def fitted_constants(expression: Expression) -> int:
         and (float(f"{node.value:.2g}") != node.value or abs(node.value) < 0.01)
         for node in walk(expression)
     )
-
-
-def description_length(expression: Expression, rows: int) -> float:
-    """Bits to write an expression: its symbols, and its constants no finer than so many rows can tell."""
-    nodes = list(walk(expression))
-    symbols = {getattr(node, "name", None) or type(node).__name__ for node in nodes}
-    bits = len(nodes) * math.log2(1 + len(symbols))
-    for node in nodes:
-        if isinstance(node, Constant) and node.name is None:
-            fitted = 0.5 * math.log2(max(2, rows)) + 2
-            whole = float(node.value).is_integer()
-            bits += math.log2(1 + abs(node.value)) + 1 if whole and abs(node.value) < 1e6 else max(4.0, fitted)
-    return bits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from symenum.bench.rows import Job, Row
+from symenum.bench.jobs import Job, Row
 from symenum.bench.systems import Law
 
 __all__ = ["make_row"]

@@ -6,11 +6,17 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from symenum.bench.published import published_problem, published_set
-from symenum.bench.report import by_problem, by_set, html_report, markdown_report
-from symenum.bench.report.summary import wilson
+from symenum.bench.report import (
+    by_problem,
+    by_set,
+    html_report,
+    markdown_report,
+    published_problem,
+    published_set,
+    wilson,
+)
 from symenum.bench.systems import Law
-from symenum.page import bars, points, steps
+from symenum.display.svg import bars, points, steps
 
 from .rows import make_row
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symenum.bench.rows import Job, row_from_json, row_to_json
+from symenum.bench.jobs import Job, row_from_json, row_to_json
 from symenum.bench.store import Store, StoreError, read_rows
 
 from .rows import make_row

@@ -148,7 +148,7 @@ def test_results_are_written_and_read_back(symenum, table, tmp_path):
 
 
 def test_infinite_scores_are_valid_json(tmp_path):
-    law = outputs.Law(parse("x"), 0, 0.0, float("inf"), 1.0)
+    law = outputs.LawRow(parse("x"), 0, 0.0, float("inf"), 1.0)
     path = tmp_path / "model.json"
     path.write_text(outputs.model_json(outputs.Result("y", ("x",), ("x",), (law,), 0)))
     assert read_model(path).law.score == float("inf")

@@ -74,3 +74,14 @@ def test_several_trajectories_by_a_column(symenum, tmp_path) -> None:
     path.write_text("\n".join(lines))
     result = symenum("fit-ode", path, "--time", "t", "--trajectory", "run", "-q", *QUICK)
     assert result.output.startswith("x' = -")
+
+
+def test_choices_are_those_of_the_estimator():
+    from symenum.cli.fit_ode import fit_ode_command
+    from symenum.dynamics.derivatives import DERIVATIVES
+    from symenum.dynamics.selection import RULES
+    from symenum.dynamics.system import WEAK
+
+    choices = {option.name: option.type for option in fit_ode_command.params}
+    assert set(choices["model_selection"].choices) == set(RULES)
+    assert set(choices["derivative"].choices) == {WEAK, *DERIVATIVES}

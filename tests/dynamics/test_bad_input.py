@@ -9,8 +9,8 @@ import pytest
 from dynamics.motions import motion, noisy, predator_and_prey
 
 from symenum import ODERegressor
+from symenum.bench.judge import same_structure
 from symenum.expressions import Constant, parse
-from symenum.problems.structure import same_structure
 
 T = np.linspace(0, 25, 400)
 HUNT = predator_and_prey(T)

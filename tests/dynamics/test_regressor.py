@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from symenum import ODERegressor
+from symenum.bench.judge import same_structure
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.expressions import parse
-from symenum.problems.structure import same_structure
 
 T = np.linspace(0, 25, 500)
 HUNT = predator_and_prey(T)

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from symenum.core.budget import Budget
 from symenum.dynamics.subsets import best_subsets, normal_equations
-from symenum.enumeration.budget import Budget
 
 
 def brute_force(A, y, cost, size, total):

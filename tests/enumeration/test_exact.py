@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symenum import PSRN, make_operator
+from symenum.bench.problems.experiments import CHAOTIC_OPERATORS, EMPS_OPERATORS, TURBULENCE_OPERATORS
 from symenum.expressions import evaluate
 from symenum.operators import OPERATOR_SETS, get_operators
 
@@ -52,9 +53,9 @@ def sample(seed, rows, inputs, low=-3.0, high=3.0):
         (OPERATOR_SETS["semikoza"], 3, 2),
         (OPERATOR_SETS["basic_koza"], 3, 2),
         (OPERATOR_SETS["arithmetic"], 2, 3),
-        (OPERATOR_SETS["chaotic"], 2, 2),
-        (OPERATOR_SETS["emps"], 2, 2),
-        (OPERATOR_SETS["turbulence"], 2, 2),
+        (CHAOTIC_OPERATORS, 2, 2),
+        (EMPS_OPERATORS, 2, 2),
+        (TURBULENCE_OPERATORS, 2, 2),
         (("+", "**", "neg", "sqrt"), 2, 2),
         (("hypot", "-", "semidiv", "sigmoid", "sinh"), 2, 2),
         (("semisub", "semidiv", "inv"), 3, 2),

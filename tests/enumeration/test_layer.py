@@ -24,9 +24,6 @@ KINDS = {
     "semikoza": (7, 0, 4),
     "basic_koza": (7, 0, 2),
     "arithmetic": (1, 2, 2),
-    "chaotic": (9, 1, 3),
-    "emps": (9, 0, 4),
-    "turbulence": (9, 1, 3),
 }
 
 # The operators once more, in plain Python: whatever raises has no value.

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from symenum import PSRN
+from symenum.bench.problems.experiments import CHAOTIC_OPERATORS, EMPS_OPERATORS, TURBULENCE_OPERATORS
+from symenum.core.budget import Budget
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cpu
 from symenum.enumeration.bank import build_bank
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.shortlist import Pool
@@ -79,7 +80,9 @@ def test_ten_thousand_candidates_of_koza_on_four_inputs_are_rebuilt_as_they_were
     assert_rebuilt(architecture, numbers)
 
 
-@pytest.mark.parametrize("operators", ["semikoza", "basic_koza", "arithmetic", "chaotic", "emps", "turbulence"])
+@pytest.mark.parametrize(
+    "operators", ["semikoza", "basic_koza", "arithmetic", CHAOTIC_OPERATORS, EMPS_OPERATORS, TURBULENCE_OPERATORS]
+)
 def test_candidates_of_every_named_set_are_rebuilt_as_they_were_computed(operators):
     architecture = Architecture(2, get_operators(operators), 3)
     assert_rebuilt(architecture, np.random.default_rng(3).integers(0, architecture.last_layer.size, 300))

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from symenum import PSERegressor, make_operator
-from symenum.estimator.looking import evidence_for
+from symenum.display.figures import evidence_of
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)
@@ -289,7 +289,7 @@ def test_rows_of_no_weight_are_no_evidence() -> None:
     weight = np.ones(len(Y))
     weight[:10] = 0
     model = quick().fit(X, Y, sample_weight=weight)
-    evidence = evidence_for(model, None, None)
+    evidence = evidence_of(model, None, None)
     assert evidence is not None
     assert evidence.rows == len(Y) - 10
     np.testing.assert_array_equal(evidence.y, Y[10:])

@@ -10,7 +10,7 @@ import pytest
 import scipy.optimize
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import evaluate, parse
 from symenum.fitting import levenberg_marquardt
 from symenum.fitting.batch import Batch, Problem

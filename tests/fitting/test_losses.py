@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.target import Target
 from symenum.expressions import evaluate, parse
 from symenum.fitting.losses import LOSSES, Absolute, Custom, Huber, LogCosh, Squared, make_loss

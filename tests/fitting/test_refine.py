@@ -12,7 +12,7 @@ from expressions.strategies import tame_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import evaluate, parse
 from symenum.fitting import free_constants, refine, standard_errors, with_constants
 

@@ -8,6 +8,7 @@ import torch
 
 from symenum.expressions import evaluate, parse, same_function
 from symenum.fitting import Refined, as_step, refine
+from symenum.operators import Interval, Traits, make_operator
 
 ROWS = 400
 
@@ -53,6 +54,19 @@ def test_a_slope_that_rows_show_stays(law: str, start: str) -> None:
 def test_without_noise_a_slope_stays_however_steep() -> None:
     law = "0.5*tanh(300.5*x) + 1.5*z"
     assert as_step(*fitted(law, law, noise=0.0)) is None
+
+
+@pytest.mark.parametrize("traits", [Traits(monotone=1, parity=-1, range=Interval(-1, 1)), Traits()])
+def test_what_states_that_it_rises_from_minus_one_to_one_becomes_a_step_too(traits: Traits) -> None:
+    erf = make_operator("erf", torch.erf, traits=traits)
+    start = parse("0.5*erf(900.5*x) + 1.5*z", operators=[erf])
+    _, columns, y, weight = fitted("0.5*sign(x) + 1.5*z", "0.5*sign(x) + 1.5*z", noise=0.1)
+    found = as_step(refine([start], columns, y, weight, starts=0)[0], columns, y, weight)
+    if not traits.monotone:
+        assert found is None
+    else:
+        assert found is not None
+        assert "sign(x)" in str(found.expression)
 
 
 def test_what_has_no_tanh_or_no_constant_to_lose_stays() -> None:

@@ -11,7 +11,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.heads import certified
 from symenum.heads.affine import best_affine
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest, TwoTermTest

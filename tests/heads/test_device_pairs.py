@@ -6,7 +6,7 @@ import pytest
 import torch
 from enumeration.backends.interpreted import CPU
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.heads import device_pairs
 from symenum.heads.affine import best_affine, rescore_affine
 from symenum.heads.device_ladder import PairScan, Strip

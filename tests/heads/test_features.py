@@ -57,7 +57,7 @@ def test_slots_come_first_and_one_is_among_them(features: Features) -> None:
 
 @pytest.mark.parametrize("affine", [True, False])
 def test_up_to_affine_and_scale_keep_one_of_each_class_the_simplest(features: Features, affine: bool) -> None:
-    kept = features.up_to_affine if affine else features.up_to_scale
+    kept = features.up_to_affine() if affine else features.up_to_scale()
     assert len(kept) < len(features)
     assert torch.equal(kept.complexity, kept.complexity.sort().values)
     V = kept.values[:1000] - kept.values[:1000].mean(dim=1, keepdim=True) if affine else kept.values[:1000]
@@ -81,7 +81,7 @@ def test_constant_equal_and_zero_slots_do_no_harm() -> None:
         [Variable(f"x{i}") for i in range(4)], values, get_operators("koza"), 2, extend_unary=True
     )
     assert bool(torch.isfinite(features.values).all())
-    assert bool(torch.isfinite(features.up_to_affine.values).all())
+    assert bool(torch.isfinite(features.up_to_affine().values).all())
 
 
 def test_values_that_are_not_finite_are_refused() -> None:

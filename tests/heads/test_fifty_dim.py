@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from symenum import first_pass
-from symenum.problems import Problem, recovered
+from symenum.bench.judge import recovered
+from symenum.bench.problems import Problem
 
 FOLDER = Path(os.environ.get("SYMENUM_DATA", "")) / "fifty_dim"
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from heads.tasks import loss_of
 
+from symenum.bench.judge import recovered
+from symenum.bench.problems import get_problem
 from symenum.expressions import evaluate, parse, same_function, variables
 from symenum.heads import first_pass
-from symenum.problems import get_problem, recovered
 
 
 def uniform(rows: int, slots: int, seed: int = 0, low: float = -2.0, high: float = 2.0) -> np.ndarray:

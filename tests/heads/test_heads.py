@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import torch
 from heads.tasks import features_of, loss_of, make_goal
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget, CutShortError
 from symenum.expressions import parse
 from symenum.heads import (
     Affine,
@@ -101,13 +102,15 @@ def test_a_row_of_tiny_weight_does_not_matter(name: str) -> None:
 
 
 @each_head
-def test_an_ended_budget_gives_back_at_once_what_there_is(name: str) -> None:
+def test_an_ended_budget_gives_back_at_once_what_there_is_or_gives_up(name: str) -> None:
     X, y = draw(name)
     goal = make_goal(X, y)
     budget = Budget()
     budget.end()
-    for candidate in HEADS[name].scan(features_of(goal, 1), goal, 3, budget):
-        assert np.isfinite(candidate.loss)
+    found = []
+    with suppress(CutShortError):
+        found = HEADS[name].scan(features_of(goal, 1), goal, 3, budget)
+    assert all(np.isfinite(candidate.loss) for candidate in found)
 
 
 @pytest.mark.parametrize("name", ["two terms", "affine", "one feature", "rational", "sum", "powers 1"])
@@ -125,7 +128,7 @@ def test_under_noise_the_best_fit_of_two_terms_is_that_of_least_squares() -> Non
     goal = make_goal(X, y)
     features = features_of(goal, 1)
     found = best_first(TwoTerms().scan(features, goal, 10, Budget()), goal.data.target)
-    V = features.up_to_affine.values.numpy()
+    V = features.up_to_affine().values.numpy()
     losses = []
     for i in range(len(V)):
         for j in range(i):

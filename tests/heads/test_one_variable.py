@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from heads.tasks import features_of, make_goal
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import parse, same_function
 from symenum.heads.one_variable import OneVariable
 from symenum.operators import get_operators

@@ -10,7 +10,7 @@ import torch
 from heads.least_squares_brute_force import assert_top_recalled, banks, residual
 from hypothesis import given, settings
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import Variable
 from symenum.heads.affine import best_affine
 from symenum.heads.best_pairs import pieces

@@ -14,7 +14,7 @@ import pytest
 import torch
 from heads.tasks import features_of, make_goal
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import evaluate
 from symenum.heads import Affine, Combine, Features, Goal, Head, SumOfTerms, TwoTerms
 from symenum.heads.products import make_factors

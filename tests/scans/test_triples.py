@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.heads.projection import orthonormal
 from symenum.scans.triples import Triples, best_triples
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.expressions import parse
 from symenum.fitting import free_constants
 from symenum.operators import get_operators

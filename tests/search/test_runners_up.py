@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import parse
 from symenum.front import Front

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.bench.problems.experiments import TURBULENCE_OPERATORS
+from symenum.core.budget import Budget
 from symenum.enumeration.target import check_target
 from symenum.expressions import evaluate, parse
 from symenum.front import Front
@@ -63,7 +64,7 @@ def test_heads_come_first_then_coefficients_and_tokens_take_turns_with_transform
 
 
 def test_inner_coefficients_are_found_for_what_stands_on_the_front(make) -> None:
-    task = make(lambda a, b: 2.1 * np.tanh(0.4 * a) + 0.5, noise=0.05, operators=get_operators("turbulence"))
+    task = make(lambda a, b: 2.1 * np.tanh(0.4 * a) + 0.5, noise=0.05, operators=get_operators(TURBULENCE_OPERATORS))
     plain = task.data.candidate(parse("2.1*tanh(x1) + 0.5"))
     state = replace(start(task, 0), front=Front.of(task.target).update([plain]), iteration=len(task.stages[0]))
     state, name = step(task, state, Budget())

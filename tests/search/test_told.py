@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.target import Target
 from symenum.expressions import parse
 from symenum.fitting import free_constants

@@ -11,22 +11,28 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symenum.bench.rows import Job, Row, row_from_json, row_to_json
+import torch
+
+from symenum.bench.jobs import Job, Row, row_from_json, row_to_json
+from symenum.display.report import installed_version
+from symenum.enumeration.threads import available_cores
 from symenum.expressions import natural_key
 
-__all__ = ["Store", "StoreError", "read_rows"]
+__all__ = ["Store", "StoreError", "machine_facts", "package_versions", "read_manifest", "read_rows"]
 
 _MANIFEST = "bench.json"
 _RUNS = "runs"
 _LOCK = "lock"
 _BROKEN = ".broken"
+_PACKAGES = ("numpy", "scipy", "sympy", "torch")
 FIXED = ("version", "max_time", "cores", "memory")
 """What must be the same for all runs of a folder."""
 
@@ -163,3 +169,32 @@ def _owner(path: Path) -> str | None:
     except PermissionError:
         return str(pid)
     return str(pid)
+
+
+def machine_facts() -> dict[str, Any]:
+    """Processor, cores, memory, GPU, and how busy the machine is."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none"
+    return {"cpu": _cpu(), "cores": available_cores(), "memory_gb": _memory_gb(), "gpu": gpu, "load": load}
+
+
+def package_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Python, and the packages that are installed."""
+    versions = {"Python": platform.python_version()}
+    return versions | {name: installed_version(name) for name in dict.fromkeys([*_PACKAGES, *packages])}
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _memory_gb() -> int | str:
+    try:
+        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
+    except (AttributeError, OSError, ValueError):
+        return "?"

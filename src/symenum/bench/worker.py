@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from symenum.bench.rows import Job
-from symenum.bench.systems import make_system
-from symenum.problems import get_set, with_noise
+from symenum.bench.jobs import Job
+from symenum.bench.problems import get_set, with_noise
+from symenum.bench.systems import check_found, make_system
+from symenum.registration import load_plugins
 
 __all__ = ["main"]
 
 
 def main(job_path: str, result_path: str) -> None:
     """Fit, and write what was found; whatever goes wrong ends the process with a traceback, which the runner keeps."""
+    load_plugins()
     record: dict[str, Any] = json.loads(Path(job_path).read_text(encoding="utf-8"))
     job, cores = Job(**record["job"]), int(record["cores"])
     if hasattr(os, "sched_setaffinity"):  # the same conditions for all systems
@@ -40,7 +42,7 @@ def main(job_path: str, result_path: str) -> None:
             cores=cores,
         )
         seconds = time.perf_counter() - begin
-    text = json.dumps({"seconds": seconds, **asdict(found)})
+    text = json.dumps({"seconds": seconds, **asdict(check_found(job.system, found))})
     temporary = Path(f"{result_path}.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(result_path)

@@ -12,18 +12,27 @@ import click
 
 from symenum import __version__
 from symenum.cli.bench import bench_group
-from symenum.cli.command import fit_command
 from symenum.cli.devices import devices_command
+from symenum.cli.errors import InputError
+from symenum.cli.fit import fit_command
 from symenum.cli.fit_ode import fit_ode_command
 from symenum.cli.resume import resume_command
 from symenum.cli.score import score_command
+from symenum.registration import PluginError, load_plugins
 
 __all__ = ["main"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="symenum", message="%(prog)s %(version)s")
-def main() -> None:
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="MODULE",
+    help="Import a module first, which registers parts of your own; see CONTRIBUTING.md.",
+)
+def main(plugins: tuple[str, ...]) -> None:
     """Find the closed-form law behind a table of numbers.
 
     \b
@@ -33,6 +42,10 @@ def main() -> None:
     symenum resume DIR                    go on with a search that --out DIR has kept
     symenum fit-ode motion.csv --time t   search for the laws of motion x' = f(x) of a trajectory
     """
+    try:
+        load_plugins(plugins)
+    except PluginError as error:
+        raise InputError(f"--plugin: {error}.") from error
 
 
 main.add_command(fit_command)

@@ -28,11 +28,11 @@ def bench_group() -> None:
 @bench_group.command("list")
 def list_command() -> None:
     """Show the problem sets."""
-    from symenum.problems import SETS, MissingDataError
+    from symenum.bench.problems import SETS, MissingDataError
 
     for one in SETS.values():
         try:
-            count = str(len(one.problems()))
+            count = str(len(one.problem_names()))
         except MissingDataError:
             count = "-"
         click.echo(f"{one.name:20} {count:>4}  {one.title}")
@@ -74,7 +74,7 @@ def run_command(
     out: Path,
 ) -> None:
     """Run systems on problem SETS. What is in the folder already is not run again; Ctrl-C loses nothing."""
-    from symenum.bench.plan import make_bench_plan
+    from symenum.bench.jobs import make_bench_plan
 
     with _explained():
         levels = [float(level) for level in noise.split(",")]
@@ -94,7 +94,7 @@ def run_command(
 @click.option("--judge", is_flag=True, help="Judge all runs again first, by the rules of this version.")
 def report_command(folder: Path, judge: bool) -> None:
     """Write report.md and report.html of a FOLDER of results, and print the table of sets."""
-    from symenum.bench.runner import judge_again
+    from symenum.bench.run import judge_again
     from symenum.bench.store import Store, read_rows
 
     with _explained():
@@ -122,10 +122,9 @@ def ablation_command(
     out: Path,
 ) -> None:
     """Run an ablation of the paper: generators, constants, heads, duplicates, efficiency or inputs."""
-    from symenum.bench.ablation import VARIANTS
-    from symenum.bench.engine_ablation import MEASURED
-    from symenum.bench.plan import make_bench_plan
-    from symenum.page import html_table, markdown_table
+    from symenum.bench.ablation import MEASURED, VARIANTS
+    from symenum.bench.jobs import make_bench_plan
+    from symenum.display.html import html_table, markdown_table
 
     with _explained():
         if name in MEASURED:
@@ -148,25 +147,14 @@ def ablation_command(
 
 def execute(plan: object, out: Path, *, max_time: float, cores: int, jobs: int, memory: float) -> None:
     """Run a plan into a folder, with a line for each run."""
-    from symenum.bench.machine import machine_facts, package_versions
-    from symenum.bench.plan import BenchPlan
-    from symenum.bench.runner import Limits, Progress, run_jobs
-    from symenum.bench.store import Store
+    from symenum.bench.jobs import BenchPlan
+    from symenum.bench.run import Limits, Progress, run_plan
 
     assert isinstance(plan, BenchPlan)
     for note in plan.notes:
         say(note)
     if not plan.systems:
         raise InputError("None of the systems can run here.")
-    limits = Limits(max_time, cores, int(memory * _GIB))
-    settings = {
-        "version": __version__,
-        "max_time": max_time,
-        "cores": cores,
-        "memory": limits.memory,
-        "machine": machine_facts(),
-        "versions": package_versions(name.partition(":")[0] for name in plan.systems),
-    }
 
     def tell(progress: Progress) -> None:
         row = progress.row
@@ -174,18 +162,13 @@ def execute(plan: object, out: Path, *, max_time: float, cores: int, jobs: int, 
         what = "solved" if row.solved else "not solved" if row.ended == "done" else row.ended
         say(f"[{progress.done}/{progress.total}] {row.job}: {what}{seconds}; {_duration(progress.left)} left")
 
-    store = Store(out)
-    with store.locked():
-        for note in store.open(settings, shlex.join(["symenum", *sys.argv[1:]])):
-            say(note)
-        done = sum(store.has(job) for job in plan.jobs)
-        if done:
-            say(f"{done} of {len(plan.jobs)} runs are done already.")
-        try:
-            run_jobs(plan.jobs, store, limits, __version__, parallel=jobs, tell=tell)
-        except KeyboardInterrupt:
-            say(f"Interrupted: what is done is kept in {out}; the same command goes on from there.")
-            raise SystemExit(130) from None
+    limits = Limits(max_time, cores, int(memory * _GIB))
+    command = shlex.join(["symenum", *sys.argv[1:]])
+    try:
+        run_plan(plan, out, limits, __version__, command, parallel=jobs, say=say, tell=tell)
+    except KeyboardInterrupt:
+        say(f"Interrupted: what is done is kept in {out}; the same command goes on from there.")
+        raise SystemExit(130) from None
     write_report(out)
 
 

@@ -6,27 +6,209 @@ written, and it is printed even if the search itself fails.
 
 from __future__ import annotations
 
-import signal
+import io
+import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from symenum.cli.errors import Failure, InputError
-from symenum.cli.examples import Example
-from symenum.cli.outputs import PARTIAL, front_csv, write_results, write_whole
-from symenum.cli.report import REPORT, fit_report
-from symenum.cli.results import Course, Law, Model, Result, Search, error_lines, front_lines, laws_of, r_squared
-from symenum.cli.tables import Table
-from symenum.watch import Report, for_command
-from symenum.watch.observer import short_text
+from symenum.cli.options import parameter_options, split_list, was_given
+from symenum.cli.outputs import (
+    PARTIAL,
+    REPORT,
+    Course,
+    Model,
+    Result,
+    Search,
+    error_lines,
+    fit_report,
+    front_csv,
+    prepare,
+    r_squared,
+    write_results,
+    write_whole,
+)
+from symenum.cli.tables import (
+    CHECKPOINT,
+    EXAMPLES,
+    Choice,
+    Example,
+    Labels,
+    Table,
+    choose,
+    hold_out,
+    read_frame,
+    table_path,
+    write_labels,
+)
+from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
+from symenum.display.observers import for_command
+from symenum.display.progress import Report
+from symenum.display.rows import LawRow, rows_of, short_text
+from symenum.display.table import text_table
+from symenum.estimator.parameters import PARAMETERS
 
-__all__ = ["make_regressor", "run_fit", "say", "silent"]
+__all__ = ["fit_command", "make_regressor", "operators_of", "run_fit", "say", "silent"]
 
 MakeModel = Callable[..., Search]
+
+
+@click.command("fit", no_args_is_help=True)
+@click.argument("data", required=False, type=click.Path(path_type=Path))
+@click.option("-t", "--target", metavar="COLUMN", help="Column to explain: a name, or a number from 1. [default: last]")
+@click.option("--features", multiple=True, metavar="A,B,…", help="Columns to explain it with. [default: all others]")
+@click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
+@click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
+@click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
+@click.option("--header/--no-header", default=None, help="Whether the first line names the columns. [default: detect]")
+@click.option("--delimiter", help="Between columns: one character, 'tab' or 'space'. [default: detect]")
+@parameter_options(
+    "max_time",
+    "max_iterations",
+    "stop_loss",
+    "operators",
+    "constants",
+    "max_complexity",
+    "max_depth",
+    "loss",
+    "guesses",
+    "required_variables",
+)
+@click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
+@click.option(
+    "--validation-fraction", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Hold so many rows out."
+)
+@click.option("--errors", is_flag=True, help="Show the standard errors of the law's constants.")
+@parameter_options(
+    "model_selection", "token_generator", "top_k", "layers", "inputs", "max_memory", "device", "random_state"
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for report.html, front.csv, model.json, law.txt, law.tex.",
+)
+@parameter_options("checkpoint")
+@click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
+@click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="Search a table that comes with symenum.")
+@click.pass_context
+def fit_command(
+    context: click.Context,
+    /,
+    data: Path | None,
+    target: str | None,
+    features: tuple[str, ...],
+    drop: tuple[str, ...],
+    weights: str | None,
+    drop_nan: bool,
+    header: bool | None,
+    delimiter: str | None,
+    out: Path | None,
+    checkpoint: Path | None,
+    quiet: bool,
+    example: str | None,
+    constant: Mapping[str, float],
+    validation: Path | None,
+    validation_fraction: float | None,
+    errors: bool,
+    **settings: Any,
+) -> None:
+    """Search for the law of a column of DATA: a table as CSV, TSV, text or Parquet, or - for standard input.
+
+    The front of laws, from simple to accurate, and the one to believe are printed at the end. Ctrl-C ends the search
+    early and keeps what was found.
+    """
+    note = silent if quiet else say
+    _let_any_letter_be_printed()
+    shown = EXAMPLES[example] if example is not None else None
+    if shown is not None:
+        target, drop = target or shown.target, drop or shown.drop
+        settings |= {name: value for name, value in shown.settings.items() if not was_given(context, name)}
+    choice = Choice(target, features or None, drop, weights, drop_nan)
+    table = _read_table(data, example, choice, note, header, delimiter)
+    table, held = hold_out(
+        table, choice, note, validation, validation_fraction, settings["random_state"], header, delimiter
+    )
+    if held is None and settings["model_selection"] == "validation":
+        raise click.UsageError("--model-selection validation needs --validation FILE or --validation-fraction.")
+    settings = _for_estimator(settings, constant)
+    if out is not None:
+        prepare(out)
+    if shown is not None:
+        note(shown.story)
+    source = str(data) if data is not None else f"example {example}"
+    kept = _labelled_checkpoint(checkpoint, out, Labels(table.target, table.columns, source))
+    run_fit(
+        table,
+        {**settings, "checkpoint": kept},
+        out=out,
+        quiet=quiet,
+        source=source,
+        make_model=context.obj or make_regressor,
+        example=shown,
+        held=held,
+        errors=errors,
+    )
+
+
+def _let_any_letter_be_printed() -> None:
+    # A terminal that cannot show a letter of a column's name must not cost the result.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _read_table(
+    data: Path | None,
+    example: str | None,
+    choice: Choice,
+    note: Callable[[str], None],
+    header: bool | None,
+    delimiter: str | None,
+) -> Table:
+    if (data is None) == (example is None):
+        raise click.UsageError("Name one file with a table, such as data.csv, or an --example.")
+    with table_path(data, example or "") as path:
+        frame = read_frame(path, note, header=header, delimiter=delimiter)
+        return choose(frame, choice, note, f"'{path.name}'")
+
+
+def _labelled_checkpoint(checkpoint: Path | None, out: Path | None, labels: Labels) -> Path | None:
+    """The file to keep the search in, if it is to be kept, with the labels written beside it."""
+    kept = checkpoint or (None if out is None else out / CHECKPOINT)
+    if kept is not None:
+        write_labels(kept, labels)
+    return kept
+
+
+def _for_estimator(settings: Mapping[str, Any], constant: Mapping[str, float]) -> dict[str, Any]:
+    """The options as parameters of PSERegressor, in the order of the table; lists only where they were given."""
+    parameters = {**settings, "operators": operators_of(settings["operators"])}
+    parameters["guesses"] = list(settings["guesses"])
+    parameters["required_variables"] = list(split_list(settings["required_variables"]))
+    if constant and not settings["constants"]:
+        raise click.UsageError("--constant and --no-constants contradict each other.")
+    if constant:
+        parameters["constants"] = dict(constant)
+    return {name: parameters[name] for name in PARAMETERS if name in parameters and parameters[name] != []}
+
+
+def operators_of(text: str) -> str | list[str]:
+    """A set's name as it is; a list of names and signs cut at its commas."""
+    from symenum.operators import OPERATOR_SETS, get_operators
+
+    name = text.strip().lower().replace("-", "_")
+    operators: str | list[str] = name if name in OPERATOR_SETS else list(split_list([text]))
+    try:
+        get_operators(operators)
+    except ValueError as error:
+        known = f" Sets: {', '.join(OPERATOR_SETS)}." if "," not in text else ""
+        raise InputError(f"--operators: {error}{known}") from error
+    return operators
 
 
 def make_regressor(**settings: Any) -> Search:
@@ -52,16 +234,16 @@ def run_fit(
 
     `held`: rows that the search does not see, to choose the law on. `errors`: show those of the law's constants.
     """
-    from symenum.front import rule_of
+    from symenum.selection import rule_while_searching
 
-    rule = rule_of(settings["model_selection"])
+    rule = rule_while_searching(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
     progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model: Model | None = None
     failure: str | None = None
     try:
         search = make_model(callbacks=[recorder, progress], **settings)
-        with _terminated_like_interrupted(), progress:
+        with sigterm_as_ctrl_c(), progress:
             validation = {} if held is None else {"validation": (held.X, held.y, held.weights)}
             model = search.fit(table.X, table.y, sample_weight=table.weights, **validation)
     except (Exception, KeyboardInterrupt) as error:
@@ -77,16 +259,16 @@ def run_fit(
         target=table.target,
         names=tuple(table.X.columns),
         columns=table.columns,
-        laws=laws_of(front),
+        laws=rows_of(front),
         selected=front.select(rule) if model is None else model.selected_index_,
-        settings={**_told(settings), "operators": _spelled(settings["operators"])},
+        settings={**_plain_settings(settings), "operators": _spelled(settings["operators"])},
         stop_reason=reason or "",
         interrupted=interrupted,
         rows=len(table.y),
         source=source,
     )
     problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
-    with _undisturbed():
+    with ctrl_c_ignored():
         problems += _deliver(result, table, Course.of(model, recorder.last), out, quiet, example)
         if errors and model is not None:
             problems += _printed("\n".join(error_lines(model.uncertainties())))
@@ -127,7 +309,8 @@ def _printed(text: str) -> list[str]:
 
 
 def _summary(result: Result, table: Table, example: Example | None) -> list[str]:
-    lines = front_lines(result.laws, result.selected)
+    # Laws come last in a line: no line has to be cut.
+    lines = text_table(result.laws, result.selected).splitlines()
     ended = (
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
@@ -154,7 +337,7 @@ def _explained(result: Result, table: Table) -> str:
     return f"{r_squared(result.law.loss / variance)}. "
 
 
-def _difference(law: Law, table: Table, example: Example) -> float:
+def _difference(law: LawRow, table: Table, example: Example) -> float:
     """The largest relative difference of the law and the known one."""
     from symenum.expressions import parse, to_callable
 
@@ -174,7 +357,7 @@ class _Recorder:
         self.last = report
         if self._path is None:
             return
-        text = front_csv(laws_of(report.front))
+        text = front_csv(rows_of(report.front))
         if text == self._written:
             return
         try:
@@ -196,27 +379,7 @@ def _beginning_failed(error: BaseException) -> BaseException:
     return error
 
 
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM, which `timeout` and job queues send, ends the search as Ctrl-C does: with its results."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C, meant for the search, must not cost the results."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _told(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as model.json holds them."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 

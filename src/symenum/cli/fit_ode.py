@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from symenum.cli.command import operators_of, table_path
-from symenum.cli.errors import Failure, InputError
-from symenum.cli.fit import say, silent
-from symenum.cli.options import seconds
+from symenum.cli.errors import Failure, InputError, did_you_mean
+from symenum.cli.fit import operators_of, say, silent
+from symenum.cli.options import parameter_option, parameter_options, split_list
 from symenum.cli.outputs import prepare, write_whole
-from symenum.cli.tables import read_frame
-from symenum.cli.trajectories import Columns, Trajectories, choose_trajectories
-from symenum.watch import for_command
+from symenum.cli.tables import read_frame, table_path
+from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
+from symenum.display.observers import for_command
 
 if TYPE_CHECKING:
+    import numpy
+    import pandas
+
     from symenum.dynamics import ODERegressor
 
 __all__ = ["fit_ode_command"]
@@ -41,12 +44,10 @@ PICTURE = "trajectories.png"
     show_default=True,
     help="How derivatives are taken from the samples.",
 )
-@click.option(
-    "--max-time", metavar="SECONDS", default="60", callback=seconds, show_default=True, help="For all laws, or 'none'."
-)
-@click.option("--max-iterations", type=click.IntRange(min=1), help="Steps to search for each law.")
-@click.option("--operators", default="koza", show_default=True, help='A set\'s name, or a list such as "+,*,sin".')
-@click.option("--max-complexity", type=click.IntRange(min=1), default=50, show_default=True, help="Of one law.")
+@parameter_option("max_time", help="For all laws, or 'none'.")
+@parameter_option("max_iterations", help="Steps to search for each law.")
+@parameter_options("operators")
+@parameter_option("max_complexity", help="Of one law.")
 @click.option("--system-complexity", type=click.IntRange(min=0), help="Of all laws together.")
 @click.option(
     "--model-selection",
@@ -55,7 +56,7 @@ PICTURE = "trajectories.png"
     show_default=True,
     help="How laws are chosen from the fronts.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For results that repeat; also set --max-iterations.")
+@parameter_options("random_state")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Folder for laws, fronts, source code and a picture."
 )
@@ -68,7 +69,6 @@ def fit_ode_command(
     drop: tuple[str, ...],
     trajectory: str | None,
     operators: str,
-    seed: int | None,
     out: Path | None,
     quiet: bool,
     **settings: Any,
@@ -83,21 +83,23 @@ def fit_ode_command(
     found = choose_trajectories(frame, Columns(time_column, states, inputs, drop, trajectory), note, f"'{data.name}'")
     if out is not None:
         prepare(out)
-    model = _fitted(found, {**settings, "operators": operators_of(operators), "random_state": seed}, quiet)
-    click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model)}")
-    if out is not None:
-        _write(out, model, found, note)
+    model = _fitted(found, {**settings, "operators": operators_of(operators)}, quiet)
+    with ctrl_c_ignored():
+        click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model)}")
+        if out is not None:
+            _write(out, model, found, note)
 
 
 def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
     from symenum.dynamics import ODERegressor
-    from symenum.dynamics.progress import rule_of, title_of
+    from symenum.dynamics.progress import RULE_IF_HELD_OUT, title_of
+    from symenum.selection import rule_while_searching
 
-    rule = rule_of(settings["model_selection"])
+    rule = rule_while_searching(settings["model_selection"], RULE_IF_HELD_OUT)
     progress = for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
     model = ODERegressor(callbacks=[progress], **settings)
     try:
-        with progress:
+        with sigterm_as_ctrl_c(), progress:
             return model.fit(found.states, found.times, found.inputs)
     except (ValueError, TypeError) as error:
         raise InputError(str(error)) from error
@@ -134,7 +136,7 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
         else:
             import matplotlib
 
-            from symenum.plots import plot_trajectories
+            from symenum.dynamics.plots import plot_trajectories
 
             matplotlib.use("Agg")  # for a file, with no window
             plot_trajectories(model, found.states, found.times, found.inputs).savefig(out / PICTURE, dpi=150)
@@ -142,3 +144,86 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
     except OSError as error:
         raise Failure(f"The results could not be written to '{out}' ({error.strerror or error}).") from error
     note(f"Written to '{out}': {', '.join(written)}.")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What of a file is wanted; without `states`, all columns that are nothing else."""
+
+    time: str
+    states: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    trajectory: str | None = None
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """One entry for each trajectory; missing values stay, as gaps. `inputs` is None where there are none."""
+
+    times: list[numpy.ndarray]
+    states: list[pandas.DataFrame]
+    inputs: list[pandas.DataFrame] | None
+
+    @property
+    def points(self) -> int:
+        return sum(len(t) for t in self.times)
+
+
+def choose_trajectories(
+    frame: pandas.DataFrame, columns: Columns, note: Callable[[str], None], where: str
+) -> Trajectories:
+    """Times, states and inputs out of a frame; `where` names the file in messages."""
+    from symenum.expressions import formula_names
+
+    names = [str(name) for name in frame.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(f"{where} has more than one column called {', '.join(repeated)}: give each its own name.")
+    time = _found(columns.time, names, "--time")
+    inputs = [_found(name, names, "--inputs") for name in split_list(columns.inputs)]
+    drop = [_found(name, names, "--drop") for name in split_list(columns.drop)]
+    mark = None if columns.trajectory is None else _found(columns.trajectory, names, "--trajectory")
+    states = [_found(name, names, "--states") for name in split_list(columns.states)]
+    if not states:
+        states = [name for name in names if name not in (time, mark, *inputs, *drop)]
+    if not states:
+        raise InputError(f"There is no column left for a state in {where}: the time is '{time}'.")
+    numbers = _numbers(frame, [time, *states, *inputs], where)
+    called = formula_names([*states, *inputs])
+    changed = {name: new for name, new in called.items() if new != name}
+    if changed:
+        pairs = ", ".join(f"'{name}' is {new}" for name, new in changed.items())
+        note(f"Names that formulas cannot use are changed: {pairs}.")
+    groups = [numbers] if mark is None else [numbers.loc[part.index] for _, part in frame.groupby(mark, sort=False)]
+    return Trajectories(
+        [group[time].to_numpy() for group in groups],
+        [group[states].rename(columns=called) for group in groups],
+        [group[inputs].rename(columns=called) for group in groups] if inputs else None,
+    )
+
+
+def _found(name: str, names: Sequence[str], option: str) -> str:
+    if name in names:
+        return name
+    raise InputError(
+        f"{option}: there is no column '{name}'.{did_you_mean(name, names)} The columns are: {', '.join(names)}."
+    )
+
+
+def _numbers(frame: pandas.DataFrame, columns: Sequence[str], where: str) -> pandas.DataFrame:
+    import pandas
+
+    found = {}
+    for name in columns:
+        column = frame[name]
+        values = pandas.to_numeric(column, errors="coerce")
+        wrong = (values.isna() & column.notna()).to_numpy()
+        if wrong.any():
+            first = int(wrong.argmax())
+            raise InputError(
+                f"Column '{name}' of {where} holds {str(column.iloc[first])[:40]!r} in row {first + 1}, which is no "
+                "number. Leave the column out with --drop, or name the states with --states."
+            )
+        found[name] = values.astype("float64")
+    return pandas.DataFrame(found, index=frame.index)

@@ -1,16 +1,55 @@
-"""Options: checks that click does not have, each the callback of an option, and what several commands share."""
+"""Options: those of the table of parameters, checks that click does not have, and what several commands share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-__all__ = ["MODEL_SELECTIONS", "assignments", "memory", "non_negative", "seconds", "split_list", "was_given"]
+from symenum.estimator.parameters import PARAMETERS, OneOf, Option, Parameter, WholeNumber
 
-# Those of the estimator, whose module would import torch; a test compares them.
-MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl", "validation", "kfold")
+__all__ = ["assignments", "parameter_option", "parameter_options", "split_list", "was_given"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_LARGEST_SEED = 2**32 - 1  # what NumPy's RandomState takes
+
+
+def parameter_options(*names: str) -> Callable[[Command], Command]:
+    """The options of these parameters of PSERegressor, in this order; a command gets their values by these names."""
+
+    def decorate(command: Command) -> Command:
+        for name in reversed(names):  # decorators are applied from the last one up
+            parameter = PARAMETERS[name]
+            for option in reversed(parameter.options):
+                command = _decorator(parameter, option, {})(command)
+        return command
+
+    return decorate
+
+
+def parameter_option(name: str, **changes: Any) -> Callable[[Command], Command]:
+    """The first option of a parameter with another default or another help text."""
+    parameter = PARAMETERS[name]
+    return _decorator(parameter, parameter.options[0], changes)
+
+
+def _decorator(parameter: Parameter, option: Option, changes: Mapping[str, Any]) -> Callable[[Command], Command]:
+    """The first option of a parameter sets it; any other one has the name of its flag."""
+    first = parameter.options[0] is option
+    default = changes.get("default", parameter.default) if first and not option.repeated else None
+    shape: dict[str, Any] = {"help": option.help, "metavar": option.metavar, "multiple": option.repeated}
+    if default is not None:
+        shape |= {"default": f"{default:g}" if isinstance(default, float) else default, "show_default": True}
+    if isinstance(parameter.constraint, WholeNumber):
+        shape["type"] = click.IntRange(min=parameter.constraint.least)
+    elif isinstance(parameter.constraint, OneOf):
+        shape["type"] = click.Choice(parameter.constraint.choices)
+    shape |= {name: value for name, value in changes.items() if name != "default"}
+    return click.option(option.flag, *([parameter.name] if first else []), **{**shape, **_READERS[option.reads]})
 
 
 def seconds(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
@@ -55,6 +94,19 @@ def memory(context: click.Context, option: click.Parameter, value: str | None) -
         except ValueError as error:
             raise click.BadParameter(f"{error}.") from error
     return value
+
+
+_READERS: Mapping[str, Mapping[str, Any]] = {
+    "text": {},
+    "switch": {"type": bool},
+    "seconds": {"callback": seconds},
+    "number": {"callback": non_negative},
+    "assignments": {"callback": assignments},
+    "size": {"callback": memory},
+    "seed": {"type": click.IntRange(0, _LARGEST_SEED)},
+    "file": {"type": click.Path(path_type=Path, dir_okay=False)},
+}
+"""What click needs to read each kind of text that a row of the table can name."""
 
 
 def was_given(context: click.Context, option: str) -> bool:

@@ -11,24 +11,19 @@ import click
 
 from symenum.cli.errors import InputError
 from symenum.cli.fit import run_fit, say, silent
-from symenum.cli.held_out import hold_out
-from symenum.cli.labels import CHECKPOINT, read_labels
-from symenum.cli.options import MODEL_SELECTIONS, seconds, was_given
-from symenum.cli.outputs import prepare
-from symenum.cli.results import Model
-from symenum.cli.tables import Choice, Table
+from symenum.cli.options import parameter_option, was_given
+from symenum.cli.outputs import Model, prepare
+from symenum.cli.tables import CHECKPOINT, Choice, Table, hold_out, read_labels
 
 __all__ = ["resume_command"]
 
 
 @click.command("resume", no_args_is_help=True)
 @click.argument("kept", type=click.Path(path_type=Path, exists=True))
-@click.option("--max-time", metavar="SECONDS", callback=seconds, help="Seconds to go on. [default: as before]")
-@click.option("--max-iterations", type=click.IntRange(min=1), help="Steps, those before included. [default: as before]")
+@parameter_option("max_time", default=None, help="Seconds to go on. [default: as before]")
+@parameter_option("max_iterations", help="Steps, those before included. [default: as before]")
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
-@click.option(
-    "--model-selection", type=click.Choice(MODEL_SELECTIONS), help="How the law is chosen. [default: as before]"
-)
+@parameter_option("model_selection", default=None, help="How the law is chosen. [default: as before]")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: that of before]")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 def resume_command(
@@ -48,8 +43,8 @@ def resume_command(
     path = kept / CHECKPOINT if kept.is_dir() else kept
     out = out or (kept if kept.is_dir() else None)
     context = click.get_current_context()
-    given = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
-    changes = {name: value for name, value in given.items() if was_given(context, name)}
+    named = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
+    changes = {name: value for name, value in named.items() if was_given(context, name)}
     labels = read_labels(path)
     table, settings = _opened(path, changes, labels.target, labels.columns)
     table, held = hold_out(table, Choice(), silent if quiet else say, validation)
@@ -76,10 +71,10 @@ def _opened(path: Path, changes: dict[str, Any], target: str, columns: tuple[str
     import pandas
 
     from symenum import PSERegressor
-    from symenum.estimator.keeping import opened
+    from symenum.estimator.persistence import open_checkpoint
 
     try:
-        found = opened(path, changes, list(PSERegressor().get_params()), with_data=True)
+        found = open_checkpoint(path, changes, list(PSERegressor().get_params()), with_data=True)
     except ValueError as error:
         raise InputError(f"{error}.") from error
     data = found.data

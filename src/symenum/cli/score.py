@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from symenum.cli.command import table_path
 from symenum.cli.errors import InputError
 from symenum.cli.fit import say, silent
-from symenum.cli.options import assignments
-from symenum.cli.results import r_squared
-from symenum.cli.tables import Choice, choose, read_frame
+from symenum.cli.options import assignments, parameter_options
+from symenum.cli.outputs import r_squared
+from symenum.cli.tables import Choice, choose, read_frame, table_path
 
 if TYPE_CHECKING:
     from symenum.estimator import FittedForm
@@ -29,7 +28,7 @@ __all__ = ["score_command"]
 @click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
 @click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
 @click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
-@click.option("--loss", default="mse", show_default=True, help="mse, mae, huber, log_cosh or relative.")
+@parameter_options("loss")
 @click.option("--start", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="Where a constant begins.")
 @click.option(
     "--constant", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="A constant that keeps its value."
@@ -74,10 +73,10 @@ def score_command(
         raise InputError(str(error)) from error
     if found.loss == math.inf:
         raise InputError(f"'{formula}' has no finite values on all rows: give other constants with --start.")
-    click.echo(f"{table.target} = {found.expression}" if quiet else _told(found, table.target, loss))
+    click.echo(f"{table.target} = {found.expression}" if quiet else _report_text(found, table.target, loss))
 
 
-def _told(found: FittedForm, target: str, loss: str) -> str:
+def _report_text(found: FittedForm, target: str, loss: str) -> str:
     lines = [f"{'constant':>10}  {'value':>14}  {'standard error':>14}"] if found.constants else []
     lines += [f"{name:>10}  {value:>14.8g}  {found.errors[name]:>14.2g}" for name, value in found.constants.items()]
     lines += [f"{loss} {found.loss:.6g}, complexity {found.complexity}, {r_squared(1 - found.r2)}", "The law:"]

@@ -1,29 +1,71 @@
 """A file to variables, target and weights, or to a message that says what is wrong with it.
 
-Checks what a search cannot check so well: it knows the file, its rows and the options that would help. The names of
-columns are made fit for formulas here; the file itself is never changed.
+Checks what a search cannot check so well: it knows the file, its rows and the options that would help. The layout of a
+text file (encoding, delimiter, header, decimal sign) is found from its first lines, before pandas is imported, so that
+a wrong file is refused at once. The names of columns are made fit for formulas here; the file itself is never changed.
 """
 
 from __future__ import annotations
 
+import bz2
+import csv
+import gzip
+import json
+import lzma
+import re
+import shutil
+import tempfile
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from symenum.cli.errors import InputError, did_you_mean
-from symenum.cli.layout import Layout, find_layout, read_start
 from symenum.cli.options import split_list
+from symenum.core.files import write_whole
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Choice", "Table", "choose", "read_frame"]
+__all__ = [
+    "CHECKPOINT",
+    "EXAMPLES",
+    "Choice",
+    "Example",
+    "Labels",
+    "Table",
+    "choose",
+    "hold_out",
+    "read_frame",
+    "read_labels",
+    "table_path",
+    "write_labels",
+]
 
 Note = Callable[[str], None]
 _PARQUET = b"PAR1"
-_SHOWN = 8
+_SHOWN = 8  # names of columns in a message
+_START = 1 << 16  # bytes that are read first to find the layout, 64 KiB; more of them until there are _LINES lines
+_MOST = 1 << 25  # but at most 32 MiB: lines of some hundred thousand columns
+_LINES = 50  # lines that decide on the layout
+_WHITESPACE = r"\s+"
+_DELIMITERS = ("\t", ";", "|", ",")
+_NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITESPACE, "whitespace": _WHITESPACE}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# In lower case: what pandas reads as missing, as far as tables have it.
+_MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+_DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+CHECKPOINT = "checkpoint.json"
+"""The checkpoint in a folder of results."""
+_LABELS_FORMAT = "symenum labels"
+_LABELS_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -47,6 +89,54 @@ class Table:
     target: str
     columns: tuple[str, ...]
     """What the variables are called in the file."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A packaged file, what to search in it, and the law that history found."""
+
+    file: str
+    target: str
+    drop: tuple[str, ...]
+    settings: Mapping[str, object]
+    """Instead of the defaults of `symenum fit`."""
+    story: str
+    known: str
+    law: str
+
+
+EXAMPLES = {
+    "planets": Example(
+        file="planets.csv",
+        target="period_years",
+        drop=("planet",),
+        # The table is of mean orbits, in which Kepler's law holds to 0.06%, and has eight rows: what fits better is
+        # chance, and the reward, which asks most for simplicity, says so.
+        settings={"max_time": 2.0, "model_selection": "reward"},
+        story="The eight planets: distance from the Sun (AU) and period (years). Which law gives the period?",
+        known="Kepler's third law (1619) is period_years = distance_au**(3/2)",
+        law="distance_au**(3/2)",
+    )
+}
+
+
+@contextmanager
+def table_path(data: Path | None, example: str = "") -> Iterator[Path]:
+    """The file to read, or that of an example.
+
+    What comes through a pipe is put into a file, since a table is looked at before it is read.
+    """
+    if data is None:
+        with as_file(files("symenum.data").joinpath(EXAMPLES[example].file)) as path:
+            yield path
+    elif str(data) == "-" or data.is_fifo():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "standard input"
+            with click.open_file(str(data), "rb") as source, path.open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+            yield path
+    else:
+        yield data
 
 
 def read_frame(path: Path, note: Note, *, header: bool | None = None, delimiter: str | None = None) -> pandas.DataFrame:
@@ -305,3 +395,245 @@ def _quoted(names: Sequence[str]) -> str:
 def _shell(names: Sequence[str]) -> str:
     joined = ",".join(names)
     return joined if joined.replace(",", "").replace("_", "").isalnum() else f'"{joined}"'
+
+
+def hold_out(
+    table: Table,
+    choice: Choice,
+    note: Note,
+    path: Path | None,
+    fraction: float | None = None,
+    seed: int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> tuple[Table, Table | None]:
+    """The rows to search on, and those to choose the law on, if there are any."""
+    if path is not None and fraction is not None:
+        raise click.UsageError("Name a file with --validation, or a part with --validation-fraction, not both.")
+    if path is not None:
+        frame = read_frame(path, note, header=header, delimiter=delimiter)
+        wanted = replace(choice, target=choice.target or table.target, features=choice.features or table.columns)
+        return table, choose(frame, wanted, note, f"'{path.name}'")
+    if fraction is None:
+        return table, None
+    import numpy
+
+    rows = len(table.y)
+    order = numpy.random.default_rng(seed).permutation(rows)  # without a seed other rows in every run
+    count = round(fraction * rows)
+    if count < 1 or rows - count < 2:
+        raise InputError(f"--validation-fraction {fraction:g} of {rows} rows leaves too few on one side.")
+    note(f"{count} of {rows} rows are held out to choose the law on.")
+    return _rows(table, sorted(order[count:].tolist())), _rows(table, sorted(order[:count].tolist()))
+
+
+def _rows(table: Table, rows: list[int]) -> Table:
+    weights = None if table.weights is None else table.weights.iloc[rows].reset_index(drop=True)
+    X, y = (part.iloc[rows].reset_index(drop=True) for part in (table.X, table.y))
+    return replace(table, X=X, y=y, weights=weights)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read a file. `names` is None without a header; `skip` is the number of lines before the first row."""
+
+    encoding: str
+    delimiter: str
+    decimal: str
+    names: tuple[str, ...] | None
+    width: int
+    skip: int
+    comments: bool
+
+
+def read_start(path: Path) -> bytes:
+    """The first bytes of the file, unpacked; refuses what cannot be a table."""
+    shown = f"'{path}'"
+    if path.is_dir():
+        raise InputError(f"{shown} is a folder: name the file in it that holds the table.")
+    if not path.exists():
+        raise InputError(f"There is no file {shown}.{_nearest_file(path)}")
+    try:
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            start: bytes = file.read(_START)
+            while start.count(b"\n") < _LINES and len(start) < _MOST and (more := file.read(_START)):
+                start += more
+    except OSError as error:
+        raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, lzma.LZMAError) as error:
+        raise InputError(f"{shown} cannot be unpacked: {error}.") from error
+    if not start.strip():
+        raise InputError(f"{shown} is empty: it needs a column for the target, one for each variable, and rows.")
+    if start.startswith(b"PK\x03\x04") or start.startswith(b"\xd0\xcf\x11\xe0"):
+        raise InputError(f"{shown} is a workbook or an archive, not a text table: save the sheet as CSV.")
+    return start
+
+
+def _nearest_file(path: Path) -> str:
+    try:
+        return did_you_mean(path.name, [found.name for found in path.parent.iterdir()], 0.75)
+    except OSError:
+        return f" There is no folder '{path.parent}' either."
+
+
+def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str | None) -> Layout:
+    """The layout of a text file from its first bytes; what the caller has fixed stays."""
+    encoding, text = _decoded(path, start)
+    lines = re.split("\r\n|\n|\r", text)
+    if len(start) >= _START and len(lines) > 1:
+        lines.pop()  # perhaps cut off in the middle
+    numbered = [(i, line) for i, line in enumerate(lines) if line.strip()]
+    comments = [(i, line) for i, line in numbered if line.lstrip().startswith("#")]
+    content = [(i, line) for i, line in numbered if not line.lstrip().startswith("#")][:_LINES]
+    if not content:
+        raise InputError(f"'{path}' holds only comments: there is no row in it.")
+    above = [line for i, line in comments if i < content[0][0]]
+    sample = [line for _, line in content]
+    delimiter = _find_delimiter(sample) if delimiter is None else _NAMED_DELIMITERS.get(delimiter, delimiter)
+    if delimiter != _WHITESPACE and len(delimiter) != 1:
+        raise InputError(f"--delimiter must be one character, 'tab' or 'space', not {delimiter!r}.")
+    rows = [_split(line, delimiter) for line in sample]
+    decimal = _find_decimal(rows, delimiter)
+    names: tuple[str, ...] | None = None
+    first = 0
+    if header if header is not None else _has_header(rows, decimal):
+        names, first = tuple(rows[0]), 1
+        if len(rows) == 1:
+            raise InputError(f"'{path}' has a header and no rows: the columns are {_listed(names)}.")
+    elif above and header is None:
+        # numpy.savetxt writes its header as a comment.
+        found = _split(above[-1].lstrip("# \t"), delimiter)
+        fits = len(found) == len(rows[0]) and not any(_is_number(cell, decimal) for cell in found)
+        names = tuple(found) if fits else None
+    width = Counter(len(row) for row in rows[first:]).most_common(1)[0][0]
+    if names is not None and len(names) != width:
+        names = _fitted_names(path, names, rows[first:], width)
+    return Layout(encoding, delimiter, decimal, names, width, content[first][0], bool(comments))
+
+
+def _decoded(path: Path, start: bytes) -> tuple[str, str]:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16", start[: len(start) // 2 * 2].decode("utf-16", errors="ignore")
+    if b"\0" in start:
+        raise InputError(f"'{path}' is not a text table: it holds binary data.")
+    try:
+        # A character may be cut at the end of what was read.
+        whole = start.rsplit(b"\n", 1)[0] if len(start) >= _START else start
+        return "utf-8-sig", whole.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "latin-1", start.decode("latin-1")
+
+
+def _find_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that cuts the lines into equally many fields, and these into numbers, as far as that goes."""
+    best, best_merit = _WHITESPACE, 0.0
+    for delimiter in (*_DELIMITERS, _WHITESPACE):
+        rows = [_split(line, delimiter) for line in lines]
+        width, count = Counter(len(row) for row in rows).most_common(1)[0]
+        decimal = _find_decimal(rows, delimiter)
+        cells = [cell for row in rows for cell in row]
+        numbers = sum(_is_number(cell, decimal) for cell in cells) / len(cells)
+        merit = count / len(lines) * (1 + numbers) if width > 1 else 0.0
+        if merit > best_merit:
+            best, best_merit = delimiter, merit
+    return best
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    if delimiter == _WHITESPACE:
+        return [cell.strip("\"'") for cell in line.split()]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    except csv.Error as error:
+        raise InputError(f"A line cannot be cut into columns: {error}.") from error
+
+
+def _find_decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
+    if delimiter == ",":
+        return "."
+    cells = [cell for row in rows for cell in row]
+    commas = any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+    return "," if commas and not any(_DECIMAL_POINT.fullmatch(cell) for cell in cells) else "."
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    try:
+        float(cell.replace(",", ".") if decimal == "," else cell)
+    except ValueError:
+        return cell.casefold() in _MISSING and cell != ""
+    return True
+
+
+def _has_header(rows: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether the first line names the columns: no number in it, or words above numbers."""
+    words = [bool(cell) and not _is_number(cell, decimal) for cell in rows[0]]
+    if not any(words):
+        return False
+    numbers = [_is_number(cell, decimal) for cell in rows[0]]
+    if not any(numbers):
+        return True
+    return any(
+        word and i < len(row) and _is_number(row[i], decimal) for row in rows[1:] for i, word in enumerate(words)
+    )
+
+
+def _fitted_names(path: Path, names: tuple[str, ...], rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
+    if len(names) < width and not any(any(row[len(names) :]) for row in rows):
+        return (*names, *[""] * (width - len(names)))  # lines that end in a delimiter
+    if len(names) > width and not any(names[width:]):
+        return names[:width]
+    raise InputError(
+        f"'{path}': the header names {len(names)} columns ({_listed(names)}), but the rows have {width} values. "
+        "Correct the header, or say --delimiter if the columns were cut wrongly."
+    )
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown}, … ({len(names)} in all)" if len(names) > most else shown
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a table's columns are called, kept beside a checkpoint: the search itself knows numbers only.
+
+    The target's name, the names of the columns in the file, and where the table came from.
+    """
+
+    target: str
+    columns: tuple[str, ...]
+    source: str
+
+
+def write_labels(checkpoint: Path, labels: Labels) -> None:
+    """Beside the checkpoint; a folder that cannot be written is refused."""
+    path = _labels_path(checkpoint)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps({"format": _LABELS_FORMAT, "version": _LABELS_VERSION, **asdict(labels)}))
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(f"--checkpoint: '{path}' cannot be written ({why}): name another one.") from error
+
+
+def read_labels(checkpoint: Path) -> Labels:
+    """What `write_labels` has written; refused if it is something else."""
+    path = _labels_path(checkpoint)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
+        _LABELS_FORMAT,
+        _LABELS_VERSION,
+    ):
+        raise InputError(f"'{path}' does not belong to a checkpoint of this symenum.")
+    target, columns, source = document.get("target"), document.get("columns"), document.get("source")
+    named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    if not isinstance(target, str) or not isinstance(source, str) or not named:
+        raise InputError(f"'{path}' is damaged: it names no target, columns and source.")
+    return Labels(target, tuple(columns or ()), source)
+
+
+def _labels_path(checkpoint: Path) -> Path:
+    return checkpoint.with_name(f"{checkpoint.stem}.labels.json")

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.dynamics.equation import ONE, Equation
 from symenum.dynamics.library import library, term_values
 from symenum.dynamics.subsets import Subset, best_subsets, normal_equations
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
-from symenum.enumeration.threads import torch_threads
+from symenum.enumeration.threads import single_threaded
 from symenum.expressions import Constant, Expression
 from symenum.front import Front
 from symenum.search import Settings, StepReport, Task, make_task, run
@@ -81,7 +82,7 @@ def make_terms(equation: Equation, settings: Settings) -> Terms:
     centred = averages - averages.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
     # A column that hardly varies beside its mean has lost its digits.
-    moving = size > 1e-12 * np.linalg.norm(averages, axis=0)
+    moving = size > EXACTNESS.flat * np.linalg.norm(averages, axis=0)
     unit = centred / np.where(moving, size, 1.0)
     alike = np.triu(np.abs(unit.T @ unit) > 1 - _SAME_COLUMN, 1).any(axis=0)
     which = np.flatnonzero(moving & ~alike)
@@ -220,7 +221,7 @@ def _try_sums(audience: _Audience, terms: Terms, wish: Budget) -> bool:
     """Add the best sums of terms to the front and tell of them; whether the search ends with that."""
     finding, timer = audience.finding, audience.timer
     part = None if timer.max_time is None else timer.max_time * _SUBSETS_TIME
-    with torch_threads(1):
+    with single_threaded():
         finding.add(_sums_of_terms(finding.equation, terms, finding.settings, Budget(part, stop=wish.over)))
     seconds = timer.elapsed
     return audience.tell(
@@ -259,6 +260,7 @@ def _worth_fitting(subsets: Sequence[Subset]) -> list[Subset]:
 
 def _task(equation: Equation, points: Array, settings: Settings) -> Task:
     names = list(equation.columns)
-    X = torch.from_numpy(np.stack([equation.columns[name] for name in names], axis=1))
-    y = torch.from_numpy(np.ascontiguousarray(points))
+    # Copies in torch's own memory, which is aligned: the last digits of some matrix products depend on that.
+    X = torch.tensor(np.stack([equation.columns[name] for name in names], axis=1))
+    y = torch.tensor(np.ascontiguousarray(points))
     return make_task(names, X, Target(y, torch.full((len(y),), 1 / len(y), dtype=torch.float64)), settings)

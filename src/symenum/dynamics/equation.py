@@ -18,7 +18,8 @@ from symenum.expressions import Constant, Expression, evaluate, simplify, variab
 from symenum.expressions.simplify import as_product, as_sum
 from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
 from symenum.fitting.least_squares import least_squares
-from symenum.front import Front, description_length
+from symenum.front import Front
+from symenum.selection import description_length
 
 __all__ = ["Equation", "outer_terms"]
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas
 
+from symenum.display.rows import rows_of
+from symenum.display.table import equations_table, terminal_width, text_table
 from symenum.dynamics.selection import Judged
-from symenum.estimator.table import equations_table, print_table
 from symenum.expressions import Expression, to_c, to_latex, to_numpy_source, to_python
 from symenum.front import Front
 
@@ -18,7 +19,7 @@ LANGUAGES = ("python", "numpy", "c")
 
 def law_table(front: Front, judged: Judged, names: Sequence[str]) -> pandas.DataFrame:
     """PSERegressor's columns, and how each law did on held-out pieces and against the noise."""
-    table = equations_table(front, names)
+    table = equations_table(rows_of(front), names)
     table.insert(2, "heldout_loss", judged.heldout)
     table.insert(3, "chi_square", judged.chi_square)
     table.insert(4, "bits", judged.bits)
@@ -30,11 +31,8 @@ def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: 
     """One table for each state; `~` marks laws that the data cannot tell from the chosen one."""
     parts = []
     for (name, front), judge, selected in zip(fronts.items(), judged, chosen, strict=True):
-        lines = print_table(front, selected).splitlines()
-        for i, alike in enumerate(judge.indistinguishable, start=1):
-            if alike and i - 1 != selected:
-                lines[i] = f"   ~{lines[i][4:]}"
-        parts.append("\n".join([f"{left_side(name, order)} =", *lines]))
+        table = text_table(rows_of(front), selected, width=terminal_width(), alike=judge.indistinguishable)
+        parts.append(f"{left_side(name, order)} =\n{table}")
     return "\n\n".join(parts)
 
 

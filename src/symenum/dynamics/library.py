@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from symenum.expressions import Constant, Expression, Variable, apply, evaluate
 from symenum.heads.polynomial import monomials
-from symenum.operators import Kind, Operator
+from symenum.operators import Abilities, Kind, Operator, Role
 
 __all__ = ["library", "term_values"]
 
@@ -26,21 +26,20 @@ _DEGREE = 4
 _MOST_MONOMIALS = 220
 _MOST_TERMS = 1500
 _FUNCTIONS_UP_TO = 8  # variables: with more, there are too many functions of them
-_NO_FUNCTION = ("identity", "neg", "inv", "pow2", "pow3")  # products and quotients already
 _LARGEST = 1e100  # a square must not overflow
 
 
 def library(names: Sequence[str], operators: Sequence[Operator]) -> list[Expression]:
     """Terms in the variables `names` that the operators allow, by complexity, the constant 1 left out."""
     slots: list[Expression] = [Variable(name) for name in names]
-    allowed = {operator.name for operator in operators}
+    able = Abilities(tuple(operators))
     found: dict[Expression, None] = dict.fromkeys(slots)
-    if "mul" in allowed or "pow2" in allowed or "pow" in allowed:
+    if not able.roles.isdisjoint((Role.PRODUCT, Role.SQUARE, Role.POWER)):
         found |= dict.fromkeys(_monomials(slots))
-    if allowed & {"div", "semidiv", "inv"}:
+    if able.quotients:
         found |= dict.fromkeys(_quotients(slots))
     if len(slots) <= _FUNCTIONS_UP_TO:
-        found |= dict.fromkeys(_with_functions(slots, operators, allowed))
+        found |= dict.fromkeys(_with_functions(slots, able))
     return sorted(found, key=lambda term: term.complexity)[:_MOST_TERMS]
 
 
@@ -72,25 +71,28 @@ def _quotients(slots: Sequence[Expression]) -> Iterator[Expression]:
         yield from (apply("div", above, below) for above in slots if above != below)
 
 
-def _with_functions(
-    slots: Sequence[Expression], operators: Sequence[Operator], allowed: set[str]
-) -> Iterator[Expression]:
-    unary = [operator for operator in operators if operator.kind is Kind.UNARY and operator.name not in _NO_FUNCTION]
+def _with_functions(slots: Sequence[Expression], able: Abilities) -> Iterator[Expression]:
+    unary = [operator for operator in able.operators if operator.kind is Kind.UNARY and not _is_whole_power(operator)]
     alone = [apply(operator, slot) for operator in unary for slot in slots]
-    if any(operator.name == "exp" for operator in unary):
+    if Role.EXPONENTIAL in able.roles:
         alone += [apply("exp", apply("neg", slot)) for slot in slots]
     yield from alone
-    signs = [name for name, ways in (("add", {"add"}), ("sub", {"sub", "semisub"})) if allowed & ways]
+    signs = [name for name, written in (("add", Role.SUM in able.roles), ("sub", able.differences)) if written]
     sums = [apply(sign, a, b) for sign in signs for a, b in itertools.combinations(slots, 2)]
     of_sums = [apply(operator, inside) for operator in unary for inside in sums]
     yield from of_sums
-    if "mul" not in allowed:
+    if not able.products:
         return
     squares = [apply("pow", slot, Constant(2)) for slot in slots]
     for function, factor in itertools.product([*alone, *of_sums], [*slots, *squares]):
         yield apply("mul", factor, function)
     for first, second in itertools.combinations(alone, 2):
         yield apply("mul", first, second)
+
+
+def _is_whole_power(operator: Operator) -> bool:
+    """Those are products and quotients already."""
+    return operator.exponent is not None and float(operator.exponent).is_integer()
 
 
 def product(factors: Sequence[Expression]) -> Expression:

@@ -16,6 +16,7 @@ from symenum.dynamics.derivatives import Differentiator
 from symenum.dynamics.local_polynomial import noise_level
 from symenum.dynamics.trajectory import Piece
 from symenum.dynamics.weak_form import Slopes
+from symenum.enumeration.seeds import stream
 
 __all__ = ["Form", "PointForm", "make_measured_form", "make_point_form"]
 
@@ -70,7 +71,7 @@ class PointForm:
 
 
 def make_point_form(
-    pieces: Sequence[Piece], differentiate: Differentiator, order: int
+    pieces: Sequence[Piece], differentiate: Differentiator, order: int, seed: int = 0
 ) -> tuple[PointForm, Array, Array, Array]:
     """The form, and states, first and second derivatives (points, states) of all pieces."""
     motions = [differentiate(piece.t, piece.X) for piece in pieces]
@@ -79,7 +80,7 @@ def make_point_form(
     second = np.concatenate([motion.second for motion in motions])
     level = np.median([noise_level(piece.t, piece.X) for piece in pieces], axis=0)
     # How much of the noise a differentiator lets through is seen by giving it more of it.
-    random = np.random.default_rng(0)
+    random = stream(seed, "noise on trajectories")
     shaken = [differentiate(piece.t, piece.X + level * random.normal(size=piece.X.shape)) for piece in pieces]
     after = [np.concatenate([getattr(motion, part) for motion in shaken]) for part in ("states", "first", "second")]
     moved = [change - before for change, before in zip(after, (states, first, second), strict=True)]

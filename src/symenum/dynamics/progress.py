@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from symenum.watch import Observer, Report, for_estimator
+from symenum.display.observers import for_estimator
+from symenum.display.progress import Observer, Report
+from symenum.selection import rule_while_searching
 
 if TYPE_CHECKING:
     from symenum.dynamics.regressor import ODERegressor
 
-__all__ = ["rule_of", "title_of", "watching"]
+__all__ = ["RULE_IF_HELD_OUT", "title_of", "watching"]
+
+RULE_IF_HELD_OUT = "mdl"
+"""How a law is marked while the search runs, where held-out pieces decide in the end."""
 
 
 def title_of(report: Report) -> str:
@@ -17,12 +22,7 @@ def title_of(report: Report) -> str:
     return f"{getattr(report, 'state', '')}'"
 
 
-def rule_of(model_selection: str) -> str:
-    """How a law is marked while the search runs: held-out pieces are asked only when it is over."""
-    return "mdl" if model_selection == "heldout" else model_selection
-
-
 def watching(model: ODERegressor) -> Observer:
     """The observer that suits `verbose` and the place."""
-    rule = rule_of(model.model_selection)
+    rule = rule_while_searching(model.model_selection, RULE_IF_HELD_OUT)
     return for_estimator(title_of, rule, model.max_time, verbose=model.verbose, several=True)

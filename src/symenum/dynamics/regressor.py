@@ -14,6 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from symenum.core.budget import Budget
+from symenum.core.interrupts import ctrl_c_ends
+from symenum.display.progress import Observer
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
@@ -22,14 +25,12 @@ from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_fron
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
-from symenum.enumeration.budget import Budget
-from symenum.estimator.constraints import as_callbacks, check_parameters
+from symenum.enumeration.threads import single_threaded
+from symenum.estimator.parameters import as_callbacks, check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
-from symenum.search.interrupts import interrupts
-from symenum.watch import Observer
 
 __all__ = ["ODERegressor"]
 
@@ -119,6 +120,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @single_threaded()
     def fit(self, X: object, t: object, u: object = None, x_dot: object = None) -> ODERegressor:
         """Search the laws of X (points, states) at the times t (points,), or with the time step t, and inputs u.
 
@@ -127,16 +129,16 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         the shape of X, where they were measured themselves; `derivative` plays no part then. For first order only.
         """
         self._check()
-        settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        settings = self._settings(seed)
         if x_dot is not None and self.order != 1:
             raise ValueError("x_dot is for order=1: give positions and velocities as states")
         pieces = make_pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
-        system = make_system(pieces, self._names, self.derivative)
+        system = make_system(pieces, self._names, self.derivative, seed)
         wish = Budget()
-        with interrupts(wish), watching(self) as progress:
+        with ctrl_c_ends(wish), watching(self) as progress:
             found = self._search(system, settings, seed, wish, progress)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(
@@ -298,7 +300,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             known = ", ".join(map(repr, (WEAK, *DERIVATIVES)))
             raise ValueError(f"derivative must be one of {known}, or a callable, not {self.derivative!r}")
 
-    def _settings(self) -> Settings:
+    def _settings(self, seed: int) -> Settings:
         return Settings(
             operators=get_operators(self.operators),
             layers=self.layers,
@@ -309,6 +311,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             top_k=self.top_k,
             discount=self.discount,
             max_complexity=self.max_complexity,
+            seed=seed,
         )
 
     def _name(self, X: object, u: object, states: int, inputs: int) -> None:

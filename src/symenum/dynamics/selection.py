@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from symenum.core.exactness import EXACTNESS
 from symenum.dynamics.equation import ONE, Equation, outer_terms
 from symenum.expressions import Expression
-from symenum.front import MODEL_SELECTIONS, Front
+from symenum.front import Front
+from symenum.selection import MODEL_SELECTIONS
 
 __all__ = ["RULES", "Judged", "choose_jointly", "judge_front"]
 
@@ -21,7 +23,6 @@ Array = npt.NDArray[np.float64]
 
 RULES = (*MODEL_SELECTIONS, "heldout")
 _BLOCKS = 10
-_RANK = 1e-13
 _SIGMAS = 2.0  # a difference of two losses that is smaller than so many of its standard errors is none
 
 
@@ -98,7 +99,7 @@ def _heldout(equation: Equation, expression: Expression, blocks: npt.NDArray[np.
         inside = blocks == block
         part, y = A[inside], equation.left[inside]
         # What the others' normal equations say; their least norm where two terms are one there.
-        coefficients = np.linalg.lstsq(whole - part.T @ part, right - part.T @ y, rcond=_RANK)[0]
+        coefficients = np.linalg.lstsq(whole - part.T @ part, right - part.T @ y, rcond=EXACTNESS.rank)[0]
         errors[inside] = (y - part @ coefficients) ** 2
     return errors
 

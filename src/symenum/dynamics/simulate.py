@@ -12,6 +12,7 @@ import torch
 from scipy.integrate import DOP853
 
 from symenum.expressions import Constant, Expression, Variable, fold
+from symenum.operators import Operator
 
 __all__ = ["Simulation", "right_side", "simulate"]
 
@@ -115,7 +116,7 @@ def _compile(law: Expression, place: Mapping[str, int]) -> Callable[[Sequence[fl
         if isinstance(node, Constant):
             number = np.float64(node.value)
             return lambda values: number
-        function = _scalar(node.operator.name, node.operator.function)
+        function = _scalar(node.operator)
         if len(operands) == 1:
             (inside,) = operands
             return lambda values: function(inside(values))
@@ -125,19 +126,9 @@ def _compile(law: Expression, place: Mapping[str, int]) -> Callable[[Sequence[fl
     return fold(law, visit)
 
 
-_SCALARS: Mapping[str, Callable[..., float]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "pow": np.power,
-    "neg": np.negative,
-    **{name: getattr(np, name) for name in ("sin", "cos", "exp", "log", "tanh", "cosh", "sign", "abs", "sqrt")},
-}
-
-
-def _scalar(name: str, function: Callable[..., torch.Tensor]) -> Callable[..., float]:
+def _scalar(operator: Operator) -> Callable[..., float]:
     """NumPy's function of that operator; for a user's own, the operator's torch function on one number."""
-    if name in _SCALARS:
-        return _SCALARS[name]
+    if operator.numpy is not None:
+        return operator.numpy
+    function = operator.function
     return lambda *values: float(function(*(torch.tensor(float(value), dtype=torch.float64) for value in values)))

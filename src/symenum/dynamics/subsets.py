@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from symenum.enumeration.budget import Budget
-from symenum.scans.r_squared import COLLINEAR, pair_r_squared
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
+from symenum.scans.r_squared import pair_r_squared
 
 __all__ = ["Normal", "Subset", "best_subsets", "normal_equations"]
 
@@ -144,7 +145,7 @@ def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
     along = np.linalg.solve(factor, normal.b[chosen])
     free = 1 - (rows**2).sum(axis=0)
     free[chosen] = 0.0
-    usable = np.flatnonzero(free > COLLINEAR)
+    usable = np.flatnonzero(free > EXACTNESS.left)
     gain = (normal.b[usable] - along @ rows[:, usable]) ** 2 / free[usable]
     left = 1 - float(along @ along)
     cost = int(normal.cost[chosen].sum())

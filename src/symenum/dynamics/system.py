@@ -68,9 +68,10 @@ def derivative_names(states: Sequence[str], taken: Sequence[str], ending: str = 
     return tuple(names)
 
 
-def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differentiator) -> System:
+def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differentiator, seed: int = 0) -> System:
     """The system of measured pieces. `derivative`: "weak", a name in DERIVATIVES, or a differentiator.
 
+    `seed`: of the noise with which a differentiator is tried out.
     Pieces with more inputs than names hold measured derivatives in those columns, which are taken as they are.
     """
     form: Form
@@ -89,7 +90,7 @@ def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differe
         )
     else:
         differentiate = DERIVATIVES[derivative] if isinstance(derivative, str) else derivative
-        form, motion, first, second = make_point_form(pieces, differentiate, names.order)
+        form, motion, first, second = make_point_form(pieces, differentiate, names.order, seed)
         given = np.concatenate([piece.U for piece in pieces])
     columns: dict[str, Array] = {}
     moving: dict[str, tuple[int, int]] = {}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from symenum.enumeration.cache import cached_numbers, key_of
+from symenum.core.files import cached_numbers, key_of
 from symenum.enumeration.distinct import canonical_signs, representatives_by_domain
 from symenum.enumeration.layer import SymbolLayer, layer_sizes
 from symenum.enumeration.threads import torch_threads
@@ -159,7 +159,7 @@ class Architecture:
         if self.layers == 1:
             itself = torch.arange(self.inputs)  # slots are distinct by assumption; equal values are found on the data
             return _Mask(itself, itself, itself)
-        if all(OPERATORS.get(operator.name) == operator for operator in self.operators):
+        if all(operator in OPERATORS.values() for operator in self.operators):
             names = [(operator.name, operator.complexity, operator.kind) for operator in self.operators]
             key = key_of("mask", _MASK_VERSION, self.inputs, self.layers, names)
             numbers = cached_numbers(key, partial(self._find_distinct, device), self._could_be_mask)

@@ -109,6 +109,7 @@ def signature(values: Tensor) -> Tensor:
 @lru_cache(maxsize=2)
 def signature_directions(points: int) -> Tensor:
     """The projections (points, 32) float64 that make a signature of more than 32 values; not to be changed."""
+    # Its own number, not the search's seed: what counts as one function must not depend on it.
     generator = torch.Generator().manual_seed(20_261_115)
     directions: Tensor = torch.randn(points, SIGNATURE, generator=generator, dtype=torch.float64)
     return directions / float(points**0.5)
@@ -197,6 +198,7 @@ def _in_chunks(rows: Tensor, work: Callable[[Tensor], Tensor], width: int | None
 
 def key_direction(points: int) -> Tensor:
     """The fixed random direction (points,) float64 that sort keys and signs are made with."""
+    # Its own number, not the search's seed: the mask made with it is kept in a file and serves all searches.
     generator = torch.Generator().manual_seed(20_251_115)
     return torch.randn(points, generator=generator, dtype=torch.float64)
 

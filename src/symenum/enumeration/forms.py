@@ -15,20 +15,17 @@ from enum import Enum
 import torch
 from torch import Tensor
 
-from symenum.operators import Kind, Operator
+from symenum.operators import ADDITIVE, Kind, Operator, Role
 
-__all__ = ["FORM_OPERATORS", "Family", "Form", "Way", "forms_of"]
+__all__ = ["Family", "Form", "Way", "forms_of"]
 
 
 class Family(Enum):
-    """The three shapes of a form; the value names the operators that can write it."""
+    """The three shapes of a form; the value is the roles of the operators that can write it."""
 
-    SUM = ("add", "sub", "semisub")
-    PRODUCT = ("mul",)
-    QUOTIENT = ("div", "semidiv")
-
-
-FORM_OPERATORS = frozenset(name for family in Family for name in family.value)
+    SUM = ADDITIVE
+    PRODUCT = (Role.PRODUCT,)
+    QUOTIENT = (Role.QUOTIENT,)
 
 
 @dataclass(frozen=True)
@@ -88,11 +85,13 @@ def forms_of(operators: Sequence[Operator]) -> tuple[Form, ...]:
 def _ways(family: Family, first: int, second: int, operators: Sequence[Operator]) -> list[Way]:
     ways: list[Way] = []
     for operator in operators:
-        if operator.name == "add" and family is Family.SUM:
+        if operator.role not in family.value:
+            continue
+        if operator.role is Role.SUM:
             ways.append(Way(operator, first, second))
-        elif operator.name in ("sub", "semisub") and family is Family.SUM:
+        elif operator.role is Role.DIFFERENCE:
             ways += [Way(operator, first, -second), Way(operator, -first, second, exchanged=True)]
-        elif operator.name in family.value:  # a product or a quotient: only the product of the signs counts
+        else:  # a product or a quotient: only the product of the signs counts
             ways += [Way(operator, sign, first * sign) for sign in (1, -1)]
     return ways
 

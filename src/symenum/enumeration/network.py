@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
+from symenum.core.budget import Budget
 from symenum.enumeration.architecture import Architecture
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
 from symenum.enumeration.one_pass import Pass
 from symenum.enumeration.screening import SCREEN_FROM, SCREEN_ROWS
+from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Shortlist
 from symenum.enumeration.target import Target, check_names, check_slots, check_target, check_whole
-from symenum.enumeration.threads import available_cores, torch_threads
+from symenum.enumeration.threads import available_cores, single_threaded
 from symenum.expressions import Expression
 from symenum.operators import Operator, get_operators
 
@@ -106,6 +107,7 @@ class PSRN:
         stop: Callable[[], bool] | None = None,
         threads: int | None = None,
         device: str | Sequence[str] = "auto",
+        seed: int = 0,
     ) -> Shortlist:
         """The best k candidates that differ on the data, by weighted mean square error, loss ascending.
 
@@ -118,7 +120,7 @@ class PSRN:
         all cores without.
 
         `device`: "cpu", "cuda", "cuda:1", or several of the latter, which share the pass; "auto" takes a GPU where
-        there is one and the pass is large enough for it.
+        there is one and the pass is large enough for it. `seed`: of the order in which many rows are looked at.
 
         Candidates that take the same values are one, and the simplest stays. A candidate with a sub-expression that is
         not finite on some row is none.
@@ -130,14 +132,14 @@ class PSRN:
         if mode not in _MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
         expressions = self._slots(slots)
-        columns, target = self._checked_data(values, y, sample_weight)
+        columns, target = self._checked_data(values, y, sample_weight, seed)
         for place in choose_devices(device, self._architecture.raw_width * _MASK_WORK)[:1]:
             self._architecture.prepare(place)
         devices = choose_devices(device, self.sizes[-1] * target.rows)
         wanted = mode == "screen" or (mode == "auto" and target.rows >= SCREEN_FROM)
         cores = threads or available_cores()
         one = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, cores, devices)
-        with torch_threads(1):
+        with single_threaded():
             try:
                 return one.screen(k) if wanted and target.rows > SCREEN_ROWS else one.exact(k)
             except MemoryError as error:
@@ -146,16 +148,16 @@ class PSRN:
                 warnings.warn(f"{error}; this pass runs on the CPU", RuntimeWarning, stacklevel=2)
         return self.search(
             values, y, k, sample_weight, slots=expressions, mode=mode, time_limit=time_limit, stop=stop,
-            threads=threads, device="cpu",
+            threads=threads, device="cpu", seed=seed,
         )  # fmt: skip
 
-    def _checked_data(self, values: object, y: object, sample_weight: object) -> tuple[Tensor, Target]:
+    def _checked_data(self, values: object, y: object, sample_weight: object, seed: int) -> tuple[Tensor, Target]:
         """The slots' values (inputs, rows) float64 and the target, on the rows that have weight."""
         data = check_slots(values, self.inputs)
         target, rows = check_target(y, sample_weight, len(data))
         data = data[rows]
         if len(rows) > SCREEN_ROWS:  # sorted data must not make the first rows special
-            shuffle = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+            shuffle = torch.randperm(len(rows), generator=torch_stream(seed, "order of the rows"))
             data, target = data[shuffle], target.at(shuffle)
         return data.T.contiguous(), target
 

@@ -8,10 +8,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from symenum.core.budget import Budget
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cpu, cuda
 from symenum.enumeration.bank import build_bank
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.distinct import signature
 from symenum.enumeration.memory import check_bank_fits
 from symenum.enumeration.rerank import losses_of

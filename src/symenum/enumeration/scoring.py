@@ -19,6 +19,7 @@ from symenum.enumeration.forms import Form, ordered
 from symenum.enumeration.layer import Block, SymbolLayer, apply_poisoned
 from symenum.enumeration.shortlist import Finds, Pool
 from symenum.enumeration.target import Target
+from symenum.operators import Operator
 
 __all__ = ["Scorer", "SignedColumns"]
 
@@ -66,8 +67,8 @@ class Scorer:
         return SignedColumns.of(self.bank)
 
     @cached_property
-    def _blocks(self) -> dict[str, Block]:
-        return {block.operator.name: block for block in self.layer.blocks}
+    def _blocks(self) -> dict[Operator, Block]:
+        return {block.operator: block for block in self.layer.blocks}
 
     def signed_values(self, which: Tensor, rows: slice = slice(None)) -> Tensor:
         """Values (which, rows) of signed columns."""
@@ -102,7 +103,7 @@ class Scorer:
         number = torch.full_like(first, NONE)
         complexity = torch.full_like(first, _NEVER)
         for way in form.ways:
-            block = self._blocks[way.operator.name]
+            block = self._blocks[way.operator]
             index_i, cost_i = (kind[first] for kind in self.bank.signed(way.first_sign))
             index_j, cost_j = (kind[second] for kind in self.bank.signed(way.second_sign))
             left, right = (index_j, index_i) if way.exchanged else (index_i, index_j)
@@ -122,7 +123,9 @@ class Scorer:
         while start < self.target.rows and len(which):
             rows = slice(start, start + size)
             error = (values(which, rows) - self.target.y[rows]).square_()
-            loss += error @ self.target.weight[rows]
+            # Not by a matrix product: that rounds a row by its place among the others, and which candidates come
+            # together depends on the threads. Sums of rows are the same wherever the row stands.
+            loss += error.mul_(self.target.weight[rows]).sum(dim=1)
             fine = torch.nonzero(loss <= self.pool.limit).flatten()  # NaN compares false: what fails is out
             fine = fine[torch.isfinite(loss[fine])]
             which, loss = which[fine], loss[fine]

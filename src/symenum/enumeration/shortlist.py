@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.distinct import representatives
 from symenum.enumeration.target import Target
 from symenum.expressions import Expression
@@ -21,7 +22,6 @@ __all__ = ["Candidate", "Finds", "Pool", "Shortlist"]
 # Candidates whose values differ by less than this, relative to their norm, are one function on the data.
 SAME_FUNCTION = 1e-10
 _FEW = 64  # so many are compared with each other, all with all
-_TIE = 1e-9  # relative; losses this near to the last place are still looked at: a simpler twin may be among them
 _POOR = 0.9  # of the loss of the constant zero: while nothing is better, nearly all candidates are near the best
 
 
@@ -161,7 +161,8 @@ class Pool:
             limit = max(float(ties[self._k - 1]), near)
             order = order[: int(np.searchsorted(ties, limit, side="right"))]
             limit = limit if len(order) < self._most else float(ties[-1])
-            self.limit = limit * (1 + _TIE)
+            # Losses this near to the last place are still looked at: a simpler twin may be among them.
+            self.limit = limit * (1 + EXACTNESS.tie)
         self._merged = [finds.take(which[order])]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,11 @@ import pandas
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.expressions import Apply, Constant, Expression, Variable
 
-__all__ = ["Target", "check_names", "check_slots", "check_target", "check_whole"]
+__all__ = ["Target", "Training", "check_names", "check_slots", "check_target", "check_whole"]
 
-# Two losses below this part of the mean square of y differ by rounding only: they are ties.
-ROUNDING_FLOOR = 1e-26
 _LARGEST = 1e140  # squares of larger numbers, or of the inverse of this, come too near to the ends of double precision
 
 
@@ -38,17 +37,39 @@ class Target:
 
     @property
     def floor(self) -> float:
-        """Losses below this are zero up to rounding."""
-        return self.mean_square * ROUNDING_FLOOR
+        """Two losses below this differ by rounding only: they are ties."""
+        return loss_up_to(EXACTNESS.rounding, self.mean_square)
 
     def loss(self, values: Tensor) -> Tensor:
-        """Weighted mean square error (N,) of rows of `values` (N, rows)."""
-        return (values - self.y).square_() @ self.weight
+        """Weighted mean square error (N,) of rows of `values` (N, rows); of a row the same whatever is beside it."""
+        return (values - self.y).square_().mul_(self.weight).sum(dim=1)
 
     def at(self, rows: Tensor) -> Target:
         """The same on a part of the rows (int64), weights summing to 1 again."""
         weight = self.weight[rows]
         return Target(self.y[rows], weight / weight.sum())
+
+
+@dataclass(frozen=True)
+class Training:
+    """The rows that laws are judged on: columns (rows,) float64 by the names of formulas, and the target."""
+
+    columns: Mapping[str, Tensor]
+    target: Target
+
+    @staticmethod
+    def of(table: Tensor, names: Iterable[str], target: Target) -> Training:
+        """The columns of a table (rows, features) by their names in laws."""
+        return Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
+
+    @property
+    def variance(self) -> float:
+        mean = (self.target.y * self.target.weight).sum()
+        return float(((self.target.y - mean).square() * self.target.weight).sum())
+
+    def at(self, rows: Tensor) -> Training:
+        """The same on a part of the rows (int64), weights summing to 1 again."""
+        return Training({name: column[rows] for name, column in self.columns.items()}, self.target.at(rows))
 
 
 def check_whole(name: str, value: object) -> None:
@@ -143,4 +164,7 @@ def _as_float64(name: str, data: object) -> Tensor:
         raise ValueError(f"{name} must be an array of numbers with rows of one length: {error}") from error
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
+    # A copy in torch's own memory, which is aligned: the last digits of some matrix products depend on that.
+    copied = torch.empty(array.shape, dtype=torch.float64)
+    copied.numpy()[...] = array
+    return copied

@@ -1,4 +1,8 @@
-"""Work on several threads, one operation per core, and how many threads torch uses inside an operation."""
+"""Work on several threads, one operation per core, and how many threads an operation uses inside.
+
+A sum that several threads share is rounded in an order that depends on their number. So a search runs `single_threaded`
+and takes its speed from `run_jobs`, whose jobs are the same ones whatever the number of threads.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,15 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
+import scipy.linalg  # noqa: F401  # loads its BLAS, which `_blas` must find
 import torch
+from threadpoolctl import ThreadpoolController
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 
-__all__ = ["Job", "available_cores", "run_jobs", "torch_threads"]
+__all__ = ["Job", "available_cores", "run_jobs", "single_threaded", "torch_threads"]
 
 Job = Callable[[Budget], int]  # does a part of the work, gives back how much
 
@@ -50,6 +57,56 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class _BlasLimit:
+    """Holds the BLAS libraries of NumPy and SciPy at one thread while anybody needs that.
+
+    Their setting is the whole process's, so fits in several threads share it: the first one sets it, the last one puts
+    back what was there.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._restore: Callable[[], object] | None = None
+
+    def hold(self) -> None:
+        with self._lock:
+            self._holders += 1
+            if self._restore is None:
+                self._restore = _blas().limit(limits=1, user_api="blas").restore_original_limits
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders and self._restore is not None:
+                self._restore()
+                self._restore = None
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The libraries of NumPy and SciPy; both are loaded when this is called first."""
+    return ThreadpoolController()
+
+
+_blas_limit = _BlasLimit()
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """One thread inside every operation of torch, and of NumPy's and SciPy's linear algebra.
+
+    With it results do not depend on the number of cores, or on what else the machine does; and thousands of small
+    operations are faster, since threads that wait for each other stall on a busy machine.
+    """
+    _blas_limit.hold()
+    try:
+        with torch_threads(1):
+            yield
+    finally:
+        _blas_limit.release()
 
 
 def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
 
-from symenum.enumeration.budget import Budget
-from symenum.estimator.given import Training, check_constants, fitted, read_form
+from symenum.core.budget import Budget
+from symenum.enumeration.target import Training
+from symenum.estimator.formulas import check_constants, fit_form, read_form
 from symenum.expressions import Expression, variables
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.heads.prior import Prior
-from symenum.operators import get_operator, get_operators
+from symenum.operators import Operator, get_operator, get_operators
 
 __all__ = ["Knowledge", "check_found", "prior_knowledge"]
 
 
-class Told(Protocol):
+class Parameters(Protocol):
     """The parameters of an estimator that are read here, as the user gave them."""
 
     operators: Any
@@ -44,28 +45,30 @@ class Knowledge:
     declared: Mapping[str, float]
 
 
-def prior_knowledge(told: Told, training: Training, budget: Budget, *, weighted: bool) -> Knowledge:
-    """All of it, or a clear error that names the parameter; the budget is for the constants of guesses."""
+def prior_knowledge(
+    parameters: Parameters, training: Training, budget: Budget, seed: int, *, weighted: bool
+) -> Knowledge:
+    """All of it, or a clear error that names the parameter; budget and seed are for the constants of guesses."""
     names = tuple(training.columns)
-    loss = make_loss(told.loss, training.target, weighted=weighted)
-    declared = check_constants(told.constants, names)
-    forbidden = _variables("forbidden_variables", told.forbidden_variables, names)
+    loss = make_loss(parameters.loss, training.target, weighted=weighted)
+    declared = check_constants(parameters.constants, names)
+    forbidden = _variables("forbidden_variables", parameters.forbidden_variables, names)
     if len(forbidden) == len(names):
         raise ValueError("forbidden_variables names all variables: a law needs at least one")
-    required = _variables("required_variables", told.required_variables, names)
+    required = _variables("required_variables", parameters.required_variables, names)
     both = sorted(set(required) & set(forbidden))
     if both:
         raise ValueError(f"{', '.join(both)} cannot be in both required_variables and forbidden_variables")
     prior = Prior(
-        None if told.max_depth is None else int(told.max_depth),
-        _nested(told.nested_constraints),
-        _acting(told.variable_operators, names),
+        None if parameters.max_depth is None else int(parameters.max_depth),
+        _nested(parameters.nested_constraints),
+        _acting(parameters.variable_operators, names),
         required,
     )
-    guesses = _guesses(told, training, declared, loss, budget)
+    guesses = _guesses(parameters, training, declared, loss, budget, seed)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]
-        if unwanted or not prior.allows(guess) or guess.complexity > told.max_complexity:
+        if unwanted or not prior.allows(guess) or guess.complexity > parameters.max_complexity:
             raise ValueError(f"guesses holds {guess}, which the constraints on laws forbid: change one of them")
     return Knowledge(loss, prior, forbidden, guesses, declared)
 
@@ -93,13 +96,13 @@ def _variables(parameter: str, value: object, names: tuple[str, ...]) -> tuple[s
     return listed
 
 
-def _nested(value: object) -> dict[str, dict[str, int]]:
+def _nested(value: object) -> dict[str | Operator, dict[str | Operator, int]]:
     if value is None:
         return {}
     shape = "nested_constraints must be a mapping such as {'sin': {'sin': 0, 'cos': 0}}"
     if not isinstance(value, Mapping):
         raise ValueError(f"{shape}, not {value!r}")
-    nested: dict[str, dict[str, int]] = {}
+    nested: dict[str | Operator, dict[str | Operator, int]] = {}
     for outer, limits in value.items():
         if not isinstance(limits, Mapping):
             raise ValueError(f"{shape}; that of {outer!r} is {limits!r}")
@@ -110,14 +113,14 @@ def _nested(value: object) -> dict[str, dict[str, int]]:
     return nested
 
 
-def _operator(name: object) -> str:
+def _operator(name: object) -> Operator:
     try:
         operator = get_operator(name)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise ValueError(f"nested_constraints: {error}") from error
     if operator.form is not None:
         raise ValueError(f"nested_constraints: {operator.name} is written as {operator.form} in laws: name what it has")
-    return operator.name
+    return operator
 
 
 def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:
@@ -133,23 +136,23 @@ def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _guesses(
-    told: Told, training: Training, declared: Mapping[str, float], loss: Loss, budget: Budget
+    parameters: Parameters, training: Training, declared: Mapping[str, float], loss: Loss, budget: Budget, seed: int
 ) -> tuple[Expression, ...]:
-    if told.guesses is None:
+    if parameters.guesses is None:
         return ()
-    if isinstance(told.guesses, str) or not isinstance(told.guesses, Iterable):
-        raise ValueError(f"guesses must be a list of formulas such as ['a*x1**2'], not {told.guesses!r}")
+    if isinstance(parameters.guesses, str) or not isinstance(parameters.guesses, Iterable):
+        raise ValueError(f"guesses must be a list of formulas such as ['a*x1**2'], not {parameters.guesses!r}")
     found = []
-    for formula in told.guesses:
+    for formula in parameters.guesses:
         try:
-            form = read_form(formula, training.columns, declared, get_operators(told.operators))
+            form = read_form(formula, training.columns, declared, get_operators(parameters.operators))
         except (TypeError, ValueError) as error:
             raise ValueError(f"guesses: {error}") from error
-        if form.starts and told.constants is False:
+        if form.starts and parameters.constants is False:
             raise ValueError(
                 f"guesses holds {formula}, whose {', '.join(form.starts)} would be fitted: constants=False"
             )
-        law = fitted(form, training, loss, budget=budget)
+        law = fit_form(form, training, loss, budget=budget, seed=seed)
         if not law.loss < float("inf"):
             raise ValueError(f"guesses holds {formula}, which has no finite value on some row of X")
         found.append(law.expression)

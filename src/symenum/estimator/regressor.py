@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +13,39 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 import sympy
-import torch
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.files import write_whole
+from symenum.core.interrupts import ctrl_c_ends
+from symenum.display.figures import evidence_of
+from symenum.display.latex import latex_table
+from symenum.display.observers import for_estimator
+from symenum.display.report import Content, report_page, run_facts
+from symenum.display.rows import rows_of
+from symenum.display.table import equations_table, terminal_width, text_table
 from symenum.enumeration.devices import choose_devices
 from symenum.enumeration.memory import memory_limit
-from symenum.enumeration.target import check_target
-from symenum.estimator.beginning import Left, beginning
-from symenum.estimator.constraints import as_callbacks, check_parameters
-from symenum.estimator.given import Training, column_names
-from symenum.estimator.keeping import Fitted
+from symenum.enumeration.target import Training
+from symenum.enumeration.threads import single_threaded
+from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
+from symenum.estimator.formulas import (
+    FittedForm,
+    beside_front,
+    check_constants,
+    constant_errors,
+    fit_form,
+    read_form,
+)
 from symenum.estimator.knowledge import check_found, prior_knowledge
-from symenum.estimator.looking import watching, write_report
-from symenum.estimator.naming import check_columns, naming_arguments
-from symenum.estimator.questions import Questions
-from symenum.estimator.resumable import Attendance, Resumable, attended
-from symenum.estimator.table import equations_table, print_table
-from symenum.estimator.validation import check_validation, choose_law
+from symenum.estimator.parameters import as_callbacks, check_parameters
+from symenum.estimator.persistence import LastRun, find_start, open_checkpoint
 from symenum.expressions import (
     Expression,
     ExpressionModule,
-    LatexRow,
     evaluate,
-    latex_table,
     to_c,
     to_latex,
     to_numpy_source,
@@ -43,19 +53,38 @@ from symenum.expressions import (
     to_sympy,
     to_torch,
 )
-from symenum.fitting.losses import Loss
+from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, Settings, StepReport, make_task, run
+from symenum.search.checkpoint import Checkpoint
+from symenum.search.judging import loss_floor
+from symenum.selection import HeldOut, choose_law, on_folds, on_rows, rule_while_searching
 
 __all__ = ["PSERegressor"]
 
 Array = npt.NDArray[np.float64]
 
 _EXPORTS = ("python", "numpy", "torch", "c")
+_BEFORE_SEARCH = 0.3  # of the time, at most, for what is fitted before the first step
 
 
-class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
+@dataclass(frozen=True)
+class FitSession:
+    """A fit that runs: when it began, on the monotonic clock, and the budget that Ctrl-C or `stop` ends."""
+
+    began: float = field(default_factory=time.monotonic)
+    stopping: Budget = field(default_factory=Budget)
+
+    def before_search(self, max_time: float | None) -> Budget:
+        """For what is fitted before the first step, as the constants of guesses."""
+        if max_time is None:
+            return Budget(stop=self.stopping.over)
+        left = _BEFORE_SEARCH * max_time - (time.monotonic() - self.began)
+        return Budget(max(left, 1e-9), stop=self.stopping.over)  # a budget is above zero
+
+
+class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
     Parameters
@@ -64,22 +93,25 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     max_time : seconds after which the search ends, or None
     max_iterations : steps after which it ends, or None; with a seed and only this limit, results repeat exactly
     stop_loss : the loss at which it ends; without, it ends at a law that equals the data up to rounding
-    layers, inputs : of the network; chosen from the data, the operators and the machine where None
-    token_generator : "gp", "mcts" or "random"
+    layers : of the network; chosen from the data, the operators and the machine where None
+    inputs : of the network; chosen likewise where None, and said in `plan_`
+    token_generator : "gp", "mcts", "random", or the name of a registered one
     constants : whether laws may hold fitted constants; or constants that have a name, as {"g": 9.81}, which then
         appear by it (fitted ones are allowed too)
     constant_range : from which constants inside tokens are drawn
     top_k : candidates of each pass whose coefficients are fitted
     discount : η of the reward η^complexity / (1 + √MSE)
-    max_complexity, max_depth : of a law on the front; depth counts operators inside one another
+    max_complexity : of a law on the front
+    max_depth : of a law on the front: how many operators may stand inside one another
     nested_constraints : how often an operator may occur inside another, as {"sin": {"sin": 0, "cos": 0}}
-    variable_operators : the only operators that may act on what holds a variable, as {"angle": ["sin", "cos", "*"]};
-        numbers may scale and shift in any case
-    required_variables, forbidden_variables : names that every law has, or none
+    variable_operators : the only operators that may act on what holds a variable, as {"angle": ["sin", "cos",
+        "*"]}; numbers may scale and shift in any case
+    required_variables : names that every law has
+    forbidden_variables : names that no law has
     guesses : formulas to begin with, as "a*x1**2 + b"; names that are no variables are constants to be fitted
     loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
-        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber and
-        LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is
+        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber
+        and LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is
     model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
         "validation" (simplest of those that do best on validation data) or "kfold" (the same by cross-validation)
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
@@ -87,8 +119,10 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
     callbacks : a callable, or several, that get a StepReport after each step; one that returns True ends the search
     checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
-    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it ended
-    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where None
+    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it
+        ended
+    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where
+        None
 
     Attributes
     ----------
@@ -108,6 +142,9 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     >>> print(model.best_expression_)
     x1**2/x2
     """
+
+    _session: FitSession | None = None  # of the fit that runs
+    _checkpoint: Checkpoint | None = None  # where the next fit goes on from
 
     def __init__(
         self,
@@ -176,70 +213,44 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
         second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
         """
-        with attended(self) as attendance:
-            outcome = self._search(X, y, sample_weight, validation, attendance)
+        with self._running() as session, single_threaded():
+            outcome = self._search(X, y, sample_weight, validation, session)
         if outcome.error is not None:  # the front that was found before is there for whoever catches it
             raise outcome.error
         return self
 
-    def _search(
-        self, X: object, y: object, sample_weight: object, validation: object, attendance: Attendance
-    ) -> Outcome:
-        check_parameters(self.get_params(deep=False))
-        choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        check_columns(X)
-        with naming_arguments(y):
-            values, given = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-            left: Array = np.asarray(given, dtype=np.float64)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
-        target, rows = check_target(left, weight, len(values))
-        if len(rows) < 2:
-            raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
-        names = column_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
-        table = torch.tensor(values)[rows]
-        training = Training.of(table, names, target)
-        settings = self._settings(training, attendance.before_search(self.max_time), weighted=weight is not None)
-        held = check_validation(self, validation, names)
-        columns = tuple(map(str, self.feature_names_in_)) if hasattr(self, "feature_names_in_") else None
-        data = Fitted(values, left, weight, columns)
-        task = make_task(names, table, target, settings)
-        begin = beginning(self, task, data, self._kept)
-        with watching(self) as progress:
-            outcome = run(
-                task,
-                seed,
-                max_time=self.max_time,
-                max_iterations=begin.most(self.max_iterations),
-                callbacks=[progress, *as_callbacks(self.callbacks)],
-                state=begin.state,
-                known=begin.known,
-                keep=begin.keeper,
-                wish=attendance.wish,
-                began=attendance.began,
-            )
-        begin.keep(outcome)
-        check_found(outcome.front, outcome.error)
-        self.training_ = training
-        self._show(outcome, names, held, settings.loss)
-        self.plan_ = str(task.plan)
-        self._left = Left(outcome.whole, begin.signature, self.loss)
-        return outcome
+    def stop(self) -> None:
+        """Ask a `fit` that runs in another thread to end now, as Ctrl-C does in the main one."""
+        if self._session is not None:
+            self._session.stopping.end()
 
-    def _show(self, outcome: Outcome, names: tuple[str, ...], held: Training | None, loss: Loss) -> None:
-        """The fitted attributes."""
-        self.variable_names_ = names
-        self.front_: Front = outcome.front
-        self.selected_index_, judged = choose_law(self.front_, self.model_selection, self.training_, held, loss)
-        self.best_expression_ = self.front_[self.selected_index_].expression
-        self.equations_: pandas.DataFrame = equations_table(
-            self.front_, names, None if judged is None else judged.losses
-        )
-        self.n_iter_ = outcome.state.iteration
-        self.scored_ = outcome.state.scored
-        self.elapsed_ = outcome.state.elapsed
-        self.stop_reason_ = outcome.reason
-        self.interrupted_ = outcome.interrupted
+    @classmethod
+    def resume(
+        cls,
+        path: str | Path,
+        X: object = None,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        validation: object = None,
+        **changes: Any,
+    ) -> Any:
+        """The estimator of a checkpoint, gone on from there to its limits, or to those given in `changes`.
+
+        X and y are those of the fit; without, they are read from the file beside the checkpoint. With an iteration
+        limit the result is that of one uninterrupted fit. What decides the search's way (operators, layers, …) cannot
+        change; operators of your own must be given again, since a checkpoint holds no code, and so must `validation`.
+        """
+        names = cls._get_param_names()
+        unknown = set(changes) - set(names)
+        if unknown:
+            raise ValueError(f"changes: {cls.__name__} has no parameter {', '.join(sorted(unknown))}")
+        found = open_checkpoint(Path(path), changes, names, with_data=X is None)
+        if found.data is not None:
+            X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
+        model = cls(**found.parameters)
+        model._checkpoint = found.checkpoint
+        return model.fit(X, y, sample_weight, validation)
 
     def predict(self, X: object, index: int | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
@@ -273,11 +284,11 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
     ) -> str:
         """The front, or some rows of it, as a LaTeX table (packages amsmath and booktabs)."""
         check_is_fitted(self, "front_")
-        chosen = range(len(self.front_)) if indices is None else list(indices)
-        scores = self.front_.scores()
-        rows = [
-            LatexRow(self._expression(i), self.front_[i].complexity, self.front_[i].loss, scores[i]) for i in chosen
-        ]
+        laws = rows_of(self.front_)
+        chosen = range(len(laws)) if indices is None else list(indices)
+        for i in chosen:
+            self._expression(i)  # refuses what is no row
+        rows = [laws[i] for i in chosen]
         return latex_table(rows, precision=precision, columns=columns)
 
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
@@ -293,25 +304,157 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
             return to_torch(expression, names)
         raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
 
+    def score_expression(
+        self,
+        formula: str | Expression,
+        X: object = None,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        start: Mapping[str, float] | None = None,
+        fit_numbers: bool = False,
+    ) -> FittedForm:
+        """How a formula of one's own does, on the rows that the search had or on others: loss, complexity, R².
+
+        Names in it that are neither variables nor declared constants are fitted, numbers are not (see
+        `symenum.fit_constants`). Without X and y the result also says where the formula would stand on the front.
+
+        >>> import numpy as np
+        >>> from symenum import PSERegressor
+        >>> x = np.linspace(1, 3, 30)[:, None]
+        >>> model = PSERegressor(max_iterations=3, random_state=0).fit(x, 2 * x[:, 0] ** 3)
+        >>> guess = model.score_expression("a*x1**2")
+        >>> guess.complexity, guess.on_front, round(guess.r2, 3)
+        (3, False, 0.929)
+        """
+        check_is_fitted(self, "front_")
+        training = self._training(X, y, sample_weight)
+        declared = check_constants(self.constants, training.columns)
+        operators = get_operators(self.operators)
+        form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
+        result = fit_form(form, training, make_loss(self.loss, training.target))
+        return beside_front(result, self.front_) if X is None else result
+
+    def uncertainties(
+        self, index: int | None = None, X: object = None, y: object = None, sample_weight: object = None
+    ) -> pandas.DataFrame:
+        """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
+
+        The errors are those of a fit of all of them at once, σ² from the residuals, on the rows of the search or on
+        others; they are infinite where the data do not determine the constants.
+        """
+        expression = self._expression(index)
+        training = self._training(X, y, sample_weight)
+        return constant_errors(expression, training, make_loss(self.loss, training.target))
+
     def report(self, path: str | Path, X: object = None, y: object = None) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
 
         One HTML file that needs nothing else. It shows the data of the fit, or X and y if given.
         """
         check_is_fitted(self, "front_")
-        write_report(path, self, X, y)
+        if not isinstance(path, (str, Path)):
+            raise TypeError(f"path must be the name of a file, such as 'report.html', not {type(path).__name__}")
+        content = Content(
+            "y",
+            rows_of(self.front_),
+            self.selected_index_,
+            evidence_of(self, X, y),
+            self.front_.floor,
+            run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
+            self.get_params(deep=False),
+            squared=self.loss == "mse",
+        )
+        write_whole(Path(path), report_page(content))
 
     def __str__(self) -> str:
-        fitted = hasattr(self, "front_")
-        return print_table(self.front_, self.selected_index_) if fitted else repr(self)
+        if not hasattr(self, "front_"):
+            return repr(self)
+        return text_table(rows_of(self.front_), self.selected_index_, width=terminal_width())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # the checks' tiny budgets find no law in random data
         return tags
 
-    def _settings(self, training: Training, budget: Budget, *, weighted: bool) -> Settings:
-        known = prior_knowledge(self, training, budget, weighted=weighted)
+    @contextmanager
+    def _running(self) -> Iterator[FitSession]:
+        """While a fit runs: Ctrl-C and `stop` end it."""
+        self._session = session = FitSession()
+        try:
+            with ctrl_c_ends(session.stopping):
+                yield session
+        finally:
+            self._session = self._checkpoint = None
+
+    def _search(self, X: object, y: object, sample_weight: object, validation: object, session: FitSession) -> Outcome:
+        check_parameters(self.get_params(deep=False))
+        choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
+        seed = self._seed()
+        data = check_fit_data(self, X, y, sample_weight)
+        table, target = data.counted()
+        names = column_names(data.columns, self.n_features_in_)
+        training = Training.of(table, names, target)
+        weighted = data.weight is not None
+        settings = self._settings(training, session.before_search(self.max_time), seed, weighted=weighted)
+        held = check_validation(self, validation, names)
+        task = make_task(names, table, target, settings)
+        start = find_start(self, task, data, self._checkpoint)
+        if start.state is not None and start.state.seed != seed:  # goes on with the random numbers that it began with
+            seed = start.state.seed
+            task = make_task(names, table, target, replace(settings, seed=seed))
+        rule = rule_while_searching(self.model_selection)
+        with for_estimator(lambda _: "y", rule, self.max_time, verbose=self.verbose) as progress:
+            outcome = run(
+                task,
+                seed,
+                max_time=self.max_time,
+                max_iterations=start.last_iteration(self.max_iterations),
+                callbacks=[progress, *as_callbacks(self.callbacks)],
+                state=start.state,
+                known=start.known,
+                keep=start.keeper,
+                wish=session.stopping,
+                began=session.began,
+            )
+        start.write_last_checkpoint(outcome)
+        check_found(outcome.front, outcome.error)
+        self.training_ = training
+        self.variable_names_ = names
+        self.plan_ = str(task.plan)
+        self._take(outcome, self._judged_elsewhere(outcome.front, held, settings.loss, seed), settings.loss)
+        self._last_run = LastRun(outcome.whole, start.signature, self.loss)
+        return outcome
+
+    def _judged_elsewhere(self, front: Front, held: Training | None, loss: Loss, seed: int) -> HeldOut | None:
+        """The laws of the front on rows that they were not fitted on, where there are such rows."""
+        laws = [entry.expression for entry in front]
+        if self.model_selection == "kfold":
+            return on_folds(laws, self.training_, loss, loss_floor(loss, self.training_.target), seed)
+        return None if held is None else on_rows(laws, held, loss, loss_floor(loss, held.target))
+
+    def _take(self, outcome: Outcome, held: HeldOut | None, loss: Loss) -> None:
+        """The fitted attributes of a search that has ended."""
+        self.front_: Front = outcome.front
+        self.selected_index_ = choose_law(self.front_, self.model_selection, held, self.training_, robust=loss.robust)
+        self.best_expression_ = self.front_[self.selected_index_].expression
+        self.equations_: pandas.DataFrame = equations_table(
+            rows_of(self.front_), self.variable_names_, None if held is None else held.losses
+        )
+        self.n_iter_ = outcome.state.iteration
+        self.scored_ = outcome.state.scored
+        self.elapsed_ = outcome.state.elapsed
+        self.stop_reason_ = outcome.reason
+        self.interrupted_ = outcome.interrupted
+
+    def _seed(self) -> int:
+        """The seed of a new search, or of the one that goes on from a checkpoint."""
+        if self._checkpoint is not None:
+            return self._checkpoint.state.seed
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _settings(self, training: Training, budget: Budget, seed: int, *, weighted: bool) -> Settings:
+        known = prior_knowledge(self, training, budget, seed, weighted=weighted)
         return Settings(
             operators=get_operators(self.operators),
             loss=known.loss,
@@ -330,6 +473,7 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
             stop_loss=self.stop_loss,
             device=self.device,
             max_memory=memory_limit(self.max_memory),
+            seed=seed,
         )
 
     def _expression(self, index: int | None) -> Expression:
@@ -341,3 +485,14 @@ class PSERegressor(Questions, RegressorMixin, Resumable):  # type: ignore[misc]
         if not -len(self.front_) <= index < len(self.front_):
             raise IndexError(f"index {index} is out of range: equations_ has {len(self.front_)} rows")
         return self.front_[int(index)].expression
+
+    def _training(self, X: object, y: object, sample_weight: object) -> Training:
+        """The rows that are given, or those of the search."""
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y, or neither for the rows of the search")
+        if X is not None:
+            values = validate_data(self, X, dtype=np.float64, reset=False)  # columns of a frame in their order
+            return make_training(values, y, sample_weight, self.variable_names_)
+        if not hasattr(self, "training_"):
+            raise ValueError("this model has come without the rows of its search: give X and y")
+        return self.training_

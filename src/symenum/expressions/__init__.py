@@ -13,7 +13,6 @@ from symenum.expressions.code import to_c, to_numpy_source, to_python
 from symenum.expressions.convert import from_sympy, to_sympy
 from symenum.expressions.evaluate import evaluate
 from symenum.expressions.fingerprint import fingerprint, same_function, sample_points
-from symenum.expressions.latex_table import LatexRow, latex_table
 from symenum.expressions.names import formula_names
 from symenum.expressions.parse import parse
 from symenum.expressions.render import mathml_equation, to_latex, to_mathml, to_text
@@ -37,7 +36,6 @@ __all__ = [
     "Expression",
     "ExpressionFunction",
     "ExpressionModule",
-    "LatexRow",
     "Variable",
     "apply",
     "canonical",
@@ -46,7 +44,6 @@ __all__ = [
     "fold",
     "formula_names",
     "from_sympy",
-    "latex_table",
     "mathml_equation",
     "natural_key",
     "parse",

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from symenum.expressions.tree import Apply, Constant, Expression, Variable, fold, natural_key
-from symenum.operators import OPERATORS, Operator
+from symenum.operators import Operator, Role
 
 __all__ = ["canonical", "sort_key"]
 
-_ASSOCIATIVE = (OPERATORS["add"], OPERATORS["mul"])
+_ASSOCIATIVE = (Role.SUM, Role.PRODUCT)
 _VARIABLE, _COMPOSITE, _CONSTANT = 0, 1, 2
 
 SortKey: TypeAlias = tuple[object, ...]
@@ -46,7 +46,7 @@ def _visit(node: Expression, operands: tuple[Expression | _Chain, ...]) -> Expre
     if not isinstance(node, Apply):
         return node
     operator = node.operator
-    if operator in _ASSOCIATIVE:
+    if operator.role in _ASSOCIATIVE:
         terms: list[Expression] = []
         for operand in operands:
             if isinstance(operand, _Chain) and operand.operator == operator:
@@ -63,7 +63,7 @@ def _close(result: Expression | _Chain) -> Expression:
     if not isinstance(result, _Chain):
         return result
     terms = sorted(result.terms, key=sort_key)
-    if result.operator.name == "mul":
+    if result.operator.role is Role.PRODUCT:
         constants = [term for term in terms if isinstance(term, Constant)]
         terms = constants + [term for term in terms if not isinstance(term, Constant)]
     closed = terms[0]

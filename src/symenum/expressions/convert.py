@@ -15,7 +15,7 @@ import torch
 
 from symenum.expressions.build import apply
 from symenum.expressions.tree import NAMED_CONSTANTS, Constant, Expression, Variable, fold
-from symenum.operators import OPERATORS, Operator
+from symenum.operators import OPERATORS, Operator, Role
 
 __all__ = ["from_sympy", "to_sympy"]
 
@@ -59,7 +59,7 @@ def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
         function = node.operator.sympy
         if function is None:
             function = sympy.Function(node.operator.name)
-        if node.operator.name == "pow":
+        if node.operator.role is Role.POWER:
             operands = (_bounded(*operands), operands[1])
         return function(*operands), value
 

@@ -20,7 +20,7 @@ from symenum.expressions.tree import Constant, Expression, Variable, fold, natur
 
 __all__ = ["fingerprint", "same_function", "sample_points"]
 
-_SEED = 20_240_229
+_SEED = 20_240_229  # not the search's seed: whether two functions are equal must not depend on it
 _RTOL = 1e-9
 _MIN_FINITE = 4
 _EPSILON = float(np.finfo(np.float64).eps)

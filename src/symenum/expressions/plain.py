@@ -14,6 +14,7 @@ from symenum.expressions.build import apply
 from symenum.expressions.powers import Powers, merged, power_product
 from symenum.expressions.simplify import as_product, as_sum, simplify
 from symenum.expressions.tree import Apply, Constant, Expression
+from symenum.operators import ADDITIVE, Role
 
 __all__ = ["plain"]
 
@@ -56,7 +57,7 @@ def _multiplied_out(number: Fraction | float, powers: Powers) -> Iterator[_Term]
 
 
 def _is_sum(expression: Expression) -> bool:
-    return isinstance(expression, Apply) and expression.operator.name in ("add", "sub")
+    return isinstance(expression, Apply) and expression.operator.role in ADDITIVE
 
 
 def _factors(expression: Expression) -> _Term:
@@ -74,11 +75,11 @@ def _factors(expression: Expression) -> _Term:
 
 def _factor(factor: Expression) -> _Term:
     if isinstance(factor, Apply):
-        name, operands = factor.operator.name, factor.operands
-        exponent = Fraction(1, 2) if name == "sqrt" else _exponent(operands[-1]) if name == "pow" else None
+        role, operands = factor.operator.role, factor.operands
+        exponent = Fraction(1, 2) if role is Role.ROOT else _exponent(operands[-1]) if role is Role.POWER else None
         if exponent is not None:
             return _raised(_factors(operands[0]), exponent)
-        if name == "exp":
+        if role is Role.EXPONENTIAL:
             return _exponential(operands[0])
     return Fraction(1), {factor: Fraction(1)}
 
@@ -107,7 +108,7 @@ def _exponential(argument: Expression) -> _Term:
         product = as_product(term)
         power = _exponent(Constant(product.number))
         factor = product.factors[0] if len(product.factors) == 1 and not product.divisors else None
-        if power is not None and isinstance(factor, Apply) and factor.operator.name == "log":
+        if power is not None and isinstance(factor, Apply) and factor.operator.role is Role.LOGARITHM:
             own, powers = _raised(_factors(factor.operands[0]), power if added else -power)
             number *= own
             parts.append((powers, Fraction(1)))

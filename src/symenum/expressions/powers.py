@@ -8,6 +8,7 @@ from functools import reduce
 
 from symenum.expressions.build import apply
 from symenum.expressions.tree import Apply, Constant, Expression
+from symenum.operators import MULTIPLICATIVE, Role
 
 __all__ = ["Powers", "merged", "power_product", "powers_of"]
 
@@ -17,13 +18,12 @@ Powers = Mapping[Expression, Fraction]
 def powers_of(expression: Expression) -> Powers:
     """The factors of a product and their exponents; the expression itself where it is none."""
     if isinstance(expression, Apply):
-        name, operands = expression.operator.name, expression.operands
-        if name in ("mul", "div"):
-            return merged(
-                (powers_of(operands[0]), Fraction(1)), (powers_of(operands[1]), Fraction(1 if name == "mul" else -1))
-            )
+        role, operands = expression.operator.role, expression.operands
+        if role in MULTIPLICATIVE:
+            power = Fraction(1 if role is Role.PRODUCT else -1)
+            return merged((powers_of(operands[0]), Fraction(1)), (powers_of(operands[1]), power))
         exponent = operands[-1]
-        if name == "pow" and isinstance(exponent, Constant) and isinstance(exponent.value, int):
+        if role is Role.POWER and isinstance(exponent, Constant) and isinstance(exponent.value, int):
             return merged((powers_of(operands[0]), Fraction(exponent.value)))
     return {} if expression == Constant(1) else {expression: Fraction(1)}
 

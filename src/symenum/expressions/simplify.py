@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from symenum.expressions.tree import Apply, Constant, Expression, fold
-from symenum.operators import OPERATORS
+from symenum.operators import ADDITIVE, MULTIPLICATIVE, OPERATORS, Role
 
 __all__ = ["Product", "Sum", "as_product", "as_sum", "simplify"]
 
@@ -89,9 +89,9 @@ def as_sum(expression: Expression | Sum | Product) -> Sum:
         return Sum((), product.numerator)
     if product.numerator < 0:
         return Sum(((False, replace(product, numerator=-product.numerator).close()),), 0)
-    if isinstance(expression, Apply) and expression.operator in (_ADD, _SUB):
+    if isinstance(expression, Apply) and expression.operator.role in ADDITIVE:
         left, right = (as_sum(operand) for operand in expression.operands)
-        return _added(left, right, expression.operator == _ADD)
+        return _added(left, right, expression.operator.role is Role.SUM)
     return Sum(((True, _close(expression)),), 0) if product.numerator else Sum((), 0)
 
 
@@ -102,11 +102,11 @@ def as_product(expression: Expression | Sum | Product) -> Product:
     number = _number_of(expression)
     if number is not None:
         return Product(number, 1, (), ())
-    if isinstance(expression, Apply) and expression.operator in (_MUL, _DIV, _NEG):
+    if isinstance(expression, Apply) and expression.operator.role in (*MULTIPLICATIVE, Role.NEGATION):
         parts = [as_product(operand) for operand in expression.operands]
-        if expression.operator == _NEG:
+        if expression.operator.role is Role.NEGATION:
             return replace(parts[0], numerator=-parts[0].numerator)
-        product = _multiplied(parts[0], parts[1], expression.operator == _DIV)
+        product = _multiplied(parts[0], parts[1], expression.operator.role is Role.QUOTIENT)
         if product is not None:
             return product
     return Product(1, 1, (_close(expression),), ())
@@ -115,25 +115,25 @@ def as_product(expression: Expression | Sum | Product) -> Product:
 def _visit(node: Expression, operands: tuple[Expression | Sum | Product, ...]) -> Expression | Sum | Product:
     if not isinstance(node, Apply):
         return node
-    operator = node.operator
-    if operator in (_ADD, _SUB):
-        total = _added(as_sum(operands[0]), as_sum(operands[1]), operator == _ADD)
+    role = node.operator.role
+    if role in ADDITIVE:
+        total = _added(as_sum(operands[0]), as_sum(operands[1]), role is Role.SUM)
         if abs(total.number) < _LARGEST:
             return total
-    if operator == _NEG:
+    if role is Role.NEGATION:
         product = as_product(operands[0])
         return replace(product, numerator=-product.numerator)
-    if operator in (_MUL, _DIV):
-        folded = _multiplied(as_product(operands[0]), as_product(operands[1]), operator == _DIV)
+    if role in MULTIPLICATIVE:
+        folded = _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
         if folded is not None:
             return folded
     closed = tuple(_close(operand) for operand in operands)
-    return _folded(Apply(operator, closed))
+    return _folded(Apply(node.operator, closed))
 
 
 def _folded(node: Apply) -> Expression:
     """An operator on numbers alone is a number, unless all are whole: sqrt(2) says more than its digits."""
-    if node.operator.name == "pow" and _number_of(node.operands[1]) == 1:
+    if node.operator.role is Role.POWER and _number_of(node.operands[1]) == 1:
         return node.operands[0]
     numbers = [number for number in map(_number_of, node.operands) if number is not None]
     if len(numbers) < len(node.operands) or all(isinstance(number, int) for number in numbers):

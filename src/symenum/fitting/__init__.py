@@ -3,9 +3,9 @@
 from symenum.fitting.coefficients import with_coefficients, with_one_more
 from symenum.fitting.combination import linear_combination, scaled
 from symenum.fitting.least_squares import Fit, least_squares
-from symenum.fitting.numbers import Number, nice_number, plain_number
 from symenum.fitting.parameters import free_constants, with_constants
 from symenum.fitting.pruning import with_one_less
+from symenum.fitting.recognise import Number, nice_number, plain_number, recognise
 from symenum.fitting.refine import Refined, refine
 from symenum.fitting.snap import Snapped, snap
 from symenum.fitting.steps import as_step
@@ -23,6 +23,7 @@ __all__ = [
     "linear_combination",
     "nice_number",
     "plain_number",
+    "recognise",
     "refine",
     "scaled",
     "snap",

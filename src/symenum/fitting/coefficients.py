@@ -7,17 +7,13 @@ the factor is kept, of C₁·(C₂·x + C₃·y) one of the three goes, log(C·x
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, simplify, variables
 from symenum.expressions.simplify import as_product, as_sum
 from symenum.fitting.parameters import free_constants, with_constants
+from symenum.operators import ADDITIVE, MULTIPLICATIVE, Role
 
 __all__ = ["with_coefficients", "with_one_more"]
-
-# A positive factor of the argument comes out of these, as this function of it; the rest of the argument may be shifted.
-_HOMOGENEOUS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "abs": abs, "sign": lambda factor: 1.0}
-
 
 _NEUTRAL = (0.0, 1.0)  # an offset and a factor that change nothing
 _OFF = 0.1  # from the neutral value, so that simplification keeps the coefficient
@@ -94,7 +90,7 @@ def _affine(expression: Expression, *, scale: bool, offset: bool) -> tuple[Expre
 
 def _times(number: Constant, body: Expression) -> Expression:
     """The number in front of the whole product: C*x/y rather than C*(x/y)."""
-    if isinstance(body, Apply) and body.operator.name in ("mul", "div"):
+    if isinstance(body, Apply) and body.operator.role in MULTIPLICATIVE:
         left, right = body.operands
         return apply(body.operator, number if left == Constant(1) else _times(number, left), right)
     return apply("mul", number, body)
@@ -111,7 +107,7 @@ def _term(term: Expression, offset: bool) -> tuple[Expression, float, float]:
             if not variables(factor):
                 coefficient *= float(evaluate(factor, {})) ** power
                 continue
-            if alone and isinstance(factor, Apply) and factor.operator.name == "log":
+            if alone and isinstance(factor, Apply) and factor.operator.role is Role.LOGARITHM:
                 inside, size, _ = _affine(factor.operands[0], scale=False, offset=True)
                 return apply("log", inside), coefficient, coefficient * math.log(size)
             body, size = _factor(factor)
@@ -133,18 +129,19 @@ def _factor(factor: Expression) -> tuple[Expression, float]:
     """A factor of a product with coefficients inside, and the number that it gives to the coefficient outside."""
     if not isinstance(factor, Apply):
         return factor, 1.0
-    name = factor.operator.name
-    if name in ("add", "sub"):
+    role, degree = factor.operator.role, factor.operator.traits.degree
+    if role in ADDITIVE:
         body, size, _ = _affine(factor, scale=False, offset=True)
         return body, size
-    if name == "exp":
+    if role is Role.EXPONENTIAL:
         body, _, number = _affine(factor.operands[0], scale=True, offset=False)
         if abs(number) < _STEEPEST:
             return apply("exp", body), math.exp(number)
-    if name in _HOMOGENEOUS:
+    if degree is not None and len(factor.operands) == 1:
+        # A positive factor of the argument comes out, to the power of the degree; the rest may be shifted.
         body, size, _ = _affine(factor.operands[0], scale=False, offset=True)
-        return apply(factor.operator, body), float(_HOMOGENEOUS[name](size))
-    if name == "pow":
+        return apply(factor.operator, body), size**degree
+    if role is Role.POWER:
         return _power(factor)
     return apply(factor.operator, *(_affine(o, scale=True, offset=True)[0] for o in factor.operands)), 1.0
 
@@ -152,7 +149,7 @@ def _factor(factor: Expression) -> tuple[Expression, float]:
 def _power(factor: Apply) -> tuple[Expression, float]:
     """A base is shifted only where it is a sum: x**2 stays a square of x."""
     base, exponent = factor.operands
-    shifted = isinstance(base, Apply) and base.operator.name in ("add", "sub")
+    shifted = isinstance(base, Apply) and base.operator.role in ADDITIVE
     if variables(exponent):
         body, _, number = _affine(exponent, scale=True, offset=False)
         if not variables(base):  # 2**(x + 1) is 2·2**x

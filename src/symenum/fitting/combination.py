@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symenum.expressions import Apply, Constant, Expression, apply
-from symenum.fitting.numbers import Number
+from symenum.fitting.recognise import Number
+from symenum.operators import ADDITIVE, MULTIPLICATIVE, Role
 
 __all__ = ["linear_combination", "scaled"]
 
@@ -57,9 +58,9 @@ def _pieces(number: Number, term: Expression) -> list[_Piece]:
     while stack:
         piece = stack.pop()
         node = piece.term
-        if isinstance(node, Apply) and node.operator.name in ("add", "sub"):
+        if isinstance(node, Apply) and node.operator.role in ADDITIVE:
             left, right = node.operands
-            same = piece.positive == (node.operator.name == "add")
+            same = piece.positive == (node.operator.role is Role.SUM)
             stack += [_Piece(same, right), _Piece(piece.positive, left)]
         else:
             pieces.append(piece)
@@ -90,7 +91,7 @@ def _magnitude_times(number: Number, term: Expression) -> Expression:
 
 def _times(factor: Expression, term: Expression) -> Expression:
     """factor·term with the factor in front of the whole product: 3*x*y rather than 3*(x*y), 3/x rather than 3*(1/x)."""
-    if isinstance(term, Apply) and term.operator.name in ("mul", "div"):
+    if isinstance(term, Apply) and term.operator.role in MULTIPLICATIVE:
         first, second = term.operands
         return apply(term.operator, factor if _is_one(first) else _times(factor, first), second)
     return apply("mul", factor, term)

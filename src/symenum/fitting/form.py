@@ -13,12 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EPSILON, EXACTNESS
+from symenum.enumeration.seeds import some_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
-from symenum.fitting.least_squares import EPSILON
 from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held, part_of_size
 from symenum.fitting.program import Array, Flags, Whole
 from symenum.fitting.uncertainty import errors_of
+from symenum.operators import ADDITIVE, Role
 
 __all__ = ["FormFit", "derivatives", "fit_form", "judge_form", "linear_in"]
 
@@ -29,8 +31,8 @@ _STEPS = 200
 _TOLERANCE = 1e-15  # of the loss: a step that promises and gains less is the last
 _ROUNDING = (4 * EPSILON) ** 2  # of the mean square of y: no step can make a loss below this better
 _SINGULAR = 1e14  # the condition beyond which constants are not determined
-_SAME = 1e-6  # two minima whose losses differ by less than this part are one
-_EXACT = 1e-24  # of the mean square of y: a loss below this is rounding
+_SAME = EXACTNESS.twins  # two minima whose losses differ by less than this part are one
+_EXACT = EXACTNESS.fitted**2  # of the mean square of y: a loss below this is rounding
 
 
 _Affine = tuple[frozenset[str], frozenset[str]]
@@ -58,12 +60,13 @@ def fit_form(
     *,
     steps: int = _STEPS,
     budget: Budget | None = None,
+    seed: int = 0,
 ) -> FormFit:
     """The values of least loss for the variables of `form` that `starts` names; None: anywhere.
 
     `columns`, y and weight are (rows,) float64, the weights sum to 1. Where all starts are given, the fit goes from
-    there and nowhere else, at most so many `steps`; otherwise the others are drawn, and the best of several fits is
-    taken.
+    there and nowhere else, at most so many `steps`; otherwise the others are drawn, with random numbers of that `seed`,
+    and the best of several fits is taken.
     """
     names = tuple(starts)
     problem = _Problem(form, names, columns, y, weight)
@@ -74,8 +77,8 @@ def fit_form(
     if len(given) == len(names):
         start = np.array(list(given.values()), dtype=np.float64)[:, None]
         return problem.judged(problem.solve(start, budget, steps)[:, 0])
-    few = problem.at(_some(len(y)))
-    ended = few.solve(few.promising(_points(names, given)), budget)
+    few = problem.at(some_rows(len(y), _FEW_ROWS, seed, "rows on which starts of a form compete"))
+    ended = few.solve(few.promising(_points(names, given, seed)), budget)
     return problem.judged(problem.solve(_best(few, ended), budget)[:, 0])
 
 
@@ -136,14 +139,14 @@ def linear_in(form: Expression, names: Sequence[str]) -> frozenset[str]:
             found = frozenset([node.name]) if isinstance(node, Variable) and node.name in names else nothing
             return found, found
         (left, in_left), (right, in_right) = operands[0], operands[-1]
-        occur, name = in_left | in_right, node.operator.name
-        if name in ("add", "sub"):
+        occur, role = in_left | in_right, node.operator.role
+        if role in ADDITIVE:
             return (left | right) - (in_left - left) - (in_right - right), occur
-        if name == "neg":
+        if role is Role.NEGATION:
             return left, occur
-        if name == "mul":
+        if role is Role.PRODUCT:
             return max(left - in_right, right - in_left, key=len), occur
-        return (left - in_right if name == "div" else nothing), occur
+        return (left - in_right if role is Role.QUOTIENT else nothing), occur
 
     return fold(form, visit)[0]
 
@@ -258,15 +261,9 @@ class _Starts:
         return held(products.transpose(1, 2, 0).copy()), constants
 
 
-def _some(rows: int) -> Tensor:
-    if rows <= _FEW_ROWS:
-        return torch.arange(rows)
-    return torch.randperm(rows, generator=torch.Generator().manual_seed(0))[:_FEW_ROWS].sort().values
-
-
-def _points(names: Sequence[str], given: Mapping[str, float]) -> Array:
+def _points(names: Sequence[str], given: Mapping[str, float], seed: int) -> Array:
     """Ones, and points (names, N) of all sizes and signs; what is given stays."""
-    random = np.random.default_rng(0)
+    random = stream(seed, "starts of a form")
     shape = _DRAWS, len(names)
     points = 10 ** random.uniform(-_DECADES, _DECADES, shape) * random.choice([-1.0, 1.0], shape)
     points[0] = 1.0

@@ -15,15 +15,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from symenum.operators import OPERATORS, Operator
+from symenum.operators import ARITHMETIC, Operator, Role
 
 __all__ = ["Array", "Call", "backward", "forward", "hands_on"]
 
 Array = npt.NDArray[np.float64]
 Call = tuple[Callable[..., object], tuple[Any, ...]]  # a function and its arguments, the memory for the result last
 
-_UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "exp": np.exp, "log": np.log}
-_UFUNCS |= {"neg": np.negative, "sqrt": np.sqrt, "abs": np.absolute}
+_BY_NUMPY = (*ARITHMETIC, Role.EXPONENTIAL, Role.LOGARITHM, Role.NEGATION, Role.ROOT, Role.MAGNITUDE)
 
 
 def _sin(a: Tensor, out: Tensor) -> None:
@@ -46,24 +45,20 @@ def _general_slope(operator: Operator, by: int, value: Tensor, operands: Sequenc
         out.fill_(slope)
 
 
-def _known(operator: Operator) -> bool:
-    return OPERATORS.get(operator.name) is operator
-
-
 def forward(operator: Operator, operands: Sequence[Array], value: Array) -> Call:
     """value = operator(*operands), all of them (nodes, rows)."""
-    if _known(operator) and operator.name in _UFUNCS:
-        return _UFUNCS[operator.name], (*operands, value)
+    if operator.role in _BY_NUMPY and operator.numpy is not None:
+        return operator.numpy, (*operands, value)
     tensors = [torch.from_numpy(operand) for operand in operands]
     out = torch.from_numpy(value)
-    if _known(operator) and operator.name in ("sin", "cos"):
-        return _sin if operator.name == "sin" else _cos, (*tensors, out)
+    if operator.role is Role.SINE or operator.role is Role.COSINE:
+        return _sin if operator.role is Role.SINE else _cos, (*tensors, out)
     return _general, (operator, tensors, out)
 
 
 def hands_on(operator: Operator, by: int) -> bool:
     """Whether the slope of that operand is the slope of the node itself, so that there is nothing to compute."""
-    return _known(operator) and (operator.name == "add" or (operator.name == "sub" and by == 0))
+    return operator.role is Role.SUM or (operator.role is Role.DIFFERENCE and by == 0)
 
 
 def backward(
@@ -71,22 +66,22 @@ def backward(
 ) -> list[Call]:
     """out = slope · ∂operator/∂operands[by], all of them (nodes, rows)."""
     a, b = operands[0], operands[-1]
-    name = operator.name if _known(operator) else ""
-    if name in ("sub", "neg"):
+    role = operator.role
+    if role is Role.DIFFERENCE or role is Role.NEGATION:
         return [(np.negative, (slope, out))]
-    if name == "mul":
+    if role is Role.PRODUCT:
         return [(np.multiply, (slope, operands[1 - by], out))]
-    if name == "exp":
+    if role is Role.EXPONENTIAL:
         return [(np.multiply, (slope, value, out))]
-    if name == "log" or (name == "div" and by == 0):
+    if role is Role.LOGARITHM or (role is Role.QUOTIENT and by == 0):
         return [(np.divide, (slope, b, out))]
-    if name == "div":
+    if role is Role.QUOTIENT:
         return [(np.multiply, (slope, value, out)), (np.divide, (out, b, out)), (np.negative, (out, out))]
     here = torch.from_numpy(out)
     calls: list[Call]
-    if name == "sin":
+    if role is Role.SINE:
         calls = [(_cos, (torch.from_numpy(a), here))]
-    elif name == "cos":
+    elif role is Role.COSINE:
         calls = [(_sin, (torch.from_numpy(a), here)), (np.negative, (out, out))]
     else:
         tensors = [torch.from_numpy(operand) for operand in operands]

@@ -13,13 +13,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["EPSILON", "Fit", "Fits", "least_squares", "least_squares_of_each"]
+from symenum.core.exactness import EXACTNESS
+
+__all__ = ["Fit", "Fits", "least_squares", "least_squares_of_each"]
 
 Array = npt.NDArray[np.float64]
 
-EPSILON = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
-_RANK = 1e-13  # singular values below this part of the largest are rounding: a direction that the data do not see
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def least_squares(A: Array, y: Array) -> Fit:
     norm[norm == 0.0] = 1.0
     B, scale = B / norm, scale * norm
     U, S, Vt = svd(B)
-    good = (S > 0) & (_RANK * S.max(initial=0.0) < S)
+    good = (S > 0) & (EXACTNESS.rank * S.max(initial=0.0) < S)
     W = Vt[good].T / S[good]
     Ut = U[:, good].T
     c = W @ (Ut @ y)
@@ -96,7 +96,7 @@ def least_squares_of_each(columns: Tensor, y: Tensor) -> Fits:
     Q, R = torch.linalg.qr(unit.transpose(1, 2))
     diagonal = R.diagonal(dim1=1, dim2=2)
     rank = diagonal.abs().amin(dim=1)
-    R = R + torch.diag_embed(torch.where(diagonal.abs() < _RANK, _RANK, 0.0))
+    R = R + torch.diag_embed(torch.where(diagonal.abs() < EXACTNESS.rank, EXACTNESS.rank, 0.0))
     along = (y @ Q)[..., None]
     coefficients = torch.linalg.solve_triangular(R, along, upper=True)[..., 0] / size[..., 0].clamp_min(_TINY)
     return Fits(coefficients, y - (Q @ along)[..., 0], Q, torch.where(fine[:, 0, 0], rank, 0.0))

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.fitting.program import Array, Flags, Whole
 
 __all__ = [

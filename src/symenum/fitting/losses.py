@@ -26,12 +26,13 @@ __all__ = [
     "LogCosh",
     "Loss",
     "Relative",
+    "RowLoss",
     "Squared",
+    "check_loss",
     "make_loss",
     "typical_size",
 ]
 
-LOSSES = ("mse", "mae", "huber", "log_cosh", "relative")
 # Of the typical deviation of y: residuals beyond it are outliers to Huber's loss and log-cosh. Each pulls at the law as
 # one of that size would, so it must be small; where noise is larger, the loss is nearly the mean absolute error.
 _BEND = 0.02
@@ -40,12 +41,21 @@ _SHARP = 1e-2  # of the median residual: what is nearer to zero weighs no more i
 
 
 class Loss(Protocol):
-    """`robust`: a few rows far off do not decide."""
+    """What every part of the program asks of a loss; nobody asks for its class.
+
+    `robust`: a few rows far off do not decide. `is_squared`: it is the mean square error, which scans minimise already.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def robust(self) -> bool: ...
+    @property
+    def is_squared(self) -> bool: ...
+
+    def check(self, y: Tensor) -> None:
+        """Refuse (ValueError) a target (rows,) that the loss cannot judge."""
+        ...
 
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor | None:
         """The loss of each row (rows,); None where only all rows together have one."""
@@ -59,24 +69,43 @@ class Loss(Protocol):
         """Factors (rows,) on the weights that make least squares fall as the loss does; None where not known."""
         ...
 
+    def row_weights(self, y: Tensor) -> Tensor | None:
+        """Factors (rows,) with which least squares is the loss, whatever the prediction; None: no such, or all 1."""
+        ...
 
-class _ByRow:
-    """What all losses that are a mean over rows share."""
+
+class RowLoss:
+    """A loss that is a weighted mean over rows: a class of your own needs `name` and `rows`, and may say more.
+
+    Without `weights`, constants are fitted under the loss by the simplex method, which is slower.
+    """
+
+    robust: bool = False
+    is_squared: bool = False
+
+    def check(self, y: Tensor) -> None:
+        """Any target will do."""
 
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no method rows(y, prediction)")
 
     def total(self, y: Tensor, prediction: Tensor, weight: Tensor) -> float:
         loss = float((self.rows(y, prediction) * weight).sum())
         return loss if loss < math.inf else math.inf
 
+    def weights(self, y: Tensor, prediction: Tensor) -> Tensor | None:
+        return None
+
+    def row_weights(self, y: Tensor) -> Tensor | None:
+        return None
+
 
 @dataclass(frozen=True)
-class Squared(_ByRow):
+class Squared(RowLoss):
     """The mean square error."""
 
     name: str = "mse"
-    robust: bool = False
+    is_squared: bool = True
 
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor:
         return (prediction - y).square()
@@ -86,7 +115,7 @@ class Squared(_ByRow):
 
 
 @dataclass(frozen=True)
-class Absolute(_ByRow):
+class Absolute(RowLoss):
     """The mean absolute error."""
 
     name: str = "mae"
@@ -102,7 +131,7 @@ class Absolute(_ByRow):
 
 
 @dataclass(frozen=True)
-class Huber(_ByRow):
+class Huber(RowLoss):
     """r²/2 up to |r| = delta, and from there on a straight line."""
 
     delta: float
@@ -122,7 +151,7 @@ class Huber(_ByRow):
 
 
 @dataclass(frozen=True)
-class LogCosh(_ByRow):
+class LogCosh(RowLoss):
     """scale²·log cosh(r/scale): r²/2 for small residuals, a straight line for large ones."""
 
     scale: float
@@ -144,16 +173,24 @@ class LogCosh(_ByRow):
 
 
 @dataclass(frozen=True)
-class Relative(_ByRow):
+class Relative(RowLoss):
     """The mean square of (prediction - y)/y."""
 
     name: str = "relative"
-    robust: bool = False
+
+    def check(self, y: Tensor) -> None:
+        if bool((y == 0).any()):
+            raise ValueError(
+                "loss='relative' divides by y, and y is 0 in some rows: leave them out, or take another loss"
+            )
 
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor:
         return ((prediction - y) / y).square()
 
     def weights(self, y: Tensor, prediction: Tensor) -> Tensor:
+        return self.row_weights(y)
+
+    def row_weights(self, y: Tensor) -> Tensor:
         smallest = y.abs().min()
         return (smallest / y).square()
 
@@ -166,6 +203,13 @@ class Custom:
     weighted: str | int | None = None  # how it takes the weights: a keyword, a place, or not at all
     name: str = "custom"
     robust: bool = False
+    is_squared: bool = False
+
+    def check(self, y: Tensor) -> None:
+        """A finite number for y and its mean as prediction is all that can be asked of a callable."""
+        weight = torch.full_like(y, 1 / len(y))
+        if self.total(y, torch.full_like(y, float(y.mean())), weight) == math.inf:
+            raise ValueError("loss must return a finite number: for y and its mean as prediction it does not")
 
     def rows(self, y: Tensor, prediction: Tensor) -> None:
         return None
@@ -191,30 +235,75 @@ class Custom:
     def weights(self, y: Tensor, prediction: Tensor) -> None:
         return None
 
+    def row_weights(self, y: Tensor) -> None:
+        return None
+
+
+LOSSES: dict[str, Callable[[Target], Loss]] = {
+    "mse": lambda target: Squared(),
+    "mae": lambda target: Absolute(),
+    "huber": lambda target: Huber(_BEND * typical_size(target.y)),
+    "log_cosh": lambda target: LogCosh(_BEND * typical_size(target.y)),
+    "relative": lambda target: Relative(),
+}
+"""The losses by name, made for a target. `symenum.register_loss` adds to them."""
+
 
 def make_loss(loss: object, target: Target, *, weighted: bool = False) -> Loss:
-    """The loss of one of the names in LOSSES, of a record of this module, or of a callable.
+    """The loss of one of the names in LOSSES, of an object with the methods of `Loss`, or of a callable.
 
     Huber's loss and log-cosh bend at a fiftieth of the typical deviation of y from its median, whatever its unit.
     `weighted`: rows have weights of their own, so that a callable must take them.
     """
-    if isinstance(loss, (Squared, Absolute, Huber, LogCosh, Relative, Custom)):
-        made: Loss = loss
-    elif isinstance(loss, str):
-        if loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))} or a callable, not {loss!r}")
-        made = _named(loss, target)
+    if isinstance(loss, str) and loss in LOSSES:
+        made = LOSSES[loss](target)
+    elif hasattr(loss, "total") and isinstance(loss, type):
+        raise TypeError(f"loss is the class {loss.__name__}: give an object of it, {loss.__name__}()")
+    elif hasattr(loss, "total"):
+        made = check_loss(loss)
     elif callable(loss):
         made = Custom(loss, _takes_weights(loss))
-        if weighted and made.weighted is None:
-            raise ValueError("loss must take a third argument, the weights, where sample_weight is given")
-        mean = torch.full_like(target.y, float((target.y * target.weight).sum()))
-        if made.total(target.y, mean, target.weight) == math.inf:
-            raise ValueError("loss must return a finite number: for y and its mean as prediction it does not")
     else:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))} or a callable, not {loss!r}")
-    if isinstance(made, Relative) and bool((target.y == 0).any()):
-        raise ValueError("loss='relative' divides by y, and y is 0 in some rows: leave them out, or take another loss")
+        raise ValueError(
+            f"loss must be one of {', '.join(map(repr, LOSSES))}, an object with the methods of "
+            f"symenum.fitting.losses.Loss, or a callable, not {loss!r}"
+        )
+    if isinstance(made, Custom) and weighted and made.weighted is None:
+        raise ValueError("loss must take a third argument, the weights, where sample_weight is given")
+    made.check(target.y)
+    return made
+
+
+# A small target on which an object is tried before it is taken for a loss: no zero, both signs, all predictions off.
+_PROBE_Y = torch.tensor([-2.0, -0.5, 0.25, 1.0, 3.0], dtype=torch.float64)
+_PROBE_PREDICTION = torch.tensor([-1.5, 0.5, 0.75, 2.0, 1.0], dtype=torch.float64)
+
+
+def check_loss(loss: Any) -> Loss:
+    """The object as a loss; refused where an attribute is missing or a method gives nonsense."""
+    what = f"loss {loss!r}"
+    methods = ("check", "rows", "total", "weights", "row_weights")
+    missing = [name for name in methods if not callable(getattr(loss, name, None))]
+    missing += [name for name in ("name", "robust", "is_squared") if not hasattr(loss, name)]
+    if missing:
+        raise TypeError(f"{what} has no {', '.join(missing)}: derive its class from symenum.fitting.losses.RowLoss")
+    y, prediction = _PROBE_Y.clone(), _PROBE_PREDICTION.clone()
+    weight = torch.full_like(y, 1 / len(y))
+    try:
+        total, rows = loss.total(y, prediction, weight), loss.rows(y, prediction)
+        factors = (loss.weights(y, prediction), loss.row_weights(y))
+    except Exception as error:
+        raise ValueError(f"{what} failed on {len(y)} rows: {type(error).__name__}: {error}") from error
+    if isinstance(total, bool) or not isinstance(total, Real) or not math.isfinite(total):
+        raise TypeError(f"total of {what} must return a finite number, not {total!r}")
+    for method, found in (("rows", rows), ("weights", factors[0]), ("row_weights", factors[1])):
+        if found is None:
+            continue
+        if not isinstance(found, Tensor) or found.shape != y.shape or found.dtype != y.dtype:
+            raise TypeError(f"{method} of {what} must return None or a float64 tensor of shape (rows,), not {found!r}")
+        if not bool(torch.isfinite(found).all()) or (method != "rows" and bool((found < 0).any())):
+            raise ValueError(f"{method} of {what} must be finite{'' if method == 'rows' else ' and at least 0'}")
+    made: Loss = loss
     return made
 
 
@@ -228,18 +317,6 @@ def typical_size(values: Tensor) -> float:
 def _check_bend(parameter: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise ValueError(f"{parameter} of a loss must be a number above 0, in the unit of y, not {value!r}")
-
-
-def _named(name: str, target: Target) -> Loss:
-    bend = _BEND * typical_size(target.y)
-    named: dict[str, Loss] = {
-        "mse": Squared(),
-        "mae": Absolute(),
-        "huber": Huber(bend),
-        "log_cosh": LogCosh(bend),
-        "relative": Relative(),
-    }
-    return named[name]
 
 
 def _takes_weights(function: Callable[..., Any]) -> str | int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from symenum.expressions import Apply, Constant, Expression
+from symenum.operators import Role
 
 __all__ = ["free_constants", "postfix", "rebuilt", "with_constants", "with_leaves"]
 
@@ -28,7 +29,7 @@ def postfix(expression: Expression, *, integers: bool = True) -> list[tuple[Expr
             operands = node.operands
             stack.append((operands[0], False))
             if len(operands) == 2:
-                stack.append((operands[1], node.operator.name == "pow"))
+                stack.append((operands[1], node.operator.role is Role.POWER))
         else:
             number = isinstance(node, Constant) and node.name is None
             whole = isinstance(node, Constant) and isinstance(node.value, int)

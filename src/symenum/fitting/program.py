@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from symenum.expressions import Apply, Constant, Expression, Variable
-from symenum.operators import Operator
+from symenum.operators import ADDITIVE, Operator, Role
 
 __all__ = ["Array", "Flags", "Program", "Whole", "compile_program"]
 
@@ -92,7 +92,7 @@ class _Compiler:
         return (
             3 * (len(self.nodes) - 1 - first) + NODE,
             level,
-            _linear(node.operator.name, left[2], right[2]),
+            _linear(node.operator.role, left[2], right[2]),
             node,
             None,
         )
@@ -115,13 +115,13 @@ class _Compiler:
         return 3 * place + DATA
 
 
-def _linear(operator: str, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+def _linear(role: Role, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
     """The constants in which the node is affine, as many as can be had at once."""
-    if operator in ("add", "sub"):
+    if role in ADDITIVE:
         return left + right
-    if operator in ("neg", "div"):
+    if role is Role.NEGATION or role is Role.QUOTIENT:
         return left
-    if operator == "mul":
+    if role is Role.PRODUCT:
         return max(left, right, key=len)
     return ()
 

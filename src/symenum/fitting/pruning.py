@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symenum.expressions import Apply, Constant, Expression, apply, fold, simplify, variables
+from symenum.operators import ARITHMETIC, Role
 
 __all__ = ["with_one_less"]
 
@@ -28,9 +29,13 @@ def _shortened(node: Expression, below: tuple[list[Expression], ...]) -> list[Ex
         for at, variants in enumerate(below)
         for variant in variants
     ]
-    name = node.operator.name
-    if name not in ("add", "sub", "mul", "div"):
+    role = node.operator.role
+    if role not in ARITHMETIC:
         return found
     first, second = operands
-    left = {"sub": apply("neg", second), "div": apply("div", Constant(1), second)}.get(name, second)
+    left = second
+    if role is Role.DIFFERENCE:
+        left = apply("neg", second)
+    elif role is Role.QUOTIENT:
+        left = apply("div", Constant(1), second)
     return [*found, first, left]

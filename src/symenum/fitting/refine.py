@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.devices import choose_devices
-from symenum.enumeration.target import ROUNDING_FLOOR
+from symenum.enumeration.seeds import some_rows, stream
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.batch import Batch, Problem
 from symenum.fitting.levenberg_marquardt import Fitted, fit
@@ -24,13 +25,13 @@ from symenum.fitting.program import Array, Program, Whole, compile_program
 
 __all__ = ["Refined", "refine"]
 
-_EXACT = 0.01 * ROUNDING_FLOOR  # of the mean square of y: no step can gain from here on
-_AS_EXACT = 1e4  # times that: on all rows, what is exact on some
+_EXACT = EXACTNESS.stalled**2  # of the mean square of y: no step can gain from here on
+_AS_EXACT = (EXACTNESS.fitted / EXACTNESS.stalled) ** 2  # times that: on all rows, what is exact on some
 _LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
 _DRAWS = 10  # points that are looked at for each start that is taken
 _SPREAD = 4.0  # further starts are off by a factor of up to this, or down to its inverse
 _FLIP = 0.05  # the chance that a constant changes its sign
-_SAME = 1e-6  # two minima whose losses differ by less than this part are one
+_SAME = EXACTNESS.twins  # two minima whose losses differ by less than this part are one
 _ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
 _MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
 _ROWS_PER_CONSTANT = 4
@@ -107,7 +108,7 @@ def refine(
     found: dict[int, Refined] = {}
     there = _place(device, len(program.key) * rows)
     for which in (free[at : at + _BLOCK] for at in range(0, len(free), _BLOCK)):
-        loss, task = _run(_Task(program, y.numpy(), weight.numpy(), which, steps, budget, there), starts, seed)
+        loss, task = _run(_Task(program, y.numpy(), weight.numpy(), which, steps, budget, seed, there), starts)
         for j, i in enumerate(which.tolist()):
             size = int(program.count[i])
             constants = tuple(task.best[:size, i].tolist())
@@ -128,16 +129,16 @@ def _place(device: str, values: int) -> torch.device | None:
     return next(iter(choose_devices(device, values * _ASKED)), None)
 
 
-def _run(task: _Task, starts: int, seed: int) -> tuple[Array, _Task]:
+def _run(task: _Task, starts: int) -> tuple[Array, _Task]:
     """The losses of the task's best constants, and the task, which knows them; on the CPU if the GPU has no room."""
     try:
         if task.steps > 0:
-            task.run(starts, np.random.default_rng(seed))
+            task.run(starts, stream(task.seed, "starts of constants"))
         return task.judge(), task
     except torch.cuda.OutOfMemoryError:
         torch.cuda.empty_cache()
         warnings.warn("the GPU has no memory left to fit constants: the CPU does it", stacklevel=2)
-        return _run(task.on_cpu(), starts, seed)
+        return _run(task.on_cpu(), starts)
 
 
 class _Task:
@@ -155,15 +156,17 @@ class _Task:
         which: Whole,
         steps: int,
         budget: Budget,
+        seed: int,
         device: torch.device | None = None,
     ) -> None:
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
         self._data = y, weight
+        self.seed = seed
         most = int(program.count[which].max())
         rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
             few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
-            rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:few])
+            rows = some_rows(len(rows), few, seed, "rows on which starts compete").numpy()
         few = min(len(rows), max(_SPARSE_ROWS, 2 * most))
         sparse = rows[np.arange(few) * len(rows) // few]
         self.full = replace(_problem(program, program.data, y, weight), device=device)
@@ -181,7 +184,7 @@ class _Task:
 
     def on_cpu(self) -> _Task:
         """The same from the beginning, without a GPU."""
-        return _Task(self.program, *self._data, self.which, self.steps, self.budget)
+        return _Task(self.program, *self._data, self.which, self.steps, self.budget, self.seed)
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""

@@ -2,11 +2,7 @@
 
 Zero is a nice number, so this is also how terms that are not needed leave.
 
-The rule. In a fit that is exact up to rounding, a coefficient may move by 8 of its standard errors (rounding errors
-are not normally distributed and add up), and the residual may grow to 4 times its size, which is still rounding. In a
-fit with noise it may move by one standard error and no more, and only to a number whose like are rare within that
-error; the residual may then grow by the variance of one coefficient for each that was fixed. So 1.03 ± 0.05 becomes
-1, and 1.08 ± 0.05, or 1.3 ± 0.5, stay as they are.
+The rule, how far a coefficient may move and how much the residual may grow, is `recognise.Recognition`.
 """
 
 from __future__ import annotations
@@ -17,16 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from symenum.fitting.least_squares import EPSILON, Array, Fit, least_squares
-from symenum.fitting.numbers import Number, nice_number, plain_number
+from symenum.core.exactness import is_exact_fit, row_rounding
+from symenum.fitting.least_squares import Array, Fit, least_squares
+from symenum.fitting.recognise import RECOGNITION, Number, nice_number, plain_number
 
 __all__ = ["Snapped", "snap"]
 
-_ROUNDING = 1e3  # residuals up to so many times the rounding of the terms count as rounding
-_EXACT = 1e-11  # and so do those below this part of y
-_EXACT_ERRORS, _NOISE_ERRORS = 8.0, 1.0
-_EXACT_RARITY, _NOISE_RARITY = 0.02, 0.06
-_EXACT_GROWTH = 4.0
 _BIAS = 2.0  # rounding errors of many rows may all have one sign: they do not average out
 _ZERO_WINDOW = 0.05  # a term known worse than this part of y is not known to be nothing
 
@@ -47,8 +39,6 @@ class Snapped:
 
 @dataclass(frozen=True)
 class _Rule:
-    errors: float
-    rarity: float
     floor: float  # the rounding error of one row
     base: float  # the root mean square residual of the fit with all coefficients free
     size: float  # the root mean square of y
@@ -58,9 +48,7 @@ class _Rule:
 
     def limit(self, fixed: int) -> float:
         """The largest root mean square residual allowed with so many coefficients fixed."""
-        if self.exact:
-            return _EXACT_GROWTH * self.base
-        return self.base * math.sqrt(1 + fixed / max(1, self.rows - self.columns))
+        return self.base * RECOGNITION.residual_growth(fixed, self.rows - self.columns, exact=self.exact)
 
     def means_zero(self, value: float, error: float, column: float) -> bool:
         """Whether a coefficient of a column of that size cannot be told from zero, and could be if it mattered."""
@@ -116,11 +104,9 @@ def _rule(A: Array, y: Array) -> _Rule:
     rows, columns = A.shape
     size = _norm(y) / math.sqrt(rows)
     fit = least_squares(A, y)
-    floor = EPSILON * float(np.max(np.abs(A) @ np.abs(fit.coefficients) + np.abs(y), initial=0.0))
-    exact = fit.rms <= _ROUNDING * floor and fit.rms <= _EXACT * max(size, floor)
+    floor = row_rounding(float(np.max(np.abs(A) @ np.abs(fit.coefficients) + np.abs(y), initial=0.0)))
+    exact = is_exact_fit(fit.rms, size, floor)
     return _Rule(
-        _EXACT_ERRORS if exact else _NOISE_ERRORS,
-        _EXACT_RARITY if exact else _NOISE_RARITY,
         floor,
         max(fit.rms, floor),
         size,
@@ -137,15 +123,16 @@ def _fix_one(
     if not fit.full_rank and len(free) > rule.rows:
         return None
     sigma = rule.sigma(fit, len(free))
+    rarity = RECOGNITION.rarity(exact=rule.exact)
     offers: list[tuple[float, float, int, Number]] = []
     for position, j in enumerate(free):
         value = float(fit.coefficients[position])
         size = _norm(A[:, j]) / math.sqrt(rule.rows)
-        error = rule.errors * sigma * float(fit.sensitivity[position])
+        error = RECOGNITION.window(value, sigma * float(fit.sensitivity[position]), exact=rule.exact)
         if rule.exact and size > 0:
             error = max(error, _BIAS * sigma / size)
         zero = not keep and rule.means_zero(value, error, size)
-        number = nice_number(0.0, 0.0) if zero else nice_number(value, error, zero=False, rarity=rule.rarity)
+        number = nice_number(0.0, 0.0) if zero else nice_number(value, error, zero=False, rarity=rarity)
         if number is not None:
             relative = error / max(abs(value), 1e-3) if number.value else error
             offers.append((relative, number.cost, j, number))

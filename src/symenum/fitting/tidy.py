@@ -1,8 +1,6 @@
 """Fitted constants written as the numbers that people write, inner ones too, where the data do not object.
 
-The rule is that of `snap`: in a fit that is exact up to rounding, a constant may move by 8 of its standard errors and
-the residual may grow to 4 times its size; in a fit with noise it may move by one standard error, to a number whose like
-are rare within that error, and the loss may grow by the variance of one constant for each that was fixed.
+The rule, how far a constant may move and how much the loss may grow, is `recognise.Recognition`.
 """
 
 from __future__ import annotations
@@ -13,22 +11,18 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EPSILON, EXACTNESS, is_exact, loss_up_to
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, simplify, substitute, variables
-from symenum.fitting.least_squares import EPSILON
-from symenum.fitting.numbers import Number, nice_number
 from symenum.fitting.parameters import postfix, with_leaves
+from symenum.fitting.recognise import RECOGNITION, Number, recognise
 from symenum.fitting.refine import Refined, refine
 from symenum.fitting.uncertainty import standard_errors
+from symenum.operators import Role
 
 __all__ = ["tidy"]
 
-_EXACT = 1e-11  # a residual below this part of y is rounding
-_EXACT_ERRORS, _NOISE_ERRORS = 8.0, 1.0
-_EXACT_RARITY, _NOISE_RARITY = 0.02, 0.06
-_EXACT_GROWTH = 4.0
 _DIGITS = 2  # after the point, in the decimals that are written instead of fractions
-_EXACT_WINDOW = 1e-12  # part of a constant by which rounding may have moved it
 
 
 @dataclass(frozen=True)
@@ -40,15 +34,7 @@ class _Rule:
 
     def limit(self, fixed: int) -> float:
         """The largest loss allowed with so many constants fixed."""
-        if self.exact:
-            return self.base * _EXACT_GROWTH**2
-        return self.base * (1 + fixed / max(1, self.rows - self.free))
-
-    def number(self, value: float, error: float, exponent: bool) -> Number | None:
-        if self.exact:
-            window = max(_EXACT_ERRORS * error, _EXACT_WINDOW * max(1.0, abs(value)))
-            return nice_number(value, window, rational=exponent, rarity=_EXACT_RARITY)
-        return nice_number(value, _NOISE_ERRORS * error, rational=exponent, rarity=_NOISE_RARITY)
+        return self.base * RECOGNITION.residual_growth(fixed, self.rows - self.free, exact=self.exact) ** 2
 
 
 def tidy(
@@ -58,6 +44,7 @@ def tidy(
     weight: Tensor | None = None,
     *,
     budget: Budget | None = None,
+    seed: int = 0,
 ) -> Refined:
     """The expression with its constants fixed at nice numbers one after another, the others refitted each time.
 
@@ -72,14 +59,14 @@ def tidy(
         return {**columns, **{name: torch.full_like(y, number.value) for name, number in held.items()}}
 
     def fit(candidate: Expression, held: Mapping[str, Number]) -> Refined:
-        return refine([candidate], with_held(held), y, weight, starts=0, integers=False, budget=budget)[0]
+        return refine([candidate], with_held(held), y, weight, starts=0, integers=False, budget=budget, seed=seed)[0]
 
     # A number that is held is a variable with one value: so whatever kind of number it is, nothing moves it.
     held: dict[str, Number] = {}
     current = fit(simplify(expression), held)
     mean_square = float((weight * y.square()).sum())
-    exact = current.loss <= _EXACT**2 * mean_square
-    rule = _Rule(exact, max(current.loss, EPSILON**2 * mean_square), rows, len(current.constants))
+    exact = is_exact(current.loss, mean_square, EXACTNESS.noise_free)
+    rule = _Rule(exact, max(current.loss, loss_up_to(EPSILON, mean_square)), rows, len(current.constants))
     taken = {*columns, *variables(current.expression)}
     while not budget.over():
         step = None
@@ -118,7 +105,7 @@ def _offers(current: Refined, errors: Sequence[float], rule: _Rule) -> list[tupl
     exponents = _exponents(current.expression)
     offers = []
     for place, (value, error) in enumerate(zip(current.constants, errors, strict=True)):
-        number = rule.number(value, error, exponents[place])
+        number = recognise(value, error, exact=rule.exact, rational=exponents[place])
         if number is not None:
             offers.append((error / max(abs(value), 1e-3), number.cost, place, number))
     return [(place, number) for _, _, place, number in sorted(offers, key=lambda offer: offer[:3])]
@@ -137,7 +124,7 @@ def _exponents(expression: Expression) -> list[bool]:
     while stack:
         node, exponent = stack.pop()
         if isinstance(node, Apply):
-            power = node.operator.name == "pow"
+            power = node.operator.role is Role.POWER
             stack.extend((operand, power and i == 1) for i, operand in reversed(list(enumerate(node.operands))))
         elif isinstance(node, Constant) and node.name is None and not isinstance(node.value, int):
             found.append(exponent)

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Expression
 from symenum.fitting.batch import Batch, Problem
 from symenum.fitting.parameters import postfix
 from symenum.fitting.program import Array, compile_program
 
 __all__ = ["errors_of", "standard_errors"]
-
-_SINGULAR = 1e-14  # of the largest eigenvalue: below this a direction is not determined
 
 
 def standard_errors(
@@ -52,7 +51,7 @@ def errors_of(normal: Array, variance: Array) -> Array:
     finite = np.isfinite(scaled).all(axis=(0, 1))
     scaled[:, :, ~finite] = np.eye(len(scale))[:, :, None]
     values, vectors = np.linalg.eigh(scaled.transpose(2, 0, 1))
-    determined = finite & (values[:, 0] > _SINGULAR * values[:, -1])
+    determined = finite & (values[:, 0] > EXACTNESS.squares * values[:, -1])
     values[~determined] = 1.0
     errors = np.sqrt((vectors**2 / values[:, None]).sum(axis=2).T * variance) / scale
     return np.where(used & determined, errors, np.inf)

@@ -11,11 +11,11 @@ import scipy.optimize
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, evaluate, substitute
 from symenum.fitting.form import FormFit, fit_form, judge_form
-from symenum.fitting.losses import Loss, Squared
+from symenum.fitting.losses import Loss
 from symenum.fitting.parameters import free_constants, with_constants
 from symenum.fitting.program import Array
 from symenum.fitting.refine import refine
@@ -42,6 +42,7 @@ def refit(
     loss: Loss,
     *,
     budget: Budget | None = None,
+    seed: int = 0,
 ) -> list[Candidate]:
     """Each expression with the constants of least loss near those that it has; none becomes worse.
 
@@ -73,6 +74,7 @@ def refit(
             steps=_STEPS,
             integers=False,
             budget=budget,
+            seed=seed,
         )
         going = []
         for i, result in zip(moving, results, strict=True):
@@ -94,6 +96,7 @@ def fit_form_under(
     loss: Loss,
     *,
     budget: Budget | None = None,
+    seed: int = 0,
 ) -> FormFit:
     """`fit_form` under a loss: `loss` of the result is in its measure.
 
@@ -105,10 +108,10 @@ def fit_form_under(
         return judged(law, columns, y, weight, loss).loss
 
     budget = Budget() if budget is None else budget
-    found = fit_form(form, starts, columns, y, weight, budget=budget)
+    found = fit_form(form, starts, columns, y, weight, budget=budget, seed=seed)
     found = replace(found, loss=total(found.constants))
     names = tuple(found.constants)
-    if isinstance(loss, Squared) or not names or found.loss == math.inf:
+    if loss.is_squared or not names or found.loss == math.inf:
         return found
     if loss.weights(y, y) is None:
         values = _simplex(

@@ -13,7 +13,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.layer import apply_poisoned
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.threads import torch_threads
@@ -27,14 +28,13 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
 from symenum.heads.placement import scan_where_it_suits
-from symenum.heads.projection import off_each, orthonormal, project_off
-from symenum.operators import Kind, Operator
+from symenum.heads.projection import off_each, orthonormal, project_off, project_off_one, unit_rows
+from symenum.operators import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Kind, Operator, Role
 from symenum.scans.pairs import best_single
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
 ONE = Constant(1)
-_FORMULAS = ("add", "sub", "mul", "div", "semisub", "semidiv")
 
 
 @torch_threads(1)
@@ -58,14 +58,14 @@ def scan_affine(
     V: Tensor, target: Tensor, root: Tensor, operator: Operator, *, width: int, budget: Budget
 ) -> tuple[Tensor, Tensor]:
     """Indices of the `width` best pairs; `target` (n,): weighted, centred, of unit norm."""
-    name = operator.name
+    role = operator.role
 
     def exact(i: Tensor, j: Tensor) -> Tensor:
         return rescore_affine(V, target, root, operator, i, j).square()
 
     if V.is_cuda:
         return _scan_on_device(V, target, root, operator, exact, width=width, budget=budget)
-    if name in ("div", "semidiv"):
+    if role is Role.QUOTIENT:
         divides = (V != 0).all(dim=1)
         order = torch.argsort(divides.long(), descending=True, stable=True)  # so that v/v is the diagonal
         above = V[order]
@@ -74,12 +74,12 @@ def scan_affine(
             quotient, lambda i, j: exact(order[i], order[j]), width=width, same=False, diagonal=False, budget=budget
         )
         return order[i], order[j]
-    if name == "mul":
+    if role is Role.PRODUCT:
         product = AffineProductTest(V, V, target, root)
         return certified_scan(product, exact, width=width, same=True, diagonal=True, budget=budget)
-    if name in ("add", "sub", "semisub"):  # a·(v_i - v_j) + b is a·(v_j - v_i) + b
-        total = AffineSumTest(V, target, root, 1 if name == "add" else -1)
-        return certified_scan(total, exact, width=width, same=True, diagonal=name == "add", budget=budget)
+    if role in ADDITIVE:  # a·(v_i - v_j) + b is a·(v_j - v_i) + b
+        total = AffineSumTest(V, target, root, 1 if role is Role.SUM else -1)
+        return certified_scan(total, exact, width=width, same=True, diagonal=role is Role.SUM, budget=budget)
     best = BestPairs(width)
     everything = torch.arange(len(V))
     for first in range(len(V)):
@@ -96,33 +96,36 @@ def scan_affine(
 def _scan_on_device(
     V: Tensor, target: Tensor, root: Tensor, operator: Operator, exact: Exact, *, width: int, budget: Budget
 ) -> tuple[Tensor, Tensor]:
-    if operator.name == "mul":
+    if operator.role is Role.PRODUCT:
         scan = PairScan(AffineProducts(V, V, target, root, same=True))
         return scan.best(exact, width, diagonal=True, budget=budget)
-    if operator.name in ("div", "semidiv"):
+    if operator.role is Role.QUOTIENT:
         divisors = torch.nonzero((V != 0).all(dim=1)).flatten()
         scan = PairScan(AffineProducts(V, V[divisors].reciprocal(), target, root, same=False))
         i, j = scan.best(lambda i, j: exact(i, divisors[j]), width, diagonal=False, budget=budget)
         return i, divisors[j]
-    if operator.name in ("add", "sub", "semisub"):
-        sign = 1 if operator.name == "add" else -1
+    if operator.role in ADDITIVE:
+        sign = 1 if operator.role is Role.SUM else -1
         sums = PairScan(AffineSums(AffineSumTest(V, target, root, sign)))
         return sums.best(exact, width, diagonal=sign > 0, budget=budget)
     raise ValueError(f"operator {operator.name!r} has no scan on a GPU: move the tensors to the CPU")
 
 
 def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, i: Tensor, j: Tensor) -> Tensor:
-    """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit."""
-    background = orthonormal(root[None])
+    """Residual norms (m,) of the unit target on operator(v_i, v_j) and 1, by the residual vectors; inf: no fit.
+
+    By sums of rows only, so that a pair's residual does not depend on the pairs beside it.
+    """
+    unit = unit_rows(root[None])[0]
     out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
     for part in pieces(len(i), V.shape[1], on_gpu=V.is_cuda):
         f = apply_poisoned(operator, V[i[part]], V[j[part]])
         fine = torch.isfinite(f).all(dim=1)
-        C, left = project_off(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, background)
-        residual = target - (C @ target)[:, None] * C
+        C, left = project_off_one(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, unit)
+        residual = target - (C * target).sum(dim=1, keepdim=True) * C
         residual = off_each(residual, C, times=1)
         norm: Tensor = residual.norm(dim=1)
-        out[part] = norm.masked_fill_(~fine | (left < 1e-13), float("inf"))
+        out[part] = norm.masked_fill_(~fine | (left < EXACTNESS.rank), float("inf"))
     return out
 
 
@@ -167,9 +170,9 @@ class Affine:
     ) -> _Found:
         if operator.kind is Kind.UNARY:
             return self._unary(operator, features.simplest(8 * self.cap), t, root, k, rounding)
-        formula = operator.name in _FORMULAS
-        scale_free = operator.name in ("mul", "div", "semidiv")
-        chosen = features.up_to_scale if scale_free else features
+        formula = operator.role in ARITHMETIC
+        scale_free = operator.role in MULTIPLICATIVE
+        chosen = features.up_to_scale(budget) if scale_free else features
         chosen = chosen.simplest(self.cap if formula else self.cap // 20)
         pairs = self._best(chosen.values, t, root, operator, budget)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
@@ -177,7 +180,7 @@ class Affine:
 
     def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
         """`best_affine` on the device that suits it; the result lies on the CPU."""
-        has_kernels = operator.name in _FORMULAS
+        has_kernels = operator.role in ARITHMETIC
         return scan_where_it_suits(
             partial(best_affine, operator=operator, width=self.width, budget=budget), V, t, root,
             work=len(V) ** 2 * len(t), device=self.device if has_kernels else "cpu", head=self.name,

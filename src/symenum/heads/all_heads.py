@@ -7,14 +7,14 @@ heads run one after another, until one of them has found the law.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import torch
 from torch import Tensor
 
+from symenum.core.budget import NO_LIMIT, Budget, CutShortError
 from symenum.enumeration.allocator import hand_back
-from symenum.enumeration.budget import Budget, CutShortError, governing
 from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
@@ -28,7 +28,7 @@ from symenum.heads.head import Head
 from symenum.heads.inner import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.one_variable import OneVariable
-from symenum.heads.order import MANY_SLOTS, ON_REDUCED, stage_order
+from symenum.heads.order import MANY_SLOTS, ON_REDUCED, OPENING, TRANSFORMS, stage_order
 from symenum.heads.permitted import Permitted
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
@@ -37,11 +37,12 @@ from symenum.heads.product_of_angles import ProductOfAngles
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.reductions import search_reduced
+from symenum.heads.registry import RegisteredHead, registered_heads
 from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SumOfTerms
 from symenum.heads.transforms import goals_of, power_goals
 from symenum.heads.two_terms import TwoTerms
-from symenum.operators import Operator
+from symenum.operators import MULTIPLICATIVE, Operator, Role
 
 __all__ = ["AllHeads", "Stage"]
 
@@ -72,8 +73,7 @@ class Stage:
             if budget.over():
                 break
             try:
-                with governing(budget):
-                    new = [candidate for candidate in self._with_plain(scan(budget)) if self._allows(candidate)]
+                new = [candidate for candidate in self._with_plain(scan(budget)) if self._allows(candidate)]
             except CutShortError:
                 break
             found += new
@@ -100,6 +100,7 @@ class AllHeads:
     `origin`: the same heads with other weights of the rows, whose features will do here too.
     With `reduce` one stage looks for fewer variables that y depends on, and for a law in these.
     `device`: "cpu", or anything else to let heads that can use a GPU choose by the size of their scan.
+    `registered`: heads from outside the package, one stage each.
     """
 
     data: Data
@@ -110,6 +111,9 @@ class AllHeads:
     origin: AllHeads | None = None
     reduce: bool = True
     device: str = "cpu"
+    registered: tuple[RegisteredHead, ...] = field(default_factory=registered_heads)
+    leave_out: tuple[str, ...] = ()  # names of stages that do not run, for ablations only
+    _made: dict[str, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
@@ -132,11 +136,15 @@ class AllHeads:
         """For heads that need the slots only."""
         return build_features(self.data.stand_ins, self._slots, (), 0)
 
-    @cached_property
-    def features(self) -> Features:
+    def features(self, budget: Budget = NO_LIMIT) -> Features:
         """Two layers on the slots and 1."""
         if self.origin is not None:
-            return self.origin.features
+            return self.origin.features(budget)
+        if "features" not in self._made:
+            self._made["features"] = self._build_features(budget)
+        return self._made["features"]
+
+    def _build_features(self, budget: Budget) -> Features:
         features = build_features(
             self.data.stand_ins,
             self._slots,
@@ -144,18 +152,21 @@ class AllHeads:
             2,
             max_columns=self._columns,
             max_bytes=self.max_memory // _SHARE_OF_A_LAYER,
+            budget=budget,
         )
         if not self.prior.forbids_parts or self.data.slots != self.data.stand_ins:
             return features
         fine = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
         return features.take(torch.tensor(fine))
 
-    @cached_property
-    def extended(self) -> Features:
+    def extended(self, budget: Budget = NO_LIMIT) -> Features:
         """The same with u(v) of all of them."""
         if self.origin is not None:
-            return self.origin.extended
-        return extended_by_unary(self.features, 5 * self._columns, self.max_memory // _SHARE_OF_A_LAYER)
+            return self.origin.extended(budget)
+        if "extended" not in self._made:
+            room = self.max_memory // _SHARE_OF_A_LAYER
+            self._made["extended"] = extended_by_unary(self.features(budget), 5 * self._columns, room, budget)
+        return self._made["extended"]
 
     @property
     def _columns(self) -> int:
@@ -180,15 +191,23 @@ class AllHeads:
 
     def on_target(self) -> Iterator[Stage]:
         """The stages that look for y itself; those whose results the operators cannot write are left out."""
-        return self._in_order(stage_order(len(self.data.stand_ins), len(self.data.scan_rows)))
+        early = [head.name for head in self.registered if not head.late]
+        late = [head.name for head in self.registered if head.late]
+        order = stage_order(len(self.data.stand_ins), len(self.data.scan_rows))
+        return self._in_order((*order[:OPENING], *early, *order[OPENING:], *late))
 
     def on_reduced(self) -> Iterator[Stage]:
         """The stages for a problem that was reduced to few slots."""
         return self._in_order(ON_REDUCED)
 
+    @property
+    def stage_names(self) -> frozenset[str]:
+        """The names of the stages that the order may name."""
+        return frozenset(self._scans())
+
     def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
         made = self._scans()
-        return (self._stage(name, *made[name]) for name in names if made[name])
+        return (self._stage(name, *made[name]) for name in names if made[name] and name not in self.leave_out)
 
     def _scans(self) -> dict[str, list[Scan]]:
         """The scans of each stage; none where they would find nothing that may be written."""
@@ -198,24 +217,25 @@ class AllHeads:
         return {
             "products of powers": [on(ProductOfPowers(0))],
             "polynomials": [on(Polynomial())],
-            "powers with a factor": [on(ProductOfPowers(1, self._exponentials), self._features)],
+            "powers with a factor": [on(ProductOfPowers(1, self._exponentials), self.features)],
             "polynomials of transforms": [on(Polynomial(6), goal=goal) for goal in self.goals],
             "one feature": [partial(self._one_feature, [self.goal, *self.goals])],
             "ratios of polynomials": [on(RatioOfPolynomials())] if quotients else [],
             "reductions": [self._reduced] if self._reducible else [],
-            "two terms": [on(TwoTerms(device=self.device), self._extended)],
-            "powers with two factors": [on(ProductOfPowers(2, device=self.device), self._features)],
+            "two terms": [on(TwoTerms(device=self.device), self.extended)],
+            "powers with two factors": [on(ProductOfPowers(2, device=self.device), self.features)],
             "one variable": [on(OneVariable(self.operators))] if alone else [],
-            "affine": [on(Affine(self._products, device=self.device), self._extended)],
+            "affine": [on(Affine(self._products, device=self.device), self.extended)],
             "combine": list(self.combined().scans),
             "sums of terms": [on(SumOfTerms(self.operators, max_memory=self.max_memory, device=self.device))],
             "inner constants": [on(InnerConstants(self.operators))],
-            "rational": [on(Rational(device=self.device), self._features)] if quotients else [],
+            "rational": [on(Rational(device=self.device), self.features)] if quotients else [],
             "two terms on a polynomial": list(self._on_polynomials()),
-            "outer functions": [on(TwoTerms(cap=3000, device=self.device), self._extended, goal) for goal in goals],
+            "outer functions": [on(TwoTerms(cap=3000, device=self.device), self.extended, goal) for goal in goals],
             "products of angles": [on(ProductOfAngles(self.operators))],
             **self._fitted_exponents(functions=False),
             **self._fitted_exponents(functions=True),
+            **{head.name: [on(head, self._wanted(head))] for head in self.registered},
         }
 
     def _fitted_exponents(self, *, functions: bool) -> dict[str, list[Scan]]:
@@ -233,10 +253,10 @@ class AllHeads:
 
     def on_transforms(self) -> Iterator[Stage]:
         """The stages that look for a transform of y."""
-        for goal in self.goals:
+        for goal in () if TRANSFORMS in self.leave_out else self.goals:
             scans = [
-                self._on(TwoTerms(cap=3000, device=self.device), self._extended, goal),
-                self._on(Affine(self._products, cap=2000, device=self.device), self._extended, goal),
+                self._on(TwoTerms(cap=3000, device=self.device), self.extended, goal),
+                self._on(Affine(self._products, cap=2000, device=self.device), self.extended, goal),
             ]
             if len(self.data.stand_ins) == 1:
                 scans.append(self._on(RatioOfPolynomials(), goal=goal))
@@ -244,40 +264,45 @@ class AllHeads:
 
     def combined(self) -> Stage:
         """The paper's last layer: expressions as they are, no coefficients."""
-        return self._stage("combine", self._on(Combine(self.operators, cap=6000), self._features))
+        return self._stage("combine", self._on(Combine(self.operators, cap=6000), self.features))
 
     def quick(self) -> Iterator[Stage]:
         """The stages worth their time on slots that will be others in the next step."""
+        return (stage for stage in self._quick() if stage.scans and stage.name not in self.leave_out)
+
+    def _quick(self) -> Iterator[Stage]:
         goals = goals_of(self.data, self.operators, with_slots=False)
-        yield self._stage(
-            "powers", self._on(ProductOfPowers(0)), self._on(ProductOfPowers(1, self._exponentials), self._features)
-        )
+        powers = {
+            "products of powers": self._on(ProductOfPowers(0)),
+            "powers with a factor": self._on(ProductOfPowers(1, self._exponentials), self.features),
+        }
+        yield self._stage("powers", *(scan for name, scan in powers.items() if name not in self.leave_out))
         yield self._stage("one feature", partial(self._one_feature, [self.goal, *goals]))
-        yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self._extended))
+        yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self.extended))
         if len(self.data.stand_ins) == 1:
             yield self._stage("one variable", self._on(OneVariable(self.operators)))
-        yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self._extended))
+        yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self.extended))
         yield self._stage(
             "outer functions",
-            *(self._on(TwoTerms(cap=2500, device=self.device), self._extended, goal) for goal in goals),
+            *(self._on(TwoTerms(cap=2500, device=self.device), self.extended, goal) for goal in goals),
         )
 
     @property
     def _exponentials(self) -> bool:
-        return any(operator.name == "exp" for operator in self.operators)
+        return any(operator.role is Role.EXPONENTIAL for operator in self.operators)
 
     @property
     def _products(self) -> tuple[Operator, ...]:
-        return tuple(operator for operator in self.operators if operator.name in ("mul", "div"))
+        return tuple(
+            operator for operator in self.operators if operator.role in MULTIPLICATIVE and operator.form is None
+        )
 
-    def _features(self) -> Features:
-        return self.features
-
-    def _extended(self) -> Features:
-        return self.extended
+    def _wanted(self, head: RegisteredHead) -> Callable[[Budget], Features] | None:
+        """The features that a registered head asks for; None: those of the slots."""
+        return {"slots": None, "layers": self.features, "extended": self.extended}[head.wanted]
 
     def _one_feature(self, goals: Sequence[Goal], budget: Budget) -> list[Candidate]:
-        return OneFeature().scan_goals(self.extended, goals, self.k, budget)
+        return OneFeature().scan_goals(self.extended(budget), goals, self.k, budget)
 
     @property
     def _reducible(self) -> bool:
@@ -306,16 +331,16 @@ class AllHeads:
         for degree in (1, 2, 3):
             terms = monomials(self.data.stand_ins, degree)
             if len(terms) <= self.data.target.rows - _SPARE_ROWS:
-                yield self._on(TwoTerms(tuple(terms), cap=3000, device=self.device), self._extended)
+                yield self._on(TwoTerms(tuple(terms), cap=3000, device=self.device), self.extended)
 
     def _stage(self, name: str, *scans: Scan) -> Stage:
         return Stage(name, self.data, self.permitted, scans, self.prior)
 
-    def _on(self, head: Head, features: Callable[[], Features] | None = None, goal: Goal | None = None) -> Scan:
+    def _on(self, head: Head, features: Callable[[Budget], Features] | None = None, goal: Goal | None = None) -> Scan:
         return partial(self._scan, head, features, goal)
 
     def _scan(
-        self, head: Head, features: Callable[[], Features] | None, goal: Goal | None, budget: Budget
+        self, head: Head, features: Callable[[Budget], Features] | None, goal: Goal | None, budget: Budget
     ) -> list[Candidate]:
         hand_back(self.max_memory)
-        return head.scan(features() if features else self.none, goal or self.goal, self.k, budget)
+        return head.scan(features(budget) if features else self.none, goal or self.goal, self.k, budget)

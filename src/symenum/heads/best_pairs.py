@@ -34,7 +34,10 @@ class Pairs:
 
 
 class BestPairs:
-    """The `width` pairs (i, j) of smallest loss so far; NaN losses never enter."""
+    """The `width` pairs (i, j) of smallest loss so far, of equal ones the first; NaN losses never enter.
+
+    Which ones these are does not depend on the order in which they came, as long as each comes with the same loss.
+    """
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -52,11 +55,23 @@ class BestPairs:
     def add(self, loss: Tensor, i: Tensor, j: Tensor) -> None:
         """Pairs with their losses, all (m,)."""
         if len(loss) > 4 * self._width:
-            loss, order = torch.topk(loss, self._width, largest=False)
-            i, j = i[order], j[order]
+            which = _smallest(loss, i, j, self._width)
+            loss, i, j = loss[which], i[which], j[which]
         self.loss = torch.cat([self.loss, loss.double()])
         self.i, self.j = torch.cat([self.i, i]), torch.cat([self.j, j])
         if len(self.loss) > self._width:
-            self.loss, order = torch.topk(self.loss, self._width, largest=False)
-            self.i, self.j = self.i[order], self.j[order]
+            which = _smallest(self.loss, self.i, self.j, self._width)
+            self.loss, self.i, self.j = self.loss[which], self.i[which], self.j[which]
             self.threshold = float(self.loss.max())
+
+
+def _smallest(loss: Tensor, i: Tensor, j: Tensor, width: int) -> Tensor:
+    """Where the `width` smallest losses are, int64 in no order; of those equal to the last one the first pairs."""
+    edge = torch.topk(loss, width, largest=False, sorted=False).values.max()
+    inside = torch.nonzero(loss < edge).flatten()
+    tied = torch.nonzero(loss == edge).flatten()
+    room = width - len(inside)
+    if len(tied) > room:
+        tied = tied[torch.argsort(j[tied], stable=True)]
+        tied = tied[torch.argsort(i[tied], stable=True)][:room]
+    return torch.cat([inside, tied])

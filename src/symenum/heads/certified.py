@@ -18,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.threads import Job, available_cores, run_jobs, torch_threads
 from symenum.heads.best_pairs import BestPairs
 
@@ -73,7 +74,7 @@ class _Prepared:
             limit = self._best.threshold
             made = self._made.get(dtype)
             if made is None or limit < _STALE * made[0]:
-                made = (limit, self._test.prepare(max(1 - limit * (1 + 1e-9), 1e-6), dtype))
+                made = (limit, self._test.prepare(max(1 - limit * (1 + EXACTNESS.tie), 1e-6), dtype))
                 self._made[dtype] = made
             return made[1]
 
@@ -128,9 +129,10 @@ def certified_scan(
     budget: Budget,
     threads: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The `width` pairs of smallest exact loss, as indices (m,) int64.
+    """The `width` pairs of smallest exact loss, as indices (m,) int64, by row and column ascending.
 
-    If rows and columns are the `same`, only i ≤ j; without the `diagonal`, only i ≠ j.
+    `exact` must judge a pair alike whatever other pairs it is asked for with: which ones come together depends on the
+    threads. If rows and columns are the `same`, only i ≤ j; without the `diagonal`, only i ≠ j.
     """
     rows, columns = test.shape
 
@@ -150,7 +152,7 @@ def certified_scan(
     if rows * columns <= _ALL:
         judge.add(torch.arange(rows * columns))
         judge.finish()
-        return best.i, best.j
+        return _in_order(best)
     best.threshold = _first_limit(exact, wanted, _promising(test, width, same=same), width)
     prepared = _Prepared(test, best)
 
@@ -166,7 +168,14 @@ def certified_scan(
     jobs: list[Job] = [partial(work, a) for a in _slices(0, rows, TILE[0])]
     run_jobs(jobs, budget, threads or available_cores())
     judge.finish()
-    return best.i, best.j
+    return _in_order(best)
+
+
+def _in_order(best: BestPairs) -> tuple[Tensor, Tensor]:
+    """The pairs by row, then column: not as the threads found them."""
+    order = torch.argsort(best.j, stable=True)
+    order = order[torch.argsort(best.i[order], stable=True)]
+    return best.i[order], best.j[order]
 
 
 def _survivors(prepared: _Prepared, a: slice, b: slice, columns: int, *, diagonal: bool) -> Tensor:
@@ -226,7 +235,7 @@ def _first_limit(exact: Exact, wanted: Wanted, pairs: Tensor, width: int) -> flo
     judge.add(pairs)
     judge.finish()
     full = len(best.loss) == width
-    return float(best.loss.max()) * (1 + 1e-9) if full else float("inf")
+    return float(best.loss.max()) * (1 + EXACTNESS.tie) if full else float("inf")
 
 
 def _slices(start: int, stop: int, step: int) -> Iterator[slice]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import torch
 
+from symenum.core.budget import Budget
 from symenum.enumeration.backends import cpu
 from symenum.enumeration.bank import NONE, Bank
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.shortlist import Candidate, Pool

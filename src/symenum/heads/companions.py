@@ -13,16 +13,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import is_flat
 from symenum.expressions import Constant, Expression, apply
-from symenum.operators import Kind, Operator
+from symenum.operators import Abilities, Kind, Operator, Role
 
 __all__ = ["Companions", "make_companions"]
 
 _LARGEST = 1e8
-_FLAT = 1e-9
 _MOST = 64
-_PERIODIC = ("sin", "cos")
-_POWERS = ("identity", "neg", "inv", "sqrt")  # what products of powers of the slots hold already
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def make_companions(slots: Sequence[Expression], values: Tensor, operators: Sequ
     expressions: list[Expression] = [Constant(1)]
     for expression, row in _offers(slots, values, operators):
         size = float(row.abs().max())
-        varies = float(row.max() - row.min()) > _FLAT * size
+        varies = not bool(is_flat(row))
         if len(rows) < _MOST and bool(torch.isfinite(row).all()) and 1 / _LARGEST < size < _LARGEST and varies:
             rows.append(row)
             expressions.append(expression)
@@ -52,7 +50,7 @@ def make_companions(slots: Sequence[Expression], values: Tensor, operators: Sequ
 def _offers(
     slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]
 ) -> Iterator[tuple[Expression, Tensor]]:
-    names = {operator.name for operator in operators}
+    able = Abilities(tuple(operators))
     unary = [operator for operator in operators if _is_function(operator)]
     single = list(zip(slots, values, strict=True))
     for slot, row in single:
@@ -61,26 +59,23 @@ def _offers(
     for slot, row in single:
         for operator in unary:
             yield apply(operator, slot), operator.function(row)
-        if "exp" in names:
+        if Role.EXPONENTIAL in able.roles:
             yield apply("exp", apply("neg", slot)), torch.exp(-row)
-    periodic = [operator for operator in unary if operator.name in _PERIODIC]
-    if "mul" in names:
+    periodic = [operator for operator in unary if operator.periodic]
+    if able.products:
         for operator in periodic:
             for slot, row in single:
                 yield apply("pow", apply(operator, slot), Constant(2)), operator.function(row).square()
     pairs = list(itertools.combinations(single, 2))
     for operator in periodic:
-        if names & {"sub", "semisub"}:
+        if able.differences:
             for (a, u), (b, v) in pairs:
                 yield apply(operator, apply("sub", a, b)), operator.function(u - v)
-        if "mul" in names:
+        if able.products:
             for (a, u), (b, v) in pairs:
                 yield apply(operator, apply("mul", a, b)), operator.function(u * v)
 
 
 def _is_function(operator: Operator) -> bool:
-    return (
-        operator.kind is Kind.UNARY
-        and operator.name not in ("identity", "neg", "inv", "sqrt")
-        and operator.form is None
-    )
+    """Products of powers of the slots hold the others already."""
+    return operator.kind is Kind.UNARY and operator.exponent is None and operator.form is None

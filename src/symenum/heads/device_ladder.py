@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.backends.device_scan import load_kernels
-from symenum.enumeration.budget import Budget
 
 __all__ = ["DeviceTest", "PairScan", "Strip", "Written"]
 
@@ -164,7 +165,7 @@ class _Best:
         loss, order = found[first].sort(stable=True)
         self._loss, self.codes = loss[: self._width], codes[order[: self._width]]
         if self.full:
-            self._limit.copy_((self._loss[-1:] * (1 + 1e-9)).clamp_min(1e-30))
+            self._limit.copy_((self._loss[-1:] * (1 + EXACTNESS.tie)).clamp_min(1e-30))
 
 
 def _unique(codes: Tensor) -> tuple[Tensor, Tensor]:

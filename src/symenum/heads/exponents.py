@@ -13,8 +13,9 @@ from functools import reduce
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Constant, Expression, apply, variables
-from symenum.fitting import Number, nice_number
+from symenum.fitting import Number, nice_number, recognise
 from symenum.heads.companions import Companions, make_companions
 from symenum.heads.goal import Goal
 from symenum.heads.power_factors import raised
@@ -22,10 +23,9 @@ from symenum.operators import Operator
 
 __all__ = ["EXACT", "Bases", "fewer_rows", "make_bases", "monomial", "snapped_exponent"]
 
-EXACT = 1e-17  # of a sum of squares, relative: below it a fit is exact up to rounding
+EXACT = EXACTNESS.scanned**2  # of a relative loss: below it exponents must be small rationals
 _MOST_EXPONENT = 8.5
 _ROWS_PER_UNKNOWN = 3
-_WINDOW = 1e-6  # within which an exponent of an exact fit is a rational number
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def snapped_exponent(value: float, *, exact: bool) -> float | None:
         return None
     if not exact:
         return round(2 * value) / 2
-    number = nice_number(value, _WINDOW, rational=True)
+    number = recognise(value, 0.0, exact=True, rational=True, polished=False)
     return None if number is None else number.value
 
 
@@ -102,6 +102,6 @@ def monomial(slots: Sequence[Expression], exponents: Sequence[float], companion:
 
 
 def _number(exponent: float) -> Number:
-    number = nice_number(exponent, 1e-12, rational=True)
+    number = nice_number(exponent, 0.0, rational=True)
     assert number is not None  # it was snapped
     return number

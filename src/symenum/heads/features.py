@@ -8,18 +8,18 @@ dearest first. Of constants only the slots' own and 2 stay: the heads solve for 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from symenum.core.budget import NO_LIMIT, Budget
+from symenum.core.exactness import EXACTNESS, is_flat
 from symenum.enumeration.architecture import complexity_rank
-from symenum.enumeration.budget import check_time
 from symenum.enumeration.distinct import canonical_signs, representatives, signature
 from symenum.enumeration.layer import SymbolLayer
 from symenum.expressions import Constant, Expression, apply
-from symenum.operators import Kind, Operator
+from symenum.operators import Kind, Operator, Role
 
 __all__ = ["Features", "build_features", "extended_by_unary"]
 
@@ -28,8 +28,6 @@ _BLOCK = 1 << 25  # bytes of values that are computed at once
 _MOST_AT_ONCE = 1 << 17  # and so many outputs: numbers cost time, too, where rows are few
 _WIDEST = 1 << 22  # outputs of a layer that are looked at, by number alone
 _LARGEST = 1e100  # a square must not overflow
-_FLAT = 1e-13  # a column that varies by less, relative to its largest value, is constant
-_SPREAD = 1e-11  # a column that varies by less, relative to its norm, has too few digits left without its mean
 _SAME_DIRECTION = 1e-12  # unit columns nearer than this are one
 _SLOT = -1
 
@@ -52,7 +50,7 @@ class Table:
         operator = self.operators[which]
         children = [int(self.left[number]), int(self.right[number])][: operator.arity]
         operands = [self.expression(child) for child in children]
-        if operator.name == "add" and operands == [Constant(1), Constant(1)]:
+        if operator.role is Role.SUM and operands == [Constant(1), Constant(1)]:
             return Constant(2)
         return apply(operator, *operands)
 
@@ -65,6 +63,7 @@ class Features:
     complexity: Tensor
     number: Tensor
     table: Table
+    _up_to: dict[bool, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -82,40 +81,44 @@ class Features:
         """Some of them (int64 indices, or a slice of a tensor of them)."""
         return Features(self.values[which], self.complexity[which], self.number[which], self.table)
 
-    @cached_property
-    def up_to_affine(self) -> Features:
+    def up_to_affine(self, budget: Budget = NO_LIMIT) -> Features:
         """Those that are not a·v + b of a simpler one, nor constant; by complexity."""
-        return self._up_to(affine=True)
+        return self._distinct_directions(budget, affine=True)
 
-    @cached_property
-    def up_to_scale(self) -> Features:
+    def up_to_scale(self, budget: Budget = NO_LIMIT) -> Features:
         """Those that are not a·v of a simpler one; by complexity."""
-        return self._up_to(affine=False)
+        return self._distinct_directions(budget, affine=False)
 
     def simplest(self, count: int) -> Features:
         """The first `count` by complexity."""
         return self.take(torch.argsort(self.complexity, stable=True)[:count])
 
-    def _up_to(self, *, affine: bool) -> Features:
+    def _distinct_directions(self, budget: Budget, *, affine: bool) -> Features:
+        """Computed once; a budget that is over gives the work up, and the next call begins anew."""
+        if affine not in self._up_to:
+            self._up_to[affine] = self._find_directions(budget, affine=affine)
+        return self._up_to[affine]
+
+    def _find_directions(self, budget: Budget, *, affine: bool) -> Features:
         order = torch.argsort(self.complexity, stable=True)
         blocks = torch.split(order, _block(self.values.shape[1]))
-        found = [_directions(self.values[block], affine=affine) for block in blocks]
+        found = [_directions(self.values[block], budget, affine=affine) for block in blocks]
         alive = torch.nonzero(torch.cat([fine for fine, _ in found])).flatten()
         marks = torch.cat([mark for _, mark in found])
-        check_time()
+        budget.check()
         leader = representatives(marks, torch.arange(len(alive)), _SAME_DIRECTION)
         return self.take(order[alive[leader == torch.arange(len(alive))]])
 
 
-def _directions(values: Tensor, *, affine: bool) -> tuple[Tensor, Tensor]:
+def _directions(values: Tensor, budget: Budget, *, affine: bool) -> tuple[Tensor, Tensor]:
     """Which rows (m, n) have a direction, off their mean or not, and the signatures of those directions, sign apart."""
-    check_time()
+    budget.check()
     scaled = values / values.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
     before = scaled.norm(dim=1)
     if affine:
         scaled = scaled - scaled.mean(dim=1, keepdim=True)
     norm: Tensor = scaled.norm(dim=1)
-    alive = norm > _SPREAD * before
+    alive = norm > EXACTNESS.flat * before
     marks = signature(scaled[alive] / norm[alive, None])
     return alive, marks * canonical_signs(marks)[:, None]
 
@@ -130,11 +133,13 @@ def build_features(
     max_columns: int = 200_000,
     max_bytes: int = _BYTES,
     with_one: bool = True,
+    budget: Budget = NO_LIMIT,
 ) -> Features:
     """All distinct features of up to `layers` layers on slots with `values` (slots, rows), float64 and finite.
 
     `extend_unary` adds u(v) for every feature v and unary operator u. `with_one` adds the constant 1 to the slots.
     At most `max_columns` stay, and never fewer than the slots. `max_bytes`: of a layer with its duplicates.
+    CutShortError where the budget is over before all are made.
     """
     if not bool(torch.isfinite(values).all()):
         raise ValueError("values of the slots must be finite on every row")
@@ -142,25 +147,29 @@ def build_features(
     if with_one and Constant(1) not in slots:
         slots = (*slots, Constant(1))
         values = torch.cat([values, torch.ones(1, values.shape[1], dtype=torch.float64)])
-    working = tuple(operator for operator in operators if operator.name != "identity")
+    working = tuple(operator for operator in operators if operator.role is not Role.IDENTITY)
     count = len(slots)
     none = torch.full((count,), _SLOT)
     complexity = torch.tensor([slot.complexity for slot in slots])
     table = Table(slots, working, none, torch.arange(count), none)
     features = Features(values, complexity, torch.arange(count), table)
-    features = _distinct(features, 0, max_columns)
+    features = _distinct(features, 0, max_columns, budget)
     for _ in range(layers):
-        features = _grow(features, working, max_columns, max_bytes)
-    return extended_by_unary(features, max_columns, max_bytes) if extend_unary else features
+        features = _grow(features, working, max_columns, max_bytes, budget)
+    return extended_by_unary(features, max_columns, max_bytes, budget) if extend_unary else features
 
 
-def extended_by_unary(features: Features, max_columns: int = 200_000, max_bytes: int = _BYTES) -> Features:
+def extended_by_unary(
+    features: Features, max_columns: int = 200_000, max_bytes: int = _BYTES, budget: Budget = NO_LIMIT
+) -> Features:
     """The features and u(v) of every one of them, for the unary operators u that they are made with."""
     unary = tuple(operator for operator in features.table.operators if operator.kind is Kind.UNARY)
-    return _grow(features, unary, max_columns, max_bytes) if unary else features
+    return _grow(features, unary, max_columns, max_bytes, budget) if unary else features
 
 
-def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int, max_bytes: int) -> Features:
+def _grow(
+    features: Features, operators: tuple[Operator, ...], max_columns: int, max_bytes: int, budget: Budget
+) -> Features:
     """The features and all one-operator combinations of them that memory allows, made distinct."""
     rows = features.values.shape[1]
     width = len(features)
@@ -172,9 +181,9 @@ def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int,
     limit = max(1024, max_bytes // (8 * rows))
     if layer.size > limit:
         numbers = torch.argsort(layer.complexity(below.complexity), stable=True)[:limit]
-    kept = list(_usable_blocks(layer, below.values, numbers))
+    kept = list(_usable_blocks(layer, below.values, numbers, budget))
     numbers, values = (torch.cat(parts) for parts in zip(*kept, strict=True))
-    check_time()
+    budget.check()
     table, first = _extend(features.table, below, layer, numbers)
     joined = Features(
         torch.cat([features.values, values]),
@@ -182,7 +191,7 @@ def _grow(features: Features, operators: tuple[Operator, ...], max_columns: int,
         torch.cat([features.number, torch.arange(first, first + len(numbers))]),
         table,
     )
-    return _distinct(joined, len(features), max_columns)
+    return _distinct(joined, len(features), max_columns, budget)
 
 
 def _block(rows: int) -> int:
@@ -190,10 +199,12 @@ def _block(rows: int) -> int:
     return min(_MOST_AT_ONCE, max(1, _BLOCK // (8 * rows)))
 
 
-def _usable_blocks(layer: SymbolLayer, below: Tensor, numbers: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def _usable_blocks(
+    layer: SymbolLayer, below: Tensor, numbers: Tensor, budget: Budget
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Numbers and values of the outputs that may be features, in blocks between which the time is looked at."""
     for block in torch.split(numbers, _block(below.shape[1])):
-        check_time()
+        budget.check()
         values = layer.forward(below, block)
         fine = torch.nonzero(_usable(values)).flatten()
         yield block[fine], values[fine]
@@ -214,16 +225,14 @@ def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) 
 def _usable(values: Tensor) -> Tensor:
     """Finite, within bounds, and not constant (but 2 is: it makes 2·x and x + 2)."""
     largest = values.abs().amax(dim=1)
-    low, high = values.amin(dim=1), values.amax(dim=1)
-    flat = (high - low) <= _FLAT * largest
     within = torch.isfinite(values).all(dim=1) & (largest < _LARGEST) & (largest > 1 / _LARGEST)
-    return within & (~flat | (values == 2.0).all(dim=1))
+    return within & (~is_flat(values) | (values == 2.0).all(dim=1))
 
 
-def _distinct(features: Features, older: int, max_columns: int) -> Features:
+def _distinct(features: Features, older: int, max_columns: int, budget: Budget) -> Features:
     """Equal values once; the first `older` stay where they are, the others follow by complexity."""
     count = len(features)
-    check_time()
+    budget.check()
     rank = complexity_rank(torch.cat([torch.full((older,), -1), features.complexity[older:]]))
     leader = representatives(signature(features.values), rank)
     kept = torch.nonzero(leader == torch.arange(count)).flatten()

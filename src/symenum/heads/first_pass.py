@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate, Shortlist
 from symenum.enumeration.target import check_names, check_slots, check_target, check_whole
-from symenum.enumeration.threads import torch_threads
+from symenum.enumeration.threads import single_threaded
 from symenum.expressions import Expression
 from symenum.heads.all_heads import AllHeads
 from symenum.heads.goal import best_and_front, make_data
@@ -34,6 +34,7 @@ def first_pass(
     k: int = 10,
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
+    seed: int = 0,
 ) -> Shortlist:
     """The best k candidates of all heads, best first; among fits that are exact up to rounding the simplest first.
 
@@ -41,7 +42,7 @@ def first_pass(
 
     `values` (rows, slots) and `y` (rows,) as for `PSRN.search`. The pass ends early when a candidate equals y up to
     rounding with constants that are recognised (or few for the number of rows); after `time_limit` seconds or when
-    `stop()` is true it ends with what it has, and `complete` is False.
+    `stop()` is true it ends with what it has, and `complete` is False. `seed`: of all random numbers.
 
     >>> import numpy as np
     >>> x = np.linspace(0.5, 3, 20)
@@ -55,8 +56,8 @@ def first_pass(
     target, rows = check_target(y, sample_weight, columns.shape[0])
     columns = columns[rows]
     kept = telling(columns)
-    data = make_data([expressions[i] for i in kept], columns[:, kept].T.contiguous(), target, SCAN_ROWS)
-    with torch_threads(1):  # thousands of small operations: threads that wait for each other cost more than they do
+    data = make_data([expressions[i] for i in kept], columns[:, kept].T.contiguous(), target, SCAN_ROWS, seed)
+    with single_threaded():
         found, complete = _run(AllHeads(data, records, k), budget)
     return Shortlist(tuple(best_and_front(found, target, k)), complete, len(found))
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS, loss_up_to
+from symenum.enumeration.seeds import some_rows
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, Variable, evaluate, substitute, walk
@@ -20,7 +22,6 @@ from symenum.fitting.least_squares import least_squares
 
 __all__ = ["Data", "Goal", "bent", "best_and_front", "best_first", "is_law", "law_limit", "make_data", "unsnapped"]
 
-_LAW = 4.0  # times the target's rounding floor: an expression this near to y is the law, up to rounding
 _DIGITS = 9  # a constant with more of them was fitted, not recognised
 _ROWS_PER_CONSTANT = 12  # so many rows vouch for one constant that is not a nice number
 # With more of them a polynomial follows any smooth function up to rounding, however many rows there are.
@@ -31,13 +32,17 @@ _LARGEST_COEFFICIENT = 1e200
 
 @dataclass(frozen=True)
 class Data:
-    """The slots, their columns by stand-in name (rows,) float64, the target, and the rows that scans look at."""
+    """The slots, their columns by stand-in name (rows,) float64, the target, and the rows that scans look at.
+
+    `seed`: of all random numbers that heads draw.
+    """
 
     slots: tuple[Expression, ...]
     stand_ins: tuple[Expression, ...]
     columns: Mapping[str, Tensor]
     target: Target
     scan_rows: Tensor
+    seed: int = 0
 
     def evaluate(self, expression: Expression) -> Tensor:
         """Values (rows,) of an expression in the stand-ins."""
@@ -57,8 +62,8 @@ class Data:
         return is_law(candidate, self.target)
 
 
-def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_rows: int) -> Data:
-    """Data on slot values (slots, rows); more than `scan_rows` rows are scanned in an even selection."""
+def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_rows: int, seed: int = 0) -> Data:
+    """Data on slot values (slots, rows); of more than `scan_rows` rows so many, drawn at random, are scanned."""
     taken = {slot.name for slot in slots if isinstance(slot, Variable)}
     stand_ins: list[Expression] = []
     for i, slot in enumerate(slots):
@@ -67,11 +72,8 @@ def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_
             name += "_"
         stand_ins.append(Variable(name))
     columns = {slot.name: column for slot, column in zip(stand_ins, values, strict=True) if isinstance(slot, Variable)}
-    rows = torch.arange(target.rows)
-    if target.rows > scan_rows:
-        generator = torch.Generator().manual_seed(0)  # not the first ones: data may be sorted
-        rows = torch.randperm(target.rows, generator=generator)[:scan_rows].sort().values
-    return Data(tuple(slots), tuple(stand_ins), columns, target, rows)
+    rows = some_rows(target.rows, scan_rows, seed, "rows that scans look at")
+    return Data(tuple(slots), tuple(stand_ins), columns, target, rows, seed)
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def is_law(candidate: Candidate, target: Target) -> bool:
 
 def law_limit(target: Target) -> float:
     """The loss up to which an expression equals y but for rounding."""
-    return _LAW * target.floor
+    return loss_up_to(EXACTNESS.law, target.mean_square)
 
 
 def bent(expression: Expression, rows: int) -> int:

@@ -9,16 +9,14 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EPSILON, EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 
 __all__ = ["LAST_FITS", "Choice", "Head", "choose", "fit_chosen", "rounding_of"]
 
-# Residuals (relative to the part of t that is to be explained) below this may be rounding: there the simplest comes
-# first, not the smallest.
-NEARLY_EXACT = 3e-10
 _ENOUGH_LAWS = 5
 LAST_FITS = 3  # the best, which are fitted even if the time is over
 _SIMPLEST = 40  # of the nearly exact ones, so many are fitted
@@ -31,7 +29,10 @@ class Head(Protocol):
     def name(self) -> str: ...
 
     def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
-        """At least the best k by loss, in no order, and simpler ones that are the best of their complexity."""
+        """At least the best k by loss, in no order, and simpler ones that are the best of their complexity.
+
+        Where the budget is over, what was found so far; or CutShortError, if nothing could be.
+        """
         ...
 
 
@@ -41,7 +42,7 @@ def rounding_of(goal: Goal) -> float:
     weight = root.square()
     spread = float(((t - (t * weight).sum()).square() * weight).sum().sqrt())
     size = float((t.square() * weight).sum().sqrt())
-    return max(1e-13, 4e-16 * size / spread) if spread > 0 else 1.0
+    return max(EXACTNESS.rounding, 2 * EPSILON * size / spread) if spread > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Choice:
     nearly: int
 
 
-def choose(residual: Tensor, complexity: Tensor, k: int, rounding: float = 1e-13) -> Choice:
+def choose(residual: Tensor, complexity: Tensor, k: int, rounding: float = EXACTNESS.rounding) -> Choice:
     """Which of the scan's survivors to fit.
 
     Those that are exact up to rounding by complexity; the best k; and the best of each complexity that none simpler
@@ -61,7 +62,8 @@ def choose(residual: Tensor, complexity: Tensor, k: int, rounding: float = 1e-13
     digits = torch.log10((residual / rounding).clamp_min(1.0)).floor()
     order = torch.argsort(complexity, stable=True)
     order = order[torch.argsort(digits[order], stable=True)]
-    nearly = order[residual[order] <= max(NEARLY_EXACT, 10 * rounding)][:_SIMPLEST]
+    # Below this, relative to the part of t that is to be explained, the simplest comes first, not the smallest.
+    nearly = order[residual[order] <= max(EXACTNESS.scanned, 10 * rounding)][:_SIMPLEST]
     by_fit = torch.argsort(residual, stable=True)
     front: list[int] = []
     if not len(nearly):

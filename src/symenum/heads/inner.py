@@ -9,27 +9,33 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
-from symenum.fitting import Number, linear_combination, nice_number, plain_number, scaled
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, recognise, scaled
 from symenum.heads.features import Features, build_features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.projection import project_off
 from symenum.heads.variable_projection import KINDS, Inner, Polished, feature_values, polish
-from symenum.operators import Operator
+from symenum.operators import Operator, get_operator
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 
 __all__ = ["InnerConstants"]
 
 ONE = Constant(1)
+_PLAIN, *_FUNCTIONS = KINDS
+_SHIFTED = tuple(kind for kind in _FUNCTIONS if not get_operator(kind).entire)  # u(v + c); the others are u(c·v)
+_TURNING = tuple(kind for kind in _FUNCTIONS if get_operator(kind).periodic)
+# These are there whatever the operators are: v itself and its fixed powers.
+_ALWAYS = (_PLAIN, *(kind for kind in _FUNCTIONS if get_operator(kind).exponent is not None))
 _ROWS = 200  # for grid and polishing; the fits in the end are on all rows
 _LARGEST = 1e10
 _ROUGH_STEPS = 10  # show which starts lead somewhere
@@ -39,7 +45,6 @@ _PIECE = 4  # grid points of the first family that share one start
 _TURNS = tuple(0.6 * i for i in range(1, 24))
 _GROWTHS = (0.15, 0.3, 0.6, 1.0, 1.6, 2.5, 4.0, 7.0)
 _SHIFTS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 7.0)
-_CONSTANT = 1e-6  # how near an inner constant must be to a nice number, relative, when the fit is exact
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,9 @@ class InnerConstants:
             rows = rows[torch.linspace(0, len(rows) - 1, _ROWS).long()]
         binary = [operator for operator in self.operators if operator.arity == 2]
         slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
-        base = build_features(data.stand_ins, slots, binary, 1, with_one=False).up_to_scale
+        base = build_features(data.stand_ins, slots, binary, 1, with_one=False, budget=budget).up_to_scale(budget)
         base = base.take(torch.arange(min(self.max_rows, len(base))))
-        grid = _grid(base.values, {operator.name for operator in self.operators})
+        grid = _grid(base.values, self.operators)
         t, root = goal.t[rows], (goal.weight[rows] / goal.weight[rows].sum()).sqrt()
         out: list[Candidate] = []
         for product in (False, True):
@@ -117,32 +122,31 @@ def _number(polished: Polished, index: int, at: int, kind: int, snapped: bool) -
     value, error = float(polished.c[index, at]), float(polished.error[index, at])
     number: Number | None = None
     if snapped:
-        exact = float(polished.residual[index]) < 1e-9
-        window = _CONSTANT * max(abs(value), 1e-2) if exact else error
-        shift = KINDS[kind] in ("log", "inv", "sqrt")
-        number = nice_number(value, window, zero=shift, rarity=0.02 if exact else 0.06)
+        exact = float(polished.residual[index]) < EXACTNESS.scanned
+        shift = KINDS[kind] in _SHIFTED
+        number = recognise(value, error, exact=exact, zero=shift, polished=False)
     return number or plain_number(value)
 
 
 def _term(kind: int, v: Expression, number: Number) -> Expression:
     name = KINDS[kind]
-    if name == "plain":
+    if name == _PLAIN:
         return v
-    if name in ("log", "inv", "sqrt"):
+    if name in _SHIFTED:
         one = nice_number(1.0, 0.0)
         assert one is not None  # 1 is nice
         return apply(name, linear_combination([one, number], [v, ONE]))
     return apply(name, scaled(number, v))
 
 
-def _grid(base: Tensor, operators: set[str]) -> _Grid:
+def _grid(base: Tensor, operators: Sequence[Operator]) -> _Grid:
     """All features on the grid for base rows (m, n), those that are finite and of moderate size."""
     kinds: list[int] = []
     rows: list[int] = []
     constants: list[float] = []
 
     def add(kind: str, row: int, values: list[float]) -> None:
-        if kind in ("plain", "inv", "sqrt") or kind in operators:
+        if kind in _ALWAYS or get_operator(kind) in operators:
             kinds.extend([KINDS.index(kind)] * len(values))
             rows.extend([row] * len(values))
             constants.extend(values)
@@ -152,8 +156,8 @@ def _grid(base: Tensor, operators: set[str]) -> _Grid:
         width = high - low
         if not width > 0:
             continue
-        add("plain", row, [0.0])
-        for kind in ("sin", "cos"):
+        add(_PLAIN, row, [0.0])
+        for kind in _TURNING:
             add(kind, row, [turn / width for turn in _TURNS])
         add("exp", row, [sign * growth / width for growth in _GROWTHS for sign in (1, -1)])
         above = [-low + shift * width for shift in _SHIFTS]

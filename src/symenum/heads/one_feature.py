@@ -12,7 +12,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.heads.features import Features
@@ -23,8 +24,6 @@ from symenum.heads.projection import off_each, project_off
 __all__ = ["FAMILIES", "Family", "OneFeature", "scan_families"]
 
 _CHUNK = 1 << 20  # numbers in a part of the features: between two parts the clock is asked
-_INSIDE = 1e-8
-_ROUNDING = 1e-14  # of 1 - R²
 ONE = Constant(1)
 
 
@@ -83,8 +82,8 @@ def scan_families(V: Tensor, root: Tensor, T: Tensor, width: int, budget: Budget
                 explained = single + (_companion(family, rows, root, C, background) @ targets.T).square()
             # Exact ones may be more than `width`; a millionth of the loss lets the simplest of them, the first, stay.
             place = torch.arange(start, start + len(rows)) / len(V) + number
-            lost = (1 - explained).clamp_min_(_ROUNDING) * (1 + 1e-6 * place)[:, None]
-            lost.masked_fill_((left <= _INSIDE)[:, None], float("inf"))
+            lost = (1 - explained).clamp_min_(EXACTNESS.squares) * (1 + 1e-6 * place)[:, None]
+            lost.masked_fill_((left <= EXACTNESS.left)[:, None], float("inf"))
             for k in range(len(T)):
                 value, index = torch.topk(lost[:, k], min(width, len(rows)), largest=False)
                 found = torch.stack([index + start, torch.full_like(index, number)], dim=1)
@@ -101,7 +100,7 @@ def _companion(family: Family, rows: Tensor, root: Tensor, C: Tensor, background
     D, left = project_off(second * root, background)
     D = off_each(D, C)
     norm: Tensor = D.norm(dim=1)
-    alive = (left > _INSIDE) & (norm > 1e-7)
+    alive = (left > EXACTNESS.left) & (norm > EXACTNESS.left)
     return torch.where(alive[:, None], D / norm.clamp_min(1e-300)[:, None], torch.zeros_like(D))
 
 

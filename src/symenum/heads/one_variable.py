@@ -17,17 +17,18 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
-from symenum.fitting import nice_number, plain_number, scaled
+from symenum.fitting import plain_number, recognise, scaled
 from symenum.fitting.least_squares import least_squares_of_each
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.rational import fit_ratio
 from symenum.heads.variable_projection import KINDS, feature_values
-from symenum.operators import Operator
+from symenum.operators import Operator, Role, get_operator
 
 __all__ = ["OneVariable"]
 
@@ -47,9 +48,6 @@ _ROUGH_ROWS, _ROUGH_STEPS = 50, 12  # show which starts lead somewhere
 _POLISHED = 48
 _STEPS = 75  # of golden section, to the last digit of c
 _SECTION = 0.6180339887498949
-_SINGULAR = 1e-13
-_EXACT = 1e-9
-_CONSTANT = 1e-7  # how near c must be to a nice number, relative, when the fit is exact
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,7 @@ class OneVariable:
         z = data.evaluate(data.stand_ins[0])[rows]
         if not bool((z > 0).all()):
             return []
-        names = {operator.name for operator in self.operators}
-        grid = _grid(z, [kind for kind in _KINDS if kind in names])
+        grid = _grid(z, [kind for kind in _KINDS if get_operator(kind) in self.operators])
         sample = _Sample.of(goal, rows)
         out: list[Candidate] = []
         for degree in _DEGREES:
@@ -155,7 +152,7 @@ def _grid(z: Tensor, kinds: list[str]) -> _Batch | None:
         width = float(column.max() - column.min())
         if not width > 0:  # powers of very small or large numbers may all be 0, or infinite
             continue
-        ends = _GROWTHS if kind == "exp" else _TURNS
+        ends = _TURNS if get_operator(kind).periodic else _GROWTHS
         for first, last in zip((ends[0] / 2, *ends[:-1]), ends, strict=True):
             families.append(_Family(kind, base, factor))
             v.append(column)
@@ -211,7 +208,7 @@ class _Sample:
         below = [f**power for power in range(1, degree + 1)]
         columns = torch.stack([batch.before, batch.before * f, *(-self.t * power for power in below)], dim=1)
         fits = least_squares_of_each(columns * self.root, self.t * self.root)
-        coefficients, fine = fits.coefficients, fits.rank > _SINGULAR
+        coefficients, fine = fits.coefficients, fits.rank > EXACTNESS.rank
         denominator = torch.ones_like(f)
         for place, power in enumerate(below):
             denominator = denominator + coefficients[:, place + 2, None] * power
@@ -224,13 +221,13 @@ class _Sample:
 def _fits(goal: Goal, family: _Family, degree: int, c: float, residual: float) -> Iterator[Candidate | None]:
     """With c recognised, where it is near a nice number, and as it is."""
     slot = goal.data.stand_ins[0]
-    window = (_CONSTANT if residual < _EXACT else residual) * c
+    nice = recognise(c, residual * c, exact=residual < EXACTNESS.scanned, zero=False, polished=False)
     v, before = (_power(slot, exponent) for exponent in (family.base, family.factor))
-    for number in (nice_number(c, window, zero=False), plain_number(c)):
+    for number in (nice, plain_number(c)):
         if number is None:
             continue
         candidates = _written(goal, apply(family.kind, scaled(number, v)), before, degree)
-        if family.kind == "exp" and degree:
+        if get_operator(family.kind).role is Role.EXPONENTIAL and degree:
             # exp(c·v)/exp(c·v) breaks down far away: growth stands in a denominator alone, or it is decay.
             decay = apply("exp", apply("neg", scaled(number, v)))
             candidates = [*_written(goal, apply("exp", scaled(number, v)), before, degree, plain=True)]

@@ -6,13 +6,14 @@ of terms hardly more than for two; with two slots it is the other way round.
 
 from __future__ import annotations
 
-__all__ = ["MANY_SLOTS", "ON_REDUCED", "stage_order"]
+__all__ = ["MANY_SLOTS", "ON_REDUCED", "OPENING", "STAGE_NAMES", "TRANSFORMS", "stage_order"]
 
 MANY_SLOTS = 12  # with more, sums of products are cheaper than any features
 _FEW_SLOTS = 2
 _DEAR_ROWS = 128  # scanned; above, deep features come late
 
 _BEGIN = ("products of powers", "polynomials")
+OPENING = len(_BEGIN)  # stages that take milliseconds and come first; registered heads come after them
 _SHALLOW = ("powers with a factor", "polynomials of transforms")
 _EXPONENTS = ("powers of sums", "sums of powers")
 _WITH_FUNCTIONS = ("products of angles", "powers of sums with a function", "sums of powers with a function")
@@ -27,6 +28,18 @@ ON_REDUCED = (
     *(*_BEGIN, "powers with a factor", "one feature", "one variable", "two terms", "powers with two factors"),
     *("outer functions", "ratios of polynomials", "affine", "inner constants"),
 )
+
+TRANSFORMS = "transforms"
+"""The stages that look for a transform of y, one for each transform."""
+STAGE_NAMES = tuple(
+    dict.fromkeys(
+        (
+            *(*_BEGIN, *_SHALLOW, *_EXPONENTS, *_WITH_FUNCTIONS, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_DEEP, *_SUMS),
+            *(*_END, *_LAST, *ON_REDUCED, TRANSFORMS),
+        )
+    )
+)
+"""All stages: what an ablation may leave out."""
 
 
 def stage_order(slots: int, scanned_rows: int) -> tuple[str, ...]:

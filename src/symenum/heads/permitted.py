@@ -9,27 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from symenum.expressions import Apply, Constant, Expression, variables, walk
-from symenum.operators import Operator
+from symenum.operators import ADDITIVE, Abilities, Operator, Role
 
 __all__ = ["Permitted"]
-
-_SUMS = frozenset({"add", "sub", "semisub"})
-_QUOTIENTS = frozenset({"div", "inv", "semidiv"})
-_POWERS = frozenset({"pow", "sqrt"})
 
 
 class Permitted:
     """A test for expressions: `allows` says whether the operators can write it."""
 
     def __init__(self, operators: Iterable[Operator]) -> None:
-        names = {operator.name for operator in operators}
-        self._names = names
-        self.sums = bool(names & _SUMS)
-        self.products = "mul" in names
-        self.quotients = bool(names & _QUOTIENTS)
-        # exp(p·log(x)) is a power.
-        self.powers = bool(names & _POWERS) or names >= {"exp", "log"}
-        self._whole = self.powers or self.products or bool(names & {"pow2", "pow3"})
+        self._operators = frozenset(operators)
+        able = Abilities(tuple(self._operators))
+        self.sums, self.products, self.quotients = able.sums, able.products, able.quotients
+        self.powers, self._whole = able.powers, able.whole_powers
+        self._varying_powers = Role.POWER in able.roles
 
     def allows(self, expression: Expression) -> bool:
         """Whether every operator in it is of the set, or only scales or shifts by a constant."""
@@ -37,20 +30,20 @@ class Permitted:
 
     def allows_node(self, node: Apply) -> bool:
         """The same for one operator on whatever its operands are."""
-        name = node.operator.name
+        role = node.operator.role
         if not variables(node):
             return True  # a number, however it is written
         varying = [bool(variables(operand)) for operand in node.operands]
-        if name in ("add", "sub"):
+        if role in ADDITIVE:
             return self.sums or not all(varying)
-        if name == "mul":
+        if role is Role.PRODUCT:
             return self.products or not all(varying)
-        if name == "div":
+        if role is Role.QUOTIENT:
             return self.quotients or not varying[1]
-        if name == "pow":
+        if role is Role.POWER:
             exponent = node.operands[1]
             whole = isinstance(exponent, Constant) and float(exponent.value).is_integer()
-            return "pow" in self._names if varying[1] else self._whole if whole else self.powers
-        if name == "sqrt":
+            return self._varying_powers if varying[1] else self._whole if whole else self.powers
+        if role is Role.ROOT:
             return self.powers
-        return name in ("neg", *self._names)
+        return role is Role.NEGATION or node.operator in self._operators

@@ -14,18 +14,17 @@ from functools import reduce
 
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import is_exact_sum, row_rounding
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
-from symenum.fitting.least_squares import EPSILON, least_squares
+from symenum.fitting.least_squares import least_squares
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
 
 __all__ = ["Polynomial", "monomials", "power"]
 
 _SPARE_ROWS = 3  # rows beyond the unknowns: a fit without them says nothing
-_EXACT = 3e-13
-_NEARLY_EXACT = 1e-11
 _MOST_TERMS = 120
 _FITTED_ANYWAY = 12  # a longer polynomial that is not exact is nobody's law; sums of terms look for shorter ones
 
@@ -79,10 +78,10 @@ class Polynomial:
                 break
             scaled = (A * root[:, None]).numpy()
             fit = least_squares(scaled, t)
-            floor = EPSILON * float((abs(scaled) @ abs(fit.coefficients)).max())
             residual = float(torch.from_numpy(fit.residual).norm())
-            rounding = residual <= 4 * floor * len(t) ** 0.5 and residual <= _NEARLY_EXACT * size
-            exact = residual <= _EXACT * size or rounding
+            # Rows hold the roots of weights that sum to 1: a norm over all rows is a root mean square.
+            rounding = row_rounding(float((abs(scaled) @ abs(fit.coefficients)).max()) * len(t) ** 0.5)
+            exact = is_exact_sum(residual, size, rounding)
             if exact or (goal.is_target and count <= _FITTED_ANYWAY):
                 candidate = goal.fit(terms)
                 if candidate is not None:

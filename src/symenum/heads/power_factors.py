@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from symenum.expressions import Apply, Constant, Expression, apply
 from symenum.fitting import Number, scaled
+from symenum.operators import Role
 
 __all__ = ["raised"]
 
@@ -15,7 +16,7 @@ def raised(base: Expression, exponent: Number) -> Expression:
     size = abs(exponent.value)
     if size == 1:
         return base
-    if isinstance(base, Apply) and base.operator.name == "exp":
+    if isinstance(base, Apply) and base.operator.role is Role.EXPONENTIAL:
         return apply("exp", scaled(replace(exponent, value=size), base.operands[0]))
     if size == 0.5:
         return apply("sqrt", base)

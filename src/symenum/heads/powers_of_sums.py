@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
-from symenum.fitting import Number, linear_combination, nice_number, plain_number
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, recognise
 from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
@@ -38,8 +39,6 @@ _SURVIVORS = 24
 _LARGEST = 60.0  # of an exponent of e
 _MOST_LOG = 460.0  # of a: in units far from 1 a constant may be beyond what can be written
 _FIRST_SIZE = 0.7  # of a·g·∏x^q at the start, at its largest: 1 - 0.7 is above zero on all rows
-_EXACT_WINDOW = 1e-6  # of the constant a, relative, in an exact fit
-_RARITY, _EXACT_RARITY = 0.06, 0.02
 
 
 @dataclass(frozen=True)
@@ -98,18 +97,18 @@ class PowersOfSums:
             return []
         bases = fewer_rows(bases, max(_ROWS, _ROWS_PER_UNKNOWN * unknowns))
         model, target = self._model(goal, bases)
-        rough = race(model, self._starts(bases), target, _SURVIVORS, budget)
+        rough = race(model, self._starts(goal, bases), target, _SURVIVORS, budget)
         solved = solve(model, rough.best(_SURVIVORS), target, steps=_STEPS, budget=budget)
         order = torch.argsort(solved.loss, stable=True).tolist()
         found = (self._features(bases, solved, at) for at in order)
         sets = dict.fromkeys(tuple(chosen) for chosen in found if chosen is not None)
         return fit_products(goal, list(sets)[:k], 1, budget)
 
-    def _starts(self, bases: Bases) -> Starts:
-        """Random exponents, and constants that keep the sums above zero; the same ones in every run."""
+    def _starts(self, goal: Goal, bases: Bases) -> Starts:
+        """Random exponents, and constants that keep the sums above zero; the same ones for the same seed."""
         count = len(bases.companions)
         companions = torch.arange(1, count).repeat(_STARTS_EACH) if self.functions else torch.zeros(_STARTS).long()
-        generator = torch.Generator().manual_seed(0)
+        generator = torch_stream(goal.data.seed, self.name)
         signs = torch.randint(1 << self.sums, companions.shape, generator=generator)
         q = torch.randn(len(companions), self.sums, len(bases.slots), generator=generator, dtype=torch.float64)
         q *= (1 - bases.inside[companions])[:, None]  # an angle is seldom a base of a power too
@@ -155,12 +154,13 @@ class PowersOfSums:
             out.append(
                 linear_combination([_one(), _constant(a, float(solved.errors[at, part][0]), exact)], [below, above])
             )
-        return out
+        # One order for one product: starts that end at the same one reach its sums in any order.
+        return sorted(out, key=lambda one: (one.complexity, str(one)))
 
 
 def _constant(value: float, error: float, exact: bool) -> Number:
-    window = abs(value) * (_EXACT_WINDOW if exact else error)
-    return nice_number(value, window, zero=False, rarity=_EXACT_RARITY if exact else _RARITY) or plain_number(value)
+    """`error`: that of the logarithm of the value."""
+    return recognise(value, abs(value) * error, exact=exact, zero=False, polished=False) or plain_number(value)
 
 
 def _one() -> Number:

@@ -12,20 +12,20 @@ from functools import cached_property
 
 from symenum.expressions import Apply, Expression, Variable, fold, same_function, substitute, variables, walk
 from symenum.heads.permitted import Permitted
-from symenum.operators import Operator
+from symenum.operators import Operator, get_operator
 
 __all__ = ["NO_PRIOR", "Prior"]
 
 
 @dataclass(frozen=True)
 class Prior:
-    """`nested`: outer operator -> inner one -> how often it may occur on one way down inside; all by name.
+    """`nested`: outer operator -> inner one -> how often it may occur on one way down inside; by name or record.
 
     `variable_operators`: the only operators that may act on what holds a variable. `required`: variables of every law.
     """
 
     max_depth: int | None = None
-    nested: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    nested: Mapping[str | Operator, Mapping[str | Operator, int]] = field(default_factory=dict)
     variable_operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict)
     required: tuple[str, ...] = ()
 
@@ -52,18 +52,17 @@ class Prior:
         return (not self.nested or self._nests_well(expression)) and self._acts_well(expression)
 
     def _nests_well(self, expression: Expression) -> bool:
-        inner = sorted({name for limits in self.nested.values() for name in limits})
+        inner = {operator for limits in self._limits.values() for operator in limits}
         fine = True
 
-        def visit(node: Expression, operands: tuple[dict[str, int], ...]) -> dict[str, int]:
+        def visit(node: Expression, operands: tuple[dict[Operator, int], ...]) -> dict[Operator, int]:
             """How often each operator occurs at most on one way down from here."""
             nonlocal fine
             if not isinstance(node, Apply):
                 return {}
-            name = node.operator.name
             inside = {one: max((counts.get(one, 0) for counts in operands), default=0) for one in inner}
-            fine &= all(inside[one] <= most for one, most in self.nested.get(name, {}).items())
-            return {one: count + (one == name) for one, count in inside.items()}
+            fine &= all(inside[one] <= most for one, most in self._limits.get(node.operator, {}).items())
+            return {one: count + (one == node.operator) for one, count in inside.items()}
 
         fold(expression, visit)
         return fine
@@ -77,6 +76,13 @@ class Prior:
                 if not all(self._permitted[name].allows_node(node) for name in inside):
                     return False
         return True
+
+    @cached_property
+    def _limits(self) -> dict[Operator, dict[Operator, int]]:
+        return {
+            get_operator(outer): {get_operator(inner): most for inner, most in limits.items()}
+            for outer, limits in self.nested.items()
+        }
 
     @cached_property
     def _permitted(self) -> dict[str, Permitted]:

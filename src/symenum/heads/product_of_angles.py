@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.heads.features import Features
@@ -22,7 +22,7 @@ from symenum.heads.goal import Goal
 from symenum.heads.head import choose
 from symenum.heads.product_of_powers import damped, fit_products
 from symenum.heads.projection import orthonormal
-from symenum.operators import Operator
+from symenum.operators import Abilities, Operator
 from symenum.scans.pairs import best_pairs, best_single
 from symenum.scans.triples import best_triples
 
@@ -32,9 +32,6 @@ _MOST_SLOTS = 8
 _SINGLES = 400
 _PAIRED = 400
 _IN_THREES = 90
-_PERIODIC = ("sin", "cos")
-_QUOTIENTS = frozenset({"div", "inv", "semidiv"})
-_DIFFERENCES = frozenset({"sub", "semisub"})
 
 Sets = list[tuple[int, ...]]
 
@@ -111,26 +108,25 @@ def _logarithms(goal: Goal, offered: Sequence[Expression]) -> tuple[list[Express
 
 
 def _factors(slots: Sequence[Expression], operators: Sequence[Operator]) -> Iterator[Expression]:
-    names = {operator.name for operator in operators}
-    periodic = [name for name in _PERIODIC if name in names]
-    if names & _DIFFERENCES:
+    able = Abilities(tuple(operators))
+    if able.differences:
         yield from (apply("sub", a, b) for a, b in itertools.combinations(slots, 2))
     two = Constant(2)
-    for angle in _angles(slots, names) if periodic else ():
+    for angle in _angles(slots, able) if able.periodic else ():
         for scaled in (angle, apply("div", angle, two), apply("mul", two, angle)):
-            yield from (apply(name, scaled) for name in periodic)
+            yield from (apply(operator, scaled) for operator in able.periodic)
 
 
-def _angles(slots: Sequence[Expression], names: set[str]) -> Iterator[Expression]:
+def _angles(slots: Sequence[Expression], able: Abilities) -> Iterator[Expression]:
     yield from slots
     for a, b in itertools.combinations(slots, 2):
-        if "mul" in names:
+        if able.products:
             yield apply("mul", a, b)
-        if names & _QUOTIENTS:
+        if able.quotients:
             yield apply("div", a, b)
             yield apply("div", b, a)
-        if names & _DIFFERENCES:
+        if able.differences:
             difference = apply("sub", a, b)
             yield difference
-            if "mul" in names:
+            if able.products:
                 yield from (apply("mul", difference, c) for c in slots if c not in (a, b))

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EPSILON, EXACTNESS, is_exact
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
-from symenum.fitting import Number, nice_number, plain_number, scaled
+from symenum.fitting import Number, nice_number, plain_number, recognise, scaled
 from symenum.fitting.least_squares import Array, least_squares
 from symenum.heads.features import Features
 from symenum.heads.goal import Goal
@@ -30,7 +31,6 @@ from symenum.scans.pairs import best_pairs, best_single
 __all__ = ["ProductOfPowers", "damped", "fit_products"]
 
 _STEEPEST = 300.0  # of an exponent: beyond it exp leaves the range of numbers soon
-_EXACT = 1e-8  # of log|y|: below this, exponents must be small rationals and the constant must be constant
 _SHORT = 8  # the shorter side of the pairs is this many times shorter: features of a law are seldom both deep
 _COUNTS = 1e-9  # a row with less than this part of the largest weight has no say in what is exact
 
@@ -90,7 +90,7 @@ class ProductOfPowers:
         log_t = t.abs().log() * root
         if self.features == 1:
             return self._singles(features, chosen, log_t, root, background, k)
-        chosen = chosen.up_to_affine  # logarithms that differ by a·l + b: powers and multiples of one base
+        chosen = chosen.up_to_affine(budget)  # logarithms that differ by a·l + b: powers and multiples of one base
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         V = chosen.values * root
         short = V[: max(1, self.cap // (4 * _SHORT))]
@@ -180,16 +180,15 @@ def _draft(goal: Goal, usable: Sequence[Expression], chosen: tuple[Expression, .
     fit = least_squares((A * root[:, None]).numpy(), (log_t * root).numpy())
     left = (log_t - A @ torch.from_numpy(fit.coefficients)).numpy()
     size = float(log_t.abs().max())
-    sigma = max(float(np.sqrt(np.average(left**2, weights=root.square().numpy()))), 4e-16 * size + 2e-16)
-    exact = sigma <= _EXACT
+    sigma = max(float(np.sqrt(np.average(left**2, weights=root.square().numpy()))), 2 * EPSILON * size + EPSILON)
+    exact = sigma <= EXACTNESS.logarithm
     mean = root / root.square().mean().sqrt()
     plain = least_squares((A * mean[:, None]).numpy(), (log_t * mean).numpy())  # errors for errors of one size
     factors: list[_Power] = []
     for base, value, exponent, error in zip(bases, values, fit.coefficients[1:], plain.sensitivity[1:], strict=True):
-        window = max((10.0 if exact else 2.0) * sigma * float(error), 1e-12)
-        number = nice_number(float(exponent), window, rational=True, rarity=0.02 if exact else 0.25)
+        number = recognise(float(exponent), sigma * float(error), exact=exact, rational=True, expected=True)
         if number is None and exact:
-            number = nice_number(float(exponent), window)  # 0.426, or a multiple of π
+            number = recognise(float(exponent), sigma * float(error), exact=True)  # 0.426, or a multiple of π
         number = number or plain_number(float(exponent))
         if number.value != 0:
             factors.append(_Power(base, value, number))
@@ -225,8 +224,9 @@ def _product(factors: Sequence[Expression]) -> Expression:
 def _constants(ratio: Array) -> list[Number]:
     """A nice constant, or the root of a nice one, if y over the product is constant."""
     middle = float(np.median(ratio))
-    error = max(float(np.abs(ratio - middle).max()), 4e-16 * abs(middle))
-    if not error <= 1e-7 * abs(middle):
+    error = max(float(np.abs(ratio - middle).max()), 2 * EPSILON * abs(middle))
+    # The largest error of all rows, not their root mean square: ten times of it will do for a hundred rows.
+    if not error <= 10 * EXACTNESS.logarithm * abs(middle):
         return []
     number = nice_number(middle, error, zero=False)
     if number is not None:
@@ -245,7 +245,8 @@ def _fitted_constant(goal: Goal, values: Tensor) -> list[Number]:
         return []
     best = product / square
     left = goal.t - best * values
-    if float((goal.weight * left.square()).sum()) <= 1e-20 * float((goal.weight * goal.t.square()).sum()):
+    mean_square = float((goal.weight * goal.t.square()).sum())
+    if is_exact(float((goal.weight * left.square()).sum()), mean_square, EXACTNESS.scanned):
         return []
     return [plain_number(best)]
 

@@ -13,11 +13,11 @@ from functools import cached_property, reduce
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import check_time
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.enumeration.layer import apply_poisoned
 from symenum.expressions import Apply, Constant, Expression, apply
 from symenum.heads.placement import CPU
-from symenum.operators import Kind, Operator
+from symenum.operators import Abilities, Kind, Operator, Role
 
 __all__ = ["Factors", "Products", "make_factors"]
 
@@ -73,25 +73,26 @@ def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequenc
             expressions.append(expression)
             which.append(slot)
 
-    names = {operator.name for operator in operators}
+    able = Abilities(tuple(operators))
     unary = [
         operator
         for operator in operators
-        if operator.kind is Kind.UNARY and operator.name not in ("identity", "neg", "inv") and operator.form is None
+        if operator.kind is Kind.UNARY and operator.role is not Role.NEGATION and operator.form is None
     ]
     for i, (slot, row) in enumerate(zip(slots, values, strict=True)):
         if bool(row.max() == row.min()):
             continue  # a constant slot is no factor: coefficients do that
         add(row, slot, i + 1)
-        if names & {"div", "inv", "semidiv"}:
+        if able.quotients:
             add(1 / row, apply("inv", slot), -(i + 1))
         if len(slots) <= _FUNCTIONS_UP_TO:
             for operator in unary:
                 add(apply_poisoned(operator, row, None), apply(operator, slot), 0)
         if len(slots) <= _MORE_UP_TO:
-            if "exp" in names:
+            if Role.EXPONENTIAL in able.roles:
                 add(torch.exp(-row), apply("exp", apply("neg", slot)), 0)
-            if names >= {"exp", "log"} and "sqrt" not in names:  # exp(log(x)/2), which no short product reaches
+            # exp(log(x)/2), which no short product reaches
+            if able.exponentials_of_logarithms and Role.ROOT not in able.roles:
                 add(torch.sqrt(row), apply("sqrt", slot), 0)
     stacked = torch.stack(rows) if rows else torch.empty(0, values.shape[1], dtype=torch.float64)
     return Factors(stacked, tuple(expressions), tuple(which))
@@ -145,7 +146,7 @@ class Products:
         left = (a,) if tier == 3 else self._pair_ids[a]
         return tuple(sorted(left + self._pair_ids[b]))
 
-    def screen(self, residual: Tensor, tier: int, count: int) -> list[Ids]:
+    def screen(self, residual: Tensor, tier: int, count: int, budget: Budget = NO_LIMIT) -> list[Ids]:
         """About the `count` products of the tier that explain most of a weighted residual (n,), alone."""
         one, two = self._tables
         along = (residual * self.root).to(one)
@@ -153,7 +154,7 @@ class Products:
             rows = (one, two)[tier - 1]
             score = (rows @ along).square() / (rows.square() @ self._weight).clamp_min(1e-30)
             return [self.ids(tier, a) for a in torch.topk(score, min(count, len(score))).indices.tolist()]
-        a, b = self._scan(along, tier, count)
+        a, b = self._scan(along, tier, count, budget)
         found = (self.ids(tier, *pair) for pair in zip(a.tolist(), b.tolist(), strict=True))
         return [ids for ids in dict.fromkeys(found) if not self.factors.cancels(ids)]
 
@@ -176,7 +177,7 @@ class Products:
     def _weight(self) -> Tensor:
         return self.root.square().to(self._tables[0])
 
-    def _scan(self, along: Tensor, tier: int, count: int) -> tuple[Tensor, Tensor]:
+    def _scan(self, along: Tensor, tier: int, count: int, budget: Budget) -> tuple[Tensor, Tensor]:
         """Rows of the left and right table of the best products of three or four.
 
         Left halves are sorted by their last factor, right halves by their first: where last > first, the product is
@@ -192,7 +193,7 @@ class Products:
         size = self._tile
         threshold = 0.0
         for a in range(0, len(left), size):
-            check_time()
+            budget.check()
             part = left[a : a + size]
             for b in range(0, len(two), size):
                 right = two[b : b + size]

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.fitting.least_squares import least_squares_of_each
 from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held
 from symenum.fitting.program import Array, Flags, Whole
@@ -26,7 +27,7 @@ __all__ = ["Ended", "Model", "Solved", "Starts", "race", "solve"]
 _LONGEST = 1.0  # of a step in any parameter: exponents are numbers near 1
 _FIRST_STEPS, _SECOND_STEPS = 8, 10  # of a race
 _DERIVATIVES = 1 << 20  # numbers in those of all starts that go at once: 8 MB, and about ten times that with the rest
-_EXACT = 1e-24  # of the loss: no step can make this better
+_EXACT = EXACTNESS.fitted**2  # of the loss: no step can make this better
 # A step that promises and gains less than this part of the loss is the last of its start. With n rows it moves θ by
 # about the root of n times this of a standard error: 1e-5 for 100 rows.
 _TOLERANCE = 1e-12

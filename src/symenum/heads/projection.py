@@ -8,9 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["off", "off_each", "orthonormal", "project_off", "unit_rows"]
+from symenum.core.exactness import EXACTNESS
 
-_RANK = 1e-12
+__all__ = ["off", "off_each", "orthonormal", "project_off", "project_off_one", "unit_rows"]
+
 _TINY = torch.finfo(torch.float64).tiny
 
 
@@ -28,7 +29,7 @@ def orthonormal(rows: Tensor) -> Tensor:
         unit = unit_rows(rows)
         return unit[: int(bool(unit.any()))]
     _, S, Vh = torch.linalg.svd(unit_rows(rows), full_matrices=False)
-    directions: Tensor = Vh[S / S[0].clamp_min(_TINY) > _RANK]
+    directions: Tensor = Vh[S / S[0].clamp_min(_TINY) > EXACTNESS.rank]
     return directions
 
 
@@ -57,5 +58,17 @@ def project_off(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     left = unit_rows(rows)
     for _ in range(2):  # as in `off`, without a copy
         left.addmm_(left @ background.T, background, alpha=-1)
+    norm: Tensor = torch.linalg.vector_norm(left, dim=1)
+    return left.div_(norm.clamp_min(_TINY)[:, None]), norm
+
+
+def project_off_one(rows: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
+    """`project_off` for a background of one unit row (n,), or none (a zero row), by sums instead of matrix products.
+
+    What becomes of a row does not depend on the rows beside it, to the last digit; in a matrix product it does.
+    """
+    left = unit_rows(rows)
+    for _ in range(2):
+        left = left - (left * unit).sum(dim=1, keepdim=True) * unit
     norm: Tensor = torch.linalg.vector_norm(left, dim=1)
     return left.div_(norm.clamp_min(_TINY)[:, None]), norm

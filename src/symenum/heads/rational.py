@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
 from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
@@ -32,9 +33,7 @@ __all__ = ["RatioOfPolynomials", "Rational", "fit_ratio"]
 ONE = Constant(1)
 _PASSES = 4
 _SPARE_ROWS = 3
-_EXACT = 3e-13
 _SMALL = 1e-3  # rows with |t| below this part of the largest count as if they had that
-_VANISHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def fit_ratio(
         return None
     root = np.sqrt(ratio.weight)
     free = least_squares(ratio.columns * root[:, None], ratio.t * root).coefficients
-    if only_exact and not _relative_error(ratio, free, goal.weight.numpy()) < _EXACT:
+    if only_exact and not _relative_error(ratio, free, goal.weight.numpy()) <= EXACTNESS.law:
         return None
     snapped = snap(ratio.columns, ratio.t, ratio.weight)
     plain = [plain_number(float(value)) for value in free]
@@ -93,7 +92,7 @@ def _iterate(P: Array, Q: Array, goal: Goal) -> _Ratio | None:
             return None
         coefficients = least_squares(columns, t * root).coefficients
         denominator = 1 + Q @ coefficients[P.shape[1] :]
-        if np.abs(denominator).min() <= _VANISHING * np.abs(denominator).max():
+        if np.abs(denominator).min() <= EXACTNESS.fitted * np.abs(denominator).max():
             return None
         ratio = _Ratio(P, Q, t, own / denominator**2)
     return ratio
@@ -102,7 +101,7 @@ def _iterate(P: Array, Q: Array, goal: Goal) -> _Ratio | None:
 def _relative_error(ratio: _Ratio, coefficients: Array, weight: Array) -> float:
     count = ratio.P.shape[1]
     denominator = 1 + ratio.Q @ coefficients[count:]
-    if np.abs(denominator).min() <= _VANISHING * np.abs(denominator).max():
+    if np.abs(denominator).min() <= EXACTNESS.fitted * np.abs(denominator).max():
         return math.inf  # a pole on a row: no fit
     fitted = (ratio.P @ coefficients[:count]) / denominator
     error, size = (float(np.average(values**2, weights=weight)) for values in (fitted - ratio.t, ratio.t))
@@ -168,7 +167,7 @@ class Rational:
         t, root = goal.scanned()
         if len(t) < 4 + _SPARE_ROWS:
             return []
-        chosen = features.up_to_affine
+        chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.numerators, len(chosen))))
         F, H = chosen.values, chosen.values[: self.denominators] * t
         rounding = rounding_of(goal)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.enumeration.seeds import torch_stream
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
 from symenum.fitting.least_squares import least_squares
@@ -90,15 +91,17 @@ class SumOfPowers:
         return self._candidates(goal, bases, solved, k, budget)
 
     def _starts(self, goal: Goal, bases: Bases) -> Starts:
-        """Random exponents about those of the best single product of powers, and about 0; the same in every run."""
+        """Random exponents about those of the best single product of powers, and about 0; they follow from the seed."""
         t = goal.t[bases.rows].abs()
         middle = float(t.median()) or float(t.max())  # most of t may be zero
         size = t.clamp_min(max(_SMALL * middle, torch.finfo(t.dtype).tiny))
         A = torch.cat([torch.ones(len(t), 1, dtype=torch.float64), bases.logs], dim=1)
+        # Not by torch.linalg.lstsq: its default driver reads memory that nobody has set (pytorch issue 187411), so that
+        # the last digits of the starts, and with them the order of the finds, would differ from call to call.
         single = torch.from_numpy(least_squares(A.numpy(), size.log().numpy()).coefficients[1:])
         companions = torch.arange(len(bases.companions))
         members = companions[1:].repeat_interleave(_STARTS_EACH) if self.functions else companions.repeat(_STARTS)
-        generator = torch.Generator().manual_seed(0)
+        generator = torch_stream(goal.data.seed, self.name)
         theta = torch.randn(len(members), self.terms, len(single), generator=generator, dtype=torch.float64)
         theta[::2] = single + _NEAR * theta[::2]
         theta[1::2] *= _FAR
@@ -129,7 +132,10 @@ class SumOfPowers:
         return out
 
     def _terms(self, bases: Bases, solved: Solved, at: int) -> list[Expression] | None:
-        """The terms of one sum, each once; None where an exponent is not to be recognised."""
+        """The terms of one sum, each once, the simplest first; None where an exponent is not to be recognised.
+
+        One order for one sum: starts that end at the same sum reach its terms in any order.
+        """
         exact = float(solved.loss[at]) < EXACT
         exponents: list[float] = []
         for value in solved.starts.theta[at].tolist():
@@ -142,5 +148,5 @@ class SumOfPowers:
             mine = exponents[term * len(bases.slots) : (term + 1) * len(bases.slots)]
             companion = bases.companions.expressions[int(solved.starts.members[at])] if term == self.terms - 1 else ONE
             terms.append(monomial(bases.slots, mine, companion))
-        distinct = list(dict.fromkeys(terms))
+        distinct = sorted(dict.fromkeys(terms), key=lambda term: (term.complexity, str(term)))
         return [term for term in distinct if not (self.constant and term == ONE)] or None

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget, CutShortError, check_time
+from symenum.core.budget import Budget, CutShortError
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.memory import DEFAULT_MEMORY
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
@@ -31,12 +32,10 @@ from symenum.scans.triples import best_triples
 __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
 
 ONE = Constant(1)
-_EXACT = 1e-11
 _SHARE_OF_NORMS = 8  # this part of the memory may hold the norms of products from scan to scan
 _SCANS = 8  # of all products, at least, that one search makes
 _SHORTLIST = 48  # of each tier, judged exactly for each state
 _EXPAND = 3  # of these, the best so many become new states
-_INSIDE = 1e-7
 _CLEARLY = 4.0  # a gain so many times above what chance gives in the largest tier: dearer tiers need no scan
 _LINEAR_ROWS = 5  # rows per unknown from which all slots are in the background
 _SHORT = 500
@@ -91,7 +90,7 @@ def search_beam(
     size = float(y.norm())
     left = off(y, background)
     start = float(left.norm()) / size if size > 0 else 0.0
-    if start < _EXACT:
+    if start < EXACTNESS.noise_free:
         return [State((), background, left, 0.0, start)]
     states = [State((), background, left, 0.0, start)]
     seen: set[frozenset[Ids]] = set()
@@ -104,7 +103,7 @@ def search_beam(
             break
         states = keep_best(grown, beam)
         done += states
-        if min(state.relative for state in states) < _EXACT or budget.over():
+        if min(state.relative for state in states) < EXACTNESS.noise_free or budget.over():
             break
     return sorted(done, key=lambda state: state.relative)
 
@@ -136,12 +135,12 @@ def _expansions(
     for tier in tiers:
         if budget.over():
             return
-        ids = [ids for ids in products.screen(state.left, tier, _SHORTLIST) if ids not in state.terms]
+        ids = [ids for ids in products.screen(state.left, tier, _SHORTLIST, budget) if ids not in state.terms]
         if not ids:
             continue
         values = products.factors.products(ids) * products.root
         C, remaining = project_off(values, state.basis)
-        gain = (C @ state.left).square().masked_fill_(remaining <= _INSIDE, 0.0)
+        gain = (C @ state.left).square().masked_fill_(remaining <= EXACTNESS.left, 0.0)
         for index in torch.topk(gain, min(_EXPAND, len(ids))).indices.tolist():
             terms = (*state.terms, ids[index])
             key = frozenset(terms)
@@ -253,7 +252,7 @@ class _Terms:
         sets: list[tuple[Ids, ...]] = []
         residual: list[Tensor] = []
         for tier in tiers:
-            for ids, values in self._blocks(tier):
+            for ids, values in self._blocks(tier, budget):
                 if budget.over() or done > _PAIR_LIMIT:
                     break
                 done += len(V) * len(values) * (len(self.t) + _PER_PAIR)
@@ -286,7 +285,7 @@ class _Terms:
         ids = [self.products.ids(1, a) for a in range(one)] + [self.products.ids(2, a) for a in range(two)]
         return ids[:count], torch.cat([self.products.factors.values, self.products.two])[:count] * self.root
 
-    def _blocks(self, tier: int) -> Iterator[tuple[list[Ids], Tensor]]:
+    def _blocks(self, tier: int, budget: Budget) -> Iterator[tuple[list[Ids], Tensor]]:
         """Products of the tier, each once, in blocks of values (about _BLOCK, n)."""
         values, (i, j) = self.products.factors.values, self.products.pairs
         if tier == 2:
@@ -297,7 +296,7 @@ class _Terms:
         ids: list[Ids] = []
         parts: list[Tensor] = []
         for a in range(len(left)):
-            check_time()
+            budget.check()
             right = torch.nonzero(i >= last[a]).flatten()
             names = [self.products.ids(tier, a, int(b)) for b in right.tolist()]
             fine = [at for at, name in enumerate(names) if not self.products.factors.cancels(name)]

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import is_flat
 from symenum.expressions import Constant, Expression, apply
 from symenum.heads.goal import Data, Goal
-from symenum.operators import Operator
+from symenum.operators import Abilities, Operator, Role
 
 __all__ = ["Transform", "goals_of", "power_goals", "transforms"]
 
 Wrap = Callable[[Expression], Expression]
 
 _LARGEST = 1e15
-_FLAT = 1e-9
 _MOST_EXPONENT = 40.0
 _RANGE = 1e4  # of a row's weight above the median: near a zero of dt/dy the first order says nothing
 _MOST_SLOTS = 10  # with more slots, dividing by each of them costs more than it finds
@@ -42,16 +42,15 @@ def goals_of(data: Data, operators: Sequence[Operator], *, with_slots: bool = Tr
 
     Without `with_slots` those that join y with a slot are left out.
     """
-    names = {operator.name for operator in operators}
-    return _goals(data, transforms(data, names, with_slots=with_slots))
+    return _goals(data, transforms(data, Abilities(tuple(operators)), with_slots=with_slots))
 
 
 def power_goals(data: Data, operators: Sequence[Operator]) -> list[Goal]:
     """y², 1/y and 1/y² as goals: what sums of products of powers are often a root or a denominator of."""
     y = data.target.y
-    names = {operator.name for operator in operators}
-    powers = [transform for transform in _functions(y, names) if transform.name == "y**2"]
-    if names & {"div", "inv", "semidiv"}:
+    able = Abilities(tuple(operators))
+    powers = [transform for transform in _functions(y, able) if transform.name == "y**2"]
+    if able.quotients:
         powers.append(_reciprocal(y))
         if bool((y > 0).all()):
             slope = 0.5 * y.abs().pow(3)
@@ -68,28 +67,28 @@ def _goals(data: Data, offered: Iterable[Transform]) -> list[Goal]:
     ]
 
 
-def transforms(data: Data, operators: set[str], *, with_slots: bool = True) -> Iterator[Transform]:
+def transforms(data: Data, able: Abilities, *, with_slots: bool = True) -> Iterator[Transform]:
     """All transforms, some of them with values that are not finite."""
     y = data.target.y
-    yield from _functions(y, operators)
-    if "div" in operators:
+    yield from _functions(y, able)
+    if able.quotients_both_ways:
         yield _reciprocal(y)
     slots = data.stand_ins if with_slots and len(data.stand_ins) <= _MOST_SLOTS else ()
     for slot in slots:
-        yield from _with_slot(y, slot, data.evaluate(slot), operators)
+        yield from _with_slot(y, slot, data.evaluate(slot), able)
 
 
 def _reciprocal(y: Tensor) -> Transform:
     return Transform("1/y", 1 / y, y.square(), lambda f: apply("inv", f))
 
 
-def _functions(y: Tensor, operators: set[str]) -> Iterator[Transform]:
+def _functions(y: Tensor, able: Abilities) -> Iterator[Transform]:
     positive, negative = bool((y > 0).all()), bool((y < 0).all())
-    if "exp" in operators and positive:
+    if Role.EXPONENTIAL in able.roles and positive:
         yield Transform("log(y)", y.log(), y.abs(), lambda f: apply("exp", f))
-    if "exp" in operators and negative:
+    if Role.EXPONENTIAL in able.roles and negative:
         yield Transform("log(-y)", (-y).log(), y.abs(), lambda f: apply("neg", apply("exp", f)))
-    if "log" in operators and float(y.abs().max()) < _MOST_EXPONENT:
+    if Role.LOGARITHM in able.roles and float(y.abs().max()) < _MOST_EXPONENT:
         yield Transform("exp(y)", y.exp(), (-y).exp(), lambda f: apply("log", f))
     if bool((y >= 0).all()):
         yield Transform("y**2", y.square(), 0.5 / y.abs(), lambda f: apply("sqrt", f))
@@ -98,19 +97,19 @@ def _functions(y: Tensor, operators: set[str]) -> Iterator[Transform]:
         yield Transform("y**2", y.square(), 0.5 / y.abs(), lambda f: apply("neg", apply("sqrt", f)))
     if float(y.abs().max()) <= 1:
         slope = (1 - y.square()).clamp_min(0).sqrt()
-        if "sin" in operators:
+        if Role.SINE in able.roles:
             yield Transform("asin(y)", y.asin(), slope, lambda f: apply("sin", f))
-        if "cos" in operators:
+        if Role.COSINE in able.roles:
             yield Transform("acos(y)", y.acos(), slope, lambda f: apply("cos", f))
 
 
-def _with_slot(y: Tensor, slot: Expression, x: Tensor, operators: set[str]) -> Iterator[Transform]:
-    if "mul" in operators:
+def _with_slot(y: Tensor, slot: Expression, x: Tensor, able: Abilities) -> Iterator[Transform]:
+    if able.products:
         yield Transform(f"y/{slot}", y / x, x.abs(), lambda f: apply("mul", slot, f))
-    if "div" in operators:
+    if able.quotients_both_ways:
         yield Transform(f"{slot}/y", x / y, (y.square() / x).abs(), lambda f: apply("div", slot, f))
         yield Transform(f"y*{slot}", y * x, 1 / x.abs(), lambda f: apply("div", f, slot))
-    if "add" in operators:
+    if Role.SUM in able.roles:
         yield Transform(f"y-{slot}", y - x, torch.ones_like(y), lambda f: apply("add", slot, f))
 
 
@@ -119,7 +118,7 @@ def _allowed(transform: Transform) -> bool:
     if not bool(torch.isfinite(t).all()):
         return False
     largest = float(t.abs().max())
-    return 1 / _LARGEST < largest < _LARGEST and float(t.max() - t.min()) > _FLAT * largest
+    return 1 / _LARGEST < largest < _LARGEST and not bool(is_flat(t))
 
 
 def _weights(weight: Tensor, slope: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
 from symenum.heads.features import Features
@@ -48,7 +48,7 @@ class TwoTerms:
         if not bool(torch.isfinite(beside).all()):  # monomials of very large numbers
             return []
         background = orthonormal(beside)
-        chosen = features.up_to_affine
+        chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         rounding = rounding_of(goal)
         V = chosen.values * root

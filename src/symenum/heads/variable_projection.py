@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
-from symenum.fitting.least_squares import EPSILON
+from symenum.core.budget import Budget
+from symenum.core.exactness import EPSILON
 from symenum.heads.projected_fit import Starts, solve
 from symenum.heads.projection import off
 

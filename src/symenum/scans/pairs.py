@@ -12,7 +12,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.threads import torch_threads
 from symenum.heads.best_pairs import Pairs, pieces
 from symenum.heads.certified import certified_scan
@@ -24,18 +25,15 @@ from symenum.heads.projection import off_each, project_off
 
 __all__ = ["best_pairs", "best_single", "rescore_pairs", "scan_pairs"]
 
-_INSIDE = 1e-9  # a row with less left off the background than this part of it has no direction of its own
-_ROUNDING = 1e-14  # of 1 - R²
-
 
 def best_single(V: Tensor, t: Tensor, background: Tensor, width: int) -> tuple[Tensor, Tensor]:
     """The best single rows of V (N, n): indices and relative residuals, ascending. Arguments as in `best_pairs`."""
     target = _unit_target(t, background)
     C, left = project_off(V, background)
     along = C @ target
-    loss = (1 - along.square()).masked_fill_(left <= _INSIDE, float("inf"))
+    loss = (1 - along.square()).masked_fill_(left <= EXACTNESS.left, float("inf"))
     # Exact ones are all alike here, and may be more than `width`: the first of them, the simplest, shall stay.
-    which = torch.argsort(loss.clamp_min(_ROUNDING), stable=True)[:width]
+    which = torch.argsort(loss.clamp_min(EXACTNESS.squares), stable=True)[:width]
     which = which[torch.isfinite(loss[which])]
     residual = (target - along[which, None] * C[which]).norm(dim=1)
     order = torch.argsort(residual, stable=True)
@@ -68,12 +66,12 @@ def _best_pairs(V: Tensor, t: Tensor, background: Tensor, W: Tensor | None, *, w
     """`best_pairs` on the device where the tensors lie."""
     target = _unit_target(t, background)
     C, left = project_off(V, background)
-    alive_c = torch.nonzero(left > _INSIDE).flatten()
+    alive_c = torch.nonzero(left > EXACTNESS.left).flatten()
     C = C[alive_c]
     D, alive_d = C, alive_c
     if W is not None:
         D, left = project_off(W, background)
-        alive_d = torch.nonzero(left > _INSIDE).flatten()
+        alive_d = torch.nonzero(left > EXACTNESS.left).flatten()
         D = D[alive_d]
     i, j = scan_pairs(C, D, target, same=W is None, width=width, budget=budget)
     residual = rescore_pairs(C, D, target, i, j)
@@ -105,7 +103,7 @@ def rescore_pairs(C: Tensor, D: Tensor, target: Tensor, i: Tensor, j: Tensor) ->
         A, B = C[i[part]], D[j[part]]
         B = off_each(B, A)
         norm: Tensor = B.norm(dim=1, keepdim=True)
-        B = torch.where(norm > 1e-13, B / norm.clamp_min(1e-300), torch.zeros_like(B))
+        B = torch.where(norm > EXACTNESS.rank, B / norm.clamp_min(1e-300), torch.zeros_like(B))
         B = off_each(B, A, times=1)  # a short B was short of digits too
         residual = target.expand_as(A)
         for _ in range(2):

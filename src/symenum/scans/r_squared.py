@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-__all__ = ["COLLINEAR", "FLAT", "affine_r_squared", "pair_r_squared"]
+from symenum.core.exactness import EXACTNESS
 
-# Rounding in 1 - g² is about 1e-15, and in a variance about 1e-15 of the mean square. At the limit eight digits of the
-# one are left, and six of the other.
-COLLINEAR = 1e-7
-FLAT = 1e-9
+__all__ = ["affine_r_squared", "pair_r_squared"]
 
 
 def affine_r_squared(
-    along: Tensor, spread: Tensor, square: Tensor, *, least: float = FLAT, otherwise: float = 0.0
+    along: Tensor, spread: Tensor, square: Tensor, *, least: float = EXACTNESS.left, otherwise: float = 0.0
 ) -> Tensor:
     """R² of a·f + b: (f·t)² over the variance of f, for a target t that is centred and of unit norm.
 
@@ -34,7 +31,7 @@ def affine_r_squared(
 
 
 def pair_r_squared(
-    first: Tensor, second: Tensor, cosine: Tensor, *, least: float = COLLINEAR, otherwise: float = 0.0
+    first: Tensor, second: Tensor, cosine: Tensor, *, least: float = EXACTNESS.left, otherwise: float = 0.0
 ) -> Tensor:
     """R² of a·c + b·d for unit rows c, d and a unit target t: (r² + q² - 2·g·r·q) / (1 - g²).
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.heads.projection import off, orthonormal
 from symenum.scans.pairs import best_pairs
 

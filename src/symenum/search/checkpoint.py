@@ -13,18 +13,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from symenum.core.files import write_whole
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import parse
-from symenum.files import write_whole
 from symenum.front import Front
+from symenum.heads.registry import HEADS
 from symenum.search.records import Read, packed, unpacked
 from symenum.search.state import State
 from symenum.tokens import STATES
+from symenum.version import __version__
 
 __all__ = ["Checkpoint", "Keeper", "read_checkpoint", "read_document", "restored", "write_checkpoint"]
 
 FORMAT = "symenum checkpoint"
-FORMAT_VERSION = 2
+# A checkpoint counts steps, and what the n-th step does belongs to the version of the search: whoever changes the order
+# of the stages, what a step draws at random, or the fields of a state, raises this number.
+FORMAT_VERSION = 3
+_WRITTEN_BY = {1: "0.1", 2: "0.1"}  # symenum's version for formats that did not hold it
 _SECONDS = 1.0  # between two writings where the front has not changed
 
 
@@ -49,6 +54,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
+        "symenum": __version__,
+        "heads": list(HEADS),
         "signature": checkpoint.signature,
         "about": dict(checkpoint.about),
         "state": {**packed(state), "generator": packed(checkpoint.state.generator)},
@@ -73,10 +80,19 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ValueError(f"'{path}' is no checkpoint of symenum, or a truncated one: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"'{path}' is no checkpoint of symenum")
-    if document.get("version") != FORMAT_VERSION:
+    found = document.get("version")
+    if found != FORMAT_VERSION:
+        known = _WRITTEN_BY.get(found) if isinstance(found, int) else None
+        writer = known or document.get("symenum", "of an unknown version")
         raise ValueError(
-            f"the checkpoint '{path}' has version {document.get('version')!r:.20} of the format, this symenum reads "
-            f"version {FORMAT_VERSION}: go on with the symenum that wrote it, or start anew"
+            f"the checkpoint '{path}' was written by symenum {writer!s:.20} (version {found!r:.20} of the format), and "
+            f"this is symenum {__version__}, which reads version {FORMAT_VERSION}: its search takes other steps. Go on "
+            'with the symenum that wrote it; or start anew and give the laws under "front" in the file as guesses'
+        )
+    if document.get("heads") != list(HEADS):
+        raise ValueError(
+            f"the checkpoint '{path}' counts its steps with the registered heads {document.get('heads')!r:.200}, and "
+            f"now there are {list(HEADS)!r}: import the modules that registered them, and no others"
         )
     return document
 
@@ -85,6 +101,8 @@ def restored(path: Path, document: Mapping[str, Any], read: Read = parse) -> Che
     """The checkpoint of a document; `read` makes expressions of text."""
     try:
         name = document["token_generator"]
+        if name not in STATES:
+            raise ValueError(f"the token generator {name!r:.40} is not known: import the module that registers it")
         kept = document["state"]
         begun = unpacked(STATES[name] | None, kept["generator"], read, "generator")
         state = unpacked(_Kept, {key: kept[key] for key in kept if key != "generator"}, read, "state")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Expression, simplify
 from symenum.fitting import (
@@ -22,6 +22,7 @@ from symenum.fitting import (
 from symenum.fitting.under_loss import refit
 from symenum.front import Front
 from symenum.heads.goal import best_first
+from symenum.operators import Role
 from symenum.search.task import Task
 
 __all__ = ["loosened", "pruned", "refined", "refitted", "rounded"]
@@ -112,7 +113,8 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             break
         if not task.squared:
             target = task.target
-            found += refit([entry.expression], task.columns, target.y, target.weight, task.settings.loss, budget=budget)
+            loss, seed = task.settings.loss, task.settings.seed
+            found += refit([entry.expression], task.columns, target.y, target.weight, loss, budget=budget, seed=seed)
             continue
         results = refine(
             [entry.expression],
@@ -123,6 +125,7 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             steps=_LAST_STEPS,
             integers=False,
             budget=budget,
+            seed=task.settings.seed,
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
     return front.update(found, task.settings.max_complexity)
@@ -131,10 +134,12 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
 def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list[Candidate]:
     """With the best constants that further starts find, on the working rows."""
     data, target = task.data, task.data.target
-    device = task.settings.device
-    results = refine(families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device)
+    device, seed = task.settings.device, task.settings.seed
+    results = refine(
+        families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device, seed=seed
+    )
     fine = [result for result in results if result.loss < float("inf")]
-    if any(operator.name == "sign" for operator in task.settings.operators):
+    if any(operator.role is Role.STEP for operator in task.settings.operators):
         fine = [_determined(task, result, budget) for result in fine]
     return [Candidate(result.expression, result.loss) for result in fine]
 
@@ -142,7 +147,8 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
 def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
     """The law, or what it is the limit of: a slope that no row shows would count as a constant found."""
     data = task.data
-    step = as_step(law, data.columns, data.target.y, data.target.weight, budget=budget)
+    seed = task.settings.seed
+    step = as_step(law, data.columns, data.target.y, data.target.weight, budget=budget, seed=seed)
     return law if step is None or not task.allows(step.expression) else step
 
 
@@ -150,7 +156,15 @@ def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> li
     """With the best constants near their own, on the working rows; whole numbers stay."""
     data, target = task.data, task.data.target
     results = refine(
-        expressions, data.columns, target.y, target.weight, starts=0, steps=_LAST_STEPS, integers=False, budget=budget
+        expressions,
+        data.columns,
+        target.y,
+        target.weight,
+        starts=0,
+        steps=_LAST_STEPS,
+        integers=False,
+        budget=budget,
+        seed=task.settings.seed,
     )
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
@@ -163,7 +177,8 @@ def _tidied(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
     for candidate in reversed(front):  # the best first: the time may run out
         if budget.over():
             break
-        result = tidy(candidate.expression, data.columns, data.target.y, data.target.weight, budget=budget)
+        target, seed = data.target, task.settings.seed
+        result = tidy(candidate.expression, data.columns, target.y, target.weight, budget=budget, seed=seed)
         if result.loss < float("inf"):
             tidied.append(Candidate(result.expression, result.loss))
     return tidied

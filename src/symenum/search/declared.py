@@ -18,15 +18,12 @@ from symenum.enumeration.target import Target
 from symenum.expressions import Constant, Expression, apply, evaluate, simplify
 from symenum.fitting import free_constants, refine, standard_errors
 from symenum.fitting.parameters import with_leaves
+from symenum.fitting.recognise import RECOGNITION
 from symenum.front import Front, fitted_constants
 
 __all__ = ["declared_number", "with_names"]
 
 _MULTIPLES = 12  # p/q with both up to this
-_RARITY = 0.06  # of the spacing of multiples: what is known no better than this may be one by chance
-# Twice what other nice numbers may be off by: that a declared constant is there is no surprise.
-_EXACT_ERRORS, _NOISE_ERRORS = 8.0, 2.0
-_EXACT_WINDOW = 1e-12  # part of a constant by which rounding may have moved it
 _BY_CHANCE = 4.0  # variances of one constant by which the loss may grow for each that gets a name
 
 
@@ -37,6 +34,7 @@ def with_names(
     target: Target,
     empty: Front,
     allows: Callable[[Expression], bool],
+    seed: int = 0,
 ) -> list[Candidate]:
     """The finds, those that stand on a front of their own with names instead of numbers where that is as good.
 
@@ -44,7 +42,7 @@ def with_names(
     """
     left = list(found)
     for candidate in empty.update(found):
-        named = _named(candidate, declared, columns, target, empty.floor)
+        named = _named(candidate, declared, columns, target, empty.floor, seed)
         if named is None or not allows(named.expression):
             continue
         limit = candidate.loss * (1 - _BY_CHANCE / target.rows)
@@ -69,7 +67,7 @@ def declared_number(value: float, window: float, declared: Mapping[str, float]) 
                 continue
             most = max(abs(p), q)
             cost = math.log2(rank) + 2 * math.log2(most)
-            near = abs(p * unit / q - value) <= window < _RARITY * abs(value) / (rank * most**2)
+            near = abs(p * unit / q - value) <= window < RECOGNITION.noise_rarity * abs(value) / (rank * most**2)
             if near and (best is None or cost < best[0]):
                 best = cost, p, q, above, below
     return None if best is None else _written(*best[1:])
@@ -84,7 +82,12 @@ def _written(p: int, q: int, above: Expression | None, below: Expression | None)
 
 
 def _named(
-    candidate: Candidate, declared: Mapping[str, float], columns: Mapping[str, Tensor], target: Target, floor: float
+    candidate: Candidate,
+    declared: Mapping[str, float],
+    columns: Mapping[str, Tensor],
+    target: Target,
+    floor: float,
+    seed: int,
 ) -> Candidate | None:
     """The candidate with all names that can be given one after another, the others of its numbers fitted anew."""
     constants = free_constants(candidate.expression, integers=False)
@@ -92,7 +95,7 @@ def _named(
     exact = candidate.loss <= floor
     leaves: list[Expression] = []
     for value, error in zip(constants, errors, strict=True):
-        window = max(_EXACT_ERRORS * error, _EXACT_WINDOW * abs(value)) if exact else _NOISE_ERRORS * error
+        window = RECOGNITION.window(value, error, exact=exact, expected=True)
         number = declared_number(value, window, declared)
         leaves.append(Constant(value) if number is None else number)
     count = sum(not isinstance(leaf, Constant) or leaf.name is not None for leaf in leaves)
@@ -100,7 +103,7 @@ def _named(
         return None
     law = simplify(with_leaves(candidate.expression, leaves, integers=False))
     if not exact and free_constants(law, integers=False):
-        (refitted,) = refine([law], columns, target.y, target.weight, starts=0, integers=False)
+        (refitted,) = refine([law], columns, target.y, target.weight, starts=0, integers=False, seed=seed)
         law = refitted.expression
     values: Tensor = evaluate(law, columns)
     loss = float(target.loss(values.to(torch.float64)[None]))

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
 from symenum.expressions import Expression, evaluate
@@ -24,7 +25,6 @@ __all__ = ["best_under", "loss_floor", "outlier_weights"]
 
 _BEST = 8  # finds that are fitted under the loss, beside those that stand on a front of their own
 _FAR = 4.0  # times the typical residual: rows beyond it are doubted
-_ROUNDING = 1e-9  # of the typical size of y: residuals below this are not looked at
 
 
 def best_under(
@@ -37,6 +37,7 @@ def best_under(
     budget: Budget,
     *,
     fit: bool = True,
+    seed: int = 0,
 ) -> list[Candidate]:
     """The finds that could stand on a front under the loss, as they are and, if `fit`, with constants fitted under it.
 
@@ -51,7 +52,7 @@ def best_under(
         chosen[candidate.expression] = candidate
     if not fit:
         return list(chosen.values())
-    fitted = refit(list(chosen), columns, target.y, target.weight, loss, budget=budget)
+    fitted = refit(list(chosen), columns, target.y, target.weight, loss, budget=budget, seed=seed)
     return [*chosen.values(), *(candidate for candidate in fitted if candidate.expression not in chosen)]
 
 
@@ -69,6 +70,6 @@ def outlier_weights(law: Expression, columns: Mapping[str, Tensor], target: Targ
     """
     values: Tensor = evaluate(law, columns)
     residual = values.to(torch.float64) - target.y
-    size = max(typical_size(residual), _ROUNDING * typical_size(target.y))
+    size = max(typical_size(residual), EXACTNESS.scanned * typical_size(target.y))
     weight = target.weight / (1 + (residual / (_FAR * size)).square())
     return Target(target.y, weight / weight.sum())

@@ -48,6 +48,8 @@ def unpacked(kind: Any, data: Any, read: Read = parse, where: str = "") -> Any:
         return _record(kind, _checked(dict, data, where), read, where)
     if kind is float:
         return _number(data, where)
+    if kind not in (bool, int, str):
+        raise TypeError(f"{where} is a {kind}, and only numbers, text, expressions, tuples and dataclasses can be kept")
     return _checked(kind, data, where)
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from symenum.core.budget import Budget
+from symenum.core.interrupts import ctrl_c_ends
 from symenum.enumeration.allocator import kept_low
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
+from symenum.enumeration.threads import single_threaded
 from symenum.front import Front
 from symenum.search.coefficients import refitted
-from symenum.search.interrupts import interrupts
 from symenum.search.state import State, StepReport
 from symenum.search.step import start, step, stop_reason
 from symenum.search.task import Task
@@ -67,7 +68,7 @@ def run(
     """
     begin = clock() if began is None else began
     one = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, wish or Budget(), begin, clock)
-    with interrupts(one.wish), kept_low(task.settings.max_memory):
+    with ctrl_c_ends(one.wish), kept_low(task.settings.max_memory), single_threaded():
         return one.outcome(state or start(task, seed))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.shortlist import Candidate
 from symenum.front import Front
 
@@ -11,7 +12,6 @@ __all__ = ["near", "runners_up"]
 
 _EACH = 12  # of a complexity; this and the next two by benchmarks/breadth.py, on laws drawn at random
 _MOST = 240  # the simplest
-_SAME = 1e-9  # relative difference of the losses of one function written in two ways
 _NEAR = 10.0  # times the loss of what stands on the front
 
 
@@ -20,7 +20,7 @@ def runners_up(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     best: dict[int, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda candidate: candidate.loss):
         kept = best.setdefault(candidate.complexity, [])
-        if len(kept) < _EACH and not (kept and candidate.loss <= kept[-1].loss * (1 + _SAME)):
+        if len(kept) < _EACH and not (kept and candidate.loss <= kept[-1].loss * (1 + EXACTNESS.tie)):
             kept.append(candidate)
     return tuple(candidate for complexity in sorted(best) for candidate in best[complexity])[:_MOST]
 

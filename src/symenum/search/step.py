@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symenum.core.budget import Budget
 from symenum.enumeration.allocator import hand_back
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.threads import torch_threads
+from symenum.enumeration.threads import single_threaded
 from symenum.expressions import Constant, Expression, apply, same_function
 from symenum.fitting import refine, with_coefficients
-from symenum.front import Front, reward
+from symenum.front import Front
 from symenum.heads.all_heads import Stage
 from symenum.heads.head import LAST_FITS
 from symenum.search.coefficients import loosened, pruned, rounded
@@ -27,6 +27,7 @@ from symenum.search.runners_up import near, runners_up
 from symenum.search.state import State
 from symenum.search.task import Task
 from symenum.search.token_pass import token_pass
+from symenum.selection import reward
 from symenum.tokens import Praised
 
 __all__ = ["start", "step", "stop_reason"]
@@ -54,7 +55,7 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
     task = task.weighed(state.front)
     work = _work(task, state.iteration)
     scored, generator = 0, state.generator
-    with torch_threads(1):  # thousands of small operations; the scans have threads of their own
+    with single_threaded():  # thousands of small operations; the scans have threads of their own
         if isinstance(work, Stage):
             found, name = work.run(budget), work.name
         elif work == COEFFICIENTS:
@@ -134,10 +135,11 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
     found = [candidate for candidate in found if task.allows(candidate.expression)]
     if settings.declared:
         target = task.data.target
-        found = with_names(found, settings.declared, columns, target, Front.of(target), task.allows)
+        found = with_names(found, settings.declared, columns, target, Front.of(target), task.allows, settings.seed)
     if not task.squared:
         fit = settings.constants
-        found = best_under(settings.loss, found, columns, task.working, task.working_front, most, budget, fit=fit)
+        working, empty, seed = task.working, task.working_front, settings.seed
+        found = best_under(settings.loss, found, columns, working, empty, most, budget, fit=fit, seed=seed)
     if not task.partial:
         return front.update(found, most), found
     judged: list[Candidate] = []
@@ -160,7 +162,7 @@ def _of_required(task: Task) -> list[Candidate]:
         return [candidate for form in forms if (candidate := task.data.candidate(form)) is not None]
     forms = [with_coefficients(form) for form in forms]
     target = task.data.target
-    results = refine(forms, task.data.columns, target.y, target.weight, starts=0)
+    results = refine(forms, task.data.columns, target.y, target.weight, starts=0, seed=task.settings.seed)
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
 

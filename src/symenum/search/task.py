@@ -12,11 +12,11 @@ from torch import Tensor
 
 from symenum.enumeration.memory import DEFAULT_MEMORY, check_mask_fits
 from symenum.enumeration.network import PSRN
+from symenum.enumeration.seeds import some_rows
 from symenum.enumeration.shortlist import Candidate
 from symenum.enumeration.target import Target
-from symenum.enumeration.threads import available_cores
 from symenum.expressions import Expression, Variable, evaluate, variables
-from symenum.fitting.losses import Loss, Relative, Squared
+from symenum.fitting.losses import Loss, Squared
 from symenum.front import Front
 from symenum.heads.all_heads import AllHeads, Stage
 from symenum.heads.first_pass import SCAN_ROWS, telling
@@ -58,6 +58,8 @@ class Settings:
     guesses: tuple[Expression, ...] = ()  # laws to begin with, constants fitted
     declared: Mapping[str, float] = field(default_factory=dict)  # constants that have a name
     max_memory: int = DEFAULT_MEMORY
+    seed: int = 0  # of everything random
+    leave_out: tuple[str, ...] = ()  # stages of the heads that do not run: what they bring is measured without them
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,15 @@ class Task:
             return self.origin.heads.with_target(self.data.target)
         settings = self.settings
         k = self.fetched(min(10, settings.top_k))
-        return AllHeads(self.data, settings.operators, k, settings.max_memory, settings.prior, device=settings.device)
+        return AllHeads(
+            self.data,
+            settings.operators,
+            k,
+            settings.max_memory,
+            settings.prior,
+            device=settings.device,
+            leave_out=settings.leave_out,
+        )
 
     @property
     def prior(self) -> Prior:
@@ -98,7 +108,7 @@ class Task:
     @property
     def squared(self) -> bool:
         """Whether the loss is that of the scans."""
-        return isinstance(self.settings.loss, Squared)
+        return self.settings.loss.is_squared
 
     @cached_property
     def empty_front(self) -> Front:
@@ -151,7 +161,7 @@ class Task:
     @cached_property
     def material(self) -> Material:
         """What token generators work with."""
-        rows = _some(self.data.target.rows, _TOKEN_ROWS)
+        rows = some_rows(self.data.target.rows, _TOKEN_ROWS, self.settings.seed, "rows that tokens are judged on")
         target = self.data.target.at(rows)
         columns = {name: column[rows] for name, column in self.data.columns.items()}
         span = self.settings.constant_range if self.settings.constants else None
@@ -180,24 +190,24 @@ class Task:
 
 def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Settings) -> Task:
     """The task for X (rows, variables), float64 and finite, and its target."""
-    threads = settings.threads or available_cores()
     allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
     kept = [allowed[i] for i in telling(X[:, allowed])]
     _check_variables(settings, {names[i] for i in kept})
-    rows = _some(len(X), _WORKING_ROWS)
+    rows = some_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
     working = target.at(rows)
     seen = working
-    if isinstance(settings.loss, Relative):  # which is least squares with other weights
-        weight = working.weight * settings.loss.weights(working.y, working.y)
+    factors = settings.loss.row_weights(working.y)
+    if factors is not None:  # the loss is least squares with other weights
+        weight = working.weight * factors
         seen = Target(working.y, weight / weight.sum())
-    data = make_data([Variable(names[i]) for i in kept], X[rows][:, kept].T.contiguous(), seen, SCAN_ROWS)
+    slots = [Variable(names[i]) for i in kept]
+    data = make_data(slots, X[rows][:, kept].T.contiguous(), seen, SCAN_ROWS, settings.seed)
     plan = make_plan(
         len(kept),
         settings.operators,
         layers=settings.layers,
         inputs=settings.inputs,
         max_memory=settings.max_memory,
-        cores=threads,
     )
     check_mask_fits(plan.inputs, settings.operators, plan.layers, settings.max_memory)
     columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
@@ -214,10 +224,3 @@ def _check_variables(settings: Settings, telling: set[str]) -> None:
                 f"{parameter} has {min(names - telling)}, which is the same in all rows, or equal to another variable: "
                 "the data cannot tell what it does; leave it out, or take the other one"
             )
-
-
-def _some(rows: int, most: int) -> Tensor:
-    """All rows, or a random selection in order: data may be sorted, or repeat with a period."""
-    if rows <= most:
-        return torch.arange(rows)
-    return torch.randperm(rows, generator=torch.Generator().manual_seed(0))[:most].sort().values

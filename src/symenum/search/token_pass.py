@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget, CutShortError, check_time, governing
+from symenum.core.budget import Budget, CutShortError
 from symenum.enumeration.shortlist import Candidate, Shortlist
 from symenum.expressions import Constant, Expression, Variable
 from symenum.heads.all_heads import AllHeads
@@ -36,9 +36,8 @@ class Passed:
 def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> Passed:
     """Fill the slots, scan the network and the quick heads on them, and fit the coefficients of what comes out."""
     try:
-        with governing(budget):
-            check_time()
-            slots, generator = _fill(task, generator, rng)
+        budget.check()
+        slots, generator = _fill(task, generator, rng, budget)
     except CutShortError:
         return Passed([], 0, generator)
     values = torch.stack([task.data.evaluate(slot) for slot in slots])
@@ -49,7 +48,7 @@ def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: 
     return Passed(refined(task, found, by_heads, budget), shortlist.scored, generator)
 
 
-def _fill(task: Task, generator: object, rng: np.random.Generator) -> tuple[list[Expression], object]:
+def _fill(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> tuple[list[Expression], object]:
     """Slots for the network: variables in random order, a constant in every second pass or so, tokens."""
     plan, settings = task.plan, task.settings
     names = list(task.data.columns)
@@ -59,7 +58,7 @@ def _fill(task: Task, generator: object, rng: np.random.Generator) -> tuple[list
         slots.append(random_constant(task.material, rng))
     wanted = plan.inputs - len(slots)
     asked = task.fetched(wanted) if task.prior.forbids_parts else wanted
-    tokens, generator = task.generator.propose(task.material, generator, asked, rng)
+    tokens, generator = task.generator.propose(task.material, generator, asked, rng, budget)
     allowed = [token for token in tokens if task.prior.allows_part(token)][:wanted]
     # The generator has seen a part of the rows only.
     slots += [token for token in allowed if bool(torch.isfinite(task.data.evaluate(token)).all())]
@@ -89,15 +88,24 @@ def _network(
         stop=budget.over,
         threads=task.settings.threads,
         device=task.settings.device,
+        seed=task.settings.seed,
     )
 
 
 def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budget) -> list[Candidate]:
     varying = [i for i, slot in enumerate(slots) if not isinstance(slot, Constant)]
-    data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS)
+    data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS, task.settings.seed)
     settings = task.settings
     k = task.fetched(min(10, settings.top_k))
-    heads = AllHeads(data, settings.operators, k, settings.max_memory, settings.prior, device=settings.device)
+    heads = AllHeads(
+        data,
+        settings.operators,
+        k,
+        settings.max_memory,
+        settings.prior,
+        device=settings.device,
+        leave_out=settings.leave_out,
+    )
     found: list[Candidate] = []
     for stage in heads.quick():
         found += stage.run(budget)

@@ -16,11 +16,12 @@ from copy import copy
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS
 from symenum.enumeration.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
 from symenum.heads import build_features
 from symenum.heads.projection import project_off
-from symenum.operators import Kind
+from symenum.operators import Abilities, Kind
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 from symenum.tokens.generator import Material
 from symenum.tokens.values import Evaluator, pick_distinct
@@ -29,7 +30,6 @@ __all__ = ["PRICE", "UNEXPLAINED", "Explainer", "promising_features", "simple_pa
 
 UNEXPLAINED = 1e-9  # the least part of y that these sums of squares can tell from rounding
 _TINY = 1e-200
-_INSIDE = 1e-9  # a row with less left of it than this part when it is centred is constant up to rounding
 _ROWS = 64  # enough to rank tokens; the pass looks at more
 _FEW_ROWS = 20
 _FEW_PARTNERS = 5
@@ -48,10 +48,8 @@ class Explainer:
         weight = material.weight[self._rows]
         self._root = (weight / weight.sum().clamp_min(_TINY)).sqrt()
         self._unary = tuple(op for op in material.working if op.kind is Kind.UNARY and op.form is None)
-        names = {operator.name for operator in material.working}
-        self._adds = bool(names & {"add", "sub", "semisub"})
-        self._multiplies = "mul" in names
-        self._divides = bool(names & {"div", "semidiv", "inv"})
+        able = Abilities(material.working)
+        self._adds, self._multiplies, self._divides = able.sums, able.products, able.quotients
         self._target = _unit_target(material.y[self._rows], self._root)
         self._few = _spread(len(self._rows), _FEW_ROWS)
         few_root = self._root[self._few]
@@ -159,7 +157,7 @@ class Explainer:
         finite = torch.isfinite(values).all(dim=1)
         safe = torch.where(finite[:, None], values, 0.0)
         unit, left = project_off(safe * self._root, self._root[None])
-        fine = finite & (left > _INSIDE)
+        fine = finite & (left > EXACTNESS.left)
         return torch.where(fine[:, None], unit, 0.0), fine
 
 

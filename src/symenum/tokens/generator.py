@@ -17,8 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Expression, Variable
-from symenum.operators import Operator
+from symenum.operators import Operator, Role
 
 __all__ = ["Material", "Praised", "TokenGenerator", "check_count", "check_front"]
 
@@ -67,7 +68,7 @@ class Material:
     @cached_property
     def working(self) -> tuple[Operator, ...]:
         """The operators that make something new of their operands."""
-        return tuple(operator for operator in self.operators if operator.name != "identity")
+        return tuple(operator for operator in self.operators if operator.role is not Role.IDENTITY)
 
     @property
     def rows(self) -> int:
@@ -93,12 +94,18 @@ class TokenGenerator(Protocol[S]):
         ...
 
     def propose(
-        self, material: Material, state: S, count: int, rng: np.random.Generator
+        self,
+        material: Material,
+        state: S,
+        count: int,
+        rng: np.random.Generator,
+        budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], S]:
         """`count` tokens for the next pass, and the state that remembers them.
 
         Tokens are no bare variables or constants; on the rows they are finite, not constant, and distinct from the
-        variables and from each other. Fewer come back only where the operators cannot build so many.
+        variables and from each other. Fewer come back only where the operators cannot build so many. CutShortError
+        where the budget is over before they are chosen.
         """
         ...
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from symenum.enumeration.budget import check_time
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, sort_key, walk
 from symenum.tokens.explain import PRICE, Explainer, promising_features, simple_partners
@@ -76,14 +76,19 @@ class Genetic:
         return GeneticState((), (), partners, promising_features(material, partners))
 
     def propose(
-        self, material: Material, state: GeneticState, count: int, rng: np.random.Generator
+        self,
+        material: Material,
+        state: GeneticState,
+        count: int,
+        rng: np.random.Generator,
+        budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], GeneticState]:
         check_count(count)
         if not material.working:
             return (), replace(state, memory=state.memory.with_proposal(()))
         with torch_threads(1):
             run = _Run(self, material, state, rng)
-            population, hall = run.evolve()
+            population, hall = run.evolve(budget)
             tokens = run.tokens(population, hall, count)
         memory = state.memory.with_proposal(tokens)
         return tokens, replace(state, population=population, hall=hall, scouted=run.scouted, memory=memory)
@@ -118,14 +123,14 @@ class _Run:
         self._one: dict[Expression, Expression] = {}
         self._unexplained: dict[Expression, float] = {}
 
-    def evolve(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+    def evolve(self, budget: Budget) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
         """The population after all generations, and the hall of fame, best first."""
         settings, rng = self.settings, self.rng
         population = self._first_population()
         hall: dict[Expression, float] = {}
         pool = [*self.parts, *self.seeds[:_PLANTED_SEEDS]]
         for generation in range(settings.generations + 1):
-            check_time()
+            budget.check()
             fitness = self._judge(population)
             hall.update(zip(population, fitness, strict=True))
             hall = dict(sorted(hall.items(), key=lambda item: item[1])[: settings.hall_of_fame])

@@ -12,7 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Apply, Constant, Expression, apply, canonical, fold
+from symenum.operators import ARITHMETIC, Role
 from symenum.tokens.generator import Material, Praised
 from symenum.tokens.trees import random_constant
 from symenum.tokens.values import composite_parts
@@ -22,7 +24,6 @@ __all__ = ["MAX_COMPLEXITY", "Memory", "Record", "cross_variable", "front_parts"
 MAX_COMPLEXITY = 14  # of a token: deeper ones are left to the pass
 _REMEMBERED = 400  # records; the least telling are forgotten first
 _JOINED_TERMS = 6  # sums and products of up to so many terms give all their pairs
-_IMPROVED = 1e-9  # rewards within this are equal
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Memory:
         A better reward is the success of those tokens that occur in front members which were not there before; if
         none does (rewriting may hide it), of all of them in equal shares.
         """
-        improved = reward > self.best_reward + _IMPROVED
+        improved = reward > self.best_reward + EXACTNESS.tie
         known = {member.expression for member in self.front}
         new_parts: set[Expression] = set()
         for member in front:
@@ -98,14 +99,14 @@ def stripped(expression: Expression) -> Expression:
     def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
         if not isinstance(node, Apply):
             return node
-        name = node.operator.name
-        if name == "neg":
+        role = node.operator.role
+        if role is Role.NEGATION:
             return operands[0]
-        if name in ("add", "mul", "sub", "div"):
+        if role in ARITHMETIC:
             left, right = operands
             if isinstance(right, Constant):
                 return left
-            if isinstance(left, Constant) and name != "div":
+            if isinstance(left, Constant) and role is not Role.QUOTIENT:
                 return right
             if isinstance(left, Constant):
                 return apply("div", Constant(1), right)
@@ -150,7 +151,7 @@ def cross_variable(material: Material, rng: np.random.Generator) -> Expression |
 
 def _joins(part: Expression) -> Iterator[Expression]:
     """All pairs of the terms of a sum or the factors of a product: the tree holds only some of them."""
-    if not isinstance(part, Apply) or part.operator.name not in ("add", "mul"):
+    if not isinstance(part, Apply) or part.operator.role not in (Role.SUM, Role.PRODUCT):
         return
     terms: list[Expression] = []
     stack: list[Expression] = [part]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Expression
 from symenum.tokens.generator import Material, Praised, check_count, check_front
 from symenum.tokens.trees import random_trees
@@ -34,9 +35,15 @@ class RandomTokens:
         return RandomState()
 
     def propose(
-        self, material: Material, state: RandomState, count: int, rng: np.random.Generator
+        self,
+        material: Material,
+        state: RandomState,
+        count: int,
+        rng: np.random.Generator,
+        budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], RandomState]:
         check_count(count)
+        budget.check()
         trees = random_trees(material, rng, count, self.depth)
         return tuple(pick_distinct(Evaluator(material), material, trees, count)), state
 

@@ -1,9 +1,8 @@
-"""The generators by name."""
+"""The generators by name. `symenum.plugins.register_generator` adds those from outside the package."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
 from typing import Any
 
 from symenum.tokens.generator import TokenGenerator
@@ -13,11 +12,11 @@ from symenum.tokens.tree_search import TreeSearch, TreeSearchState
 
 __all__ = ["GENERATORS", "STATES", "get_generator"]
 
-GENERATORS: Mapping[str, TokenGenerator[Any]] = {
+GENERATORS: dict[str, TokenGenerator[Any]] = {
     generator.name: generator for generator in (Genetic(), TreeSearch(), RandomTokens())
 }
-STATES: Mapping[str, type] = {"gp": GeneticState, "mcts": TreeSearchState, "random": RandomState}
-"""What each of them remembers, by its name."""
+STATES: dict[str, type] = {"gp": GeneticState, "mcts": TreeSearchState, "random": RandomState}
+"""What each of them remembers, by its name: the type that a checkpoint reads it back as."""
 
 
 def get_generator(name: str) -> TokenGenerator[Any]:
@@ -26,12 +25,9 @@ def get_generator(name: str) -> TokenGenerator[Any]:
     >>> get_generator("gp").name
     'gp'
     """
-    if not isinstance(name, str):
-        raise TypeError(f"the token generator must be named by a string, not {type(name).__name__}")
-    found = GENERATORS.get(name.strip().lower())
-    if found is None:
-        close = difflib.get_close_matches(name.strip().lower(), GENERATORS, n=1, cutoff=0.0)
-        raise ValueError(
-            f"unknown token generator {name!r} (did you mean {close[0]!r}?); known: {', '.join(GENERATORS)}"
-        )
-    return found
+    word = name.strip().lower() if isinstance(name, str) else ""
+    if word not in GENERATORS:
+        close = difflib.get_close_matches(word, GENERATORS, n=1, cutoff=0.0) if word else []
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"token_generator must be one of {', '.join(map(repr, GENERATORS))}, not {name!r}{hint}")
+    return GENERATORS[word]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from symenum.enumeration.budget import check_time
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.enumeration.threads import torch_threads
 from symenum.expressions import Expression, apply, sort_key
 from symenum.tokens.explain import UNEXPLAINED, Explainer, promising_features, simple_partners
@@ -79,14 +79,19 @@ class TreeSearch:
         return TreeSearchState(partners, promising_features(material, partners))
 
     def propose(
-        self, material: Material, state: TreeSearchState, count: int, rng: np.random.Generator
+        self,
+        material: Material,
+        state: TreeSearchState,
+        count: int,
+        rng: np.random.Generator,
+        budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], TreeSearchState]:
         check_count(count)
         if not material.working or not count:
             return (), replace(state, path=(), memory=state.memory.with_proposal(()))
         with torch_threads(1):
             planner = _Planner(self, material, state, rng)
-            tokens, path = planner.plan(count)
+            tokens, path = planner.plan(count, budget)
         nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_REMEMBERED_NODES])
         return tokens, replace(
             state, nodes=nodes, path=path, scouted=planner.scouted, memory=state.memory.with_proposal(tokens)
@@ -139,11 +144,11 @@ class _Planner:
         seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
         self.seeds = seeds[:_BASE_SEEDS]
 
-    def plan(self, count: int) -> tuple[tuple[Expression, ...], tuple[TokenSet, ...]]:
+    def plan(self, count: int, budget: Budget) -> tuple[tuple[Expression, ...], tuple[TokenSet, ...]]:
         """The most promising set of `count` tokens that was simulated, and the nodes on the way to it."""
         ends: dict[TokenSet, tuple[float, list[TokenSet]]] = {}
         for _ in range(self.settings.simulations):
-            check_time()
+            budget.check()
             path = self._walk(count)
             full = self._rolled_out(path[-1], count)
             value = self._value(full)

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import is_flat
 from symenum.expressions import Apply, Constant, Expression, Variable, walk
 from symenum.tokens.generator import Material
 
 __all__ = ["Evaluator", "composite_parts", "pick_distinct"]
 
 _LARGEST = 1e150  # of the sum of squares: a product of two tokens must not overflow
-_FLAT = 1e-10  # a column that varies by less, relative to its norm, counts as constant
 _SAME = 1e-9  # columns nearer than this, relative to their norm, are one
 
 
@@ -114,8 +114,7 @@ def composite_parts(expression: Expression) -> list[Expression]:
 
 
 def _varies(values: Tensor) -> bool:
-    largest = float(values.abs().amax())
-    return float(values.amax() - values.amin()) > _FLAT * largest > 0.0
+    return not bool(is_flat(values))
 
 
 def _unit(rows: Tensor) -> Tensor:

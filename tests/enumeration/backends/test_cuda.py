@@ -8,10 +8,11 @@ import torch
 from enumeration.test_exact import assert_brute_force, sample
 
 from symenum import PSRN
+from symenum.bench.problems.experiments import CHAOTIC_OPERATORS, EMPS_OPERATORS
+from symenum.core.budget import Budget
 from symenum.enumeration import devices
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends import cuda, device_scan, device_screen
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.target import check_target
 from symenum.expressions import Variable, evaluate
 from symenum.heads import affine, placement, products
@@ -23,11 +24,11 @@ from symenum.scans import pairs
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("operators", ["koza", "semikoza", "basic_koza", "arithmetic", "chaotic", "emps"])
+@pytest.mark.parametrize("operators", [*OPERATOR_SETS.values(), CHAOTIC_OPERATORS, EMPS_OPERATORS])
 @pytest.mark.parametrize("rows", [1, 9, 20, 33, 70])
 def test_the_shortlist_is_the_brute_forces(operators, rows):
     data, y = sample(rows, rows, 2)
-    assert_brute_force(OPERATOR_SETS[operators], data, y, 2, device="cuda")
+    assert_brute_force(operators, data, y, 2, device="cuda")
 
 
 def test_operators_that_are_no_products_are_scanned_too():

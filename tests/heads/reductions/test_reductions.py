@@ -9,7 +9,7 @@ import pytest
 import torch
 from heads.reductions.reduced_problems import PLANTED, Planted, data_of
 
-from symenum.enumeration.budget import Budget, CutShortError, governing
+from symenum.core.budget import Budget, CutShortError
 from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import evaluate, parse, same_function
 from symenum.expressions.powers import merged, power_product, powers_of
@@ -180,8 +180,8 @@ def test_looking_for_symmetries_of_many_slots_ends_with_the_time() -> None:
     assert surface is not None
     over = Budget()
     over.end()
-    with governing(over), pytest.raises(CutShortError):
-        symmetries(surface, X, weight, 3)
+    with pytest.raises(CutShortError):
+        symmetries(surface, X, weight, 3, over)
 
 
 def test_weights_of_a_reduced_problem_do_not_vanish_in_small_units() -> None:

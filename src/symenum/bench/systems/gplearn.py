@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from symenum.bench.systems.base import Found, NotInstalledError
-from symenum.bench.systems.laws import as_laws
+from symenum.bench.problems.problem import Array
+from symenum.bench.systems.base import Found, NotInstalledError, as_laws
 from symenum.expressions import Constant, Expression, Variable, apply
-from symenum.operators import OPERATOR_SETS
-from symenum.problems.problem import Array
 
 __all__ = ["Gplearn"]
 
@@ -20,7 +19,7 @@ _EXACT = 1e-13  # relative to the mean square of y: nothing more can be found
 class Gplearn:
     """Its defaults, one generation after another until the time is over or the best individual is exact."""
 
-    def fit(self, X: Array, y: Array, *, operators: str, seed: int, max_time: float, cores: int) -> Found:
+    def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
         try:
             import numpy
             from gplearn.functions import make_function
@@ -31,9 +30,8 @@ class Gplearn:
         def bounded_exp(x: Any) -> Any:  # gplearn refuses a function that overflows
             return numpy.exp(numpy.clip(x, -100.0, 100.0))
 
-        signs = OPERATOR_SETS[operators]
-        functions: list[Any] = [_FUNCTIONS[sign] for sign in signs if sign in _FUNCTIONS]
-        if "exp" in signs:
+        functions: list[Any] = [_FUNCTIONS[sign] for sign in operators if sign in _FUNCTIONS]
+        if "exp" in operators:
             functions.append(make_function(function=bounded_exp, name="exp", arity=1))
         begin = time.monotonic()
         model = SymbolicRegressor(

@@ -7,20 +7,18 @@ one more turn, in which a law may still become shorter, and its time to the law 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from symenum.bench.systems.base import Found, Law, NotInstalledError
-from symenum.bench.systems.laws import as_laws
+from symenum.bench.problems.problem import Array, rename
+from symenum.bench.systems.base import Found, Law, NotInstalledError, as_laws
 from symenum.expressions import Expression, parse
-from symenum.operators import OPERATOR_SETS
-from symenum.problems.names import rename
-from symenum.problems.problem import Array
 
 __all__ = ["Operon"]
 
 _SYMBOLS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "tanh": "tanh", "cosh": "cosh", "abs": "abs"}
 _SAME = ("sin", "cos", "exp", "log", "sqrt")
-_DIGITS = 17
+_DIGITS = 17  # with which a double is written exactly
 _TURN = 2  # seconds
 _SEEDS = 1000  # between the turns of one run, so that seeds 0, 1, 2 … have turns of their own
 _EXACT = 1e-15  # relative to the mean square of y; wrong forms come down to 1e-14, right ones in single precision below
@@ -29,13 +27,14 @@ _EXACT = 1e-15  # relative to the mean square of y; wrong forms come down to 1e-
 class Operon:
     """Two objectives, error and length, and constants fitted by Levenberg–Marquardt, as its authors run it."""
 
-    def fit(self, X: Array, y: Array, *, operators: str, seed: int, max_time: float, cores: int) -> Found:
+    def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
         try:
             from pyoperon.sklearn import SymbolicRegressor
         except ImportError as error:
             raise NotInstalledError("pyoperon is not installed: pip install pyoperon") from error
-        signs = OPERATOR_SETS[operators]
-        symbols = [_SYMBOLS[sign] for sign in signs if sign in _SYMBOLS] + [sign for sign in signs if sign in _SAME]
+        symbols = [_SYMBOLS[sign] for sign in operators if sign in _SYMBOLS] + [
+            sign for sign in operators if sign in _SAME
+        ]
         begin = time.monotonic()
         model = SymbolicRegressor(
             allowed_symbols=",".join([*symbols, "constant", "variable"]),

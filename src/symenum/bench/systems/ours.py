@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from symenum.bench.systems.base import Found, Law
-from symenum.bench.systems.laws import variable_names
+from symenum.bench.problems.problem import Array
+from symenum.bench.systems.base import Found, Law, variable_names
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.enumeration.target import check_target
 from symenum.expressions import Expression
-from symenum.heads.all_heads import Stage
+from symenum.heads.order import STAGE_NAMES
 from symenum.operators import get_operators
-from symenum.problems.problem import Array
-from symenum.search import Settings, Task, make_task, run
+from symenum.search import Settings, make_task, run
 from symenum.tokens import Material
 
 __all__ = ["Symenum"]
@@ -26,10 +25,7 @@ _SELECTION = "best"
 
 @dataclass(frozen=True)
 class Symenum:
-    """`generator`: "gp", "mcts", "random" or "none"; `without`: the stage of the heads that is left out.
-
-    Heads are left out where they work on the raw variables; in passes with tokens the quick ones stay.
-    """
+    """`generator`: "gp", "mcts", "random" or "none"; `without`: the stage of the heads that is left out everywhere."""
 
     generator: str = "gp"
     constant_range: tuple[float, float] = (-3.0, 3.0)
@@ -46,62 +42,48 @@ class Symenum:
         span = options.get("range", "-3..3").split("..")
         if len(span) != 2:
             raise ValueError(f"range must be two numbers such as -3..3, not {options['range']!r}")
+        without = options.get("without", "")
+        if without and without not in STAGE_NAMES:
+            names = ", ".join(STAGE_NAMES)
+            raise ValueError(f"without must be a stage of the heads, one of {names}; not {without!r}")
         return cls(
             options.get("generator", "gp"),
             (float(span[0]), float(span[1])),
-            options.get("without", ""),
+            without,
             options.get("selection", _SELECTION),
         )
 
-    def fit(self, X: Array, y: Array, *, operators: str, seed: int, max_time: float, cores: int) -> Found:
+    def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
         """The search as `PSERegressor` runs it."""
         settings = Settings(
             operators=get_operators(operators),
             token_generator=self.generator if self.generator != "none" else "random",
             constant_range=self.constant_range,
             threads=cores,
+            leave_out=(self.without,) if self.without else (),
         )
         target, rows = check_target(np.asarray(y, dtype=np.float64), None, len(X))
         task = make_task(variable_names(X.shape[1]), torch.tensor(X)[rows], target, settings)
-        outcome = run(self._changed(task), seed, max_time=max_time)
+        if self.generator == "none":
+            task = replace(task, generator=_NoTokens())
+        outcome = run(task, seed, max_time=max_time)
         front = outcome.front
         laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in front)
         return Found(laws, front.select(self.selection), outcome.reason)
-
-    def _changed(self, task: Task) -> Task:
-        parts = {field.name: getattr(task, field.name) for field in fields(Task)}
-        if self.generator == "none":
-            parts["generator"] = _NoTokens()
-        if not self.without:
-            return Task(**parts)
-        names = [stage.name for stage in task.stages[0]]
-        if self.without not in names:
-            raise ValueError(f"without must be a stage of the heads, one of {', '.join(names)}; not {self.without!r}")
-        return _WithoutStage(**parts, without=self.without)
-
-
-@dataclass(frozen=True)
-class _WithoutStage(Task):
-    """A task whose heads leave out one stage."""
-
-    without: str = ""
-
-    @cached_property
-    def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
-        first, later = super().stages
-        return tuple(stage for stage in first if stage.name != self.without), later
 
 
 class _NoTokens:
     """The generator that proposes nothing: slots hold variables and constants only."""
 
+    name = "none"
+
     def start(self, material: Material) -> None:
         return None
 
     def propose(
-        self, material: Material, state: None, count: int, rng: np.random.Generator
-    ) -> tuple[list[Expression], None]:
-        return [], None
+        self, material: Material, state: None, count: int, rng: np.random.Generator, budget: Budget = NO_LIMIT
+    ) -> tuple[tuple[Expression, ...], None]:
+        return (), None
 
     def learn(self, material: Material, state: None, reward: float, praised: object) -> None:
         return None

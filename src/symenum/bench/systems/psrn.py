@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import random
+from collections.abc import Sequence
 
-from symenum.bench.systems.base import Found, NotInstalledError
-from symenum.bench.systems.laws import as_laws
+from symenum.bench.problems.problem import Array, rename
+from symenum.bench.systems.base import Found, NotInstalledError, as_laws
 from symenum.expressions import Expression, parse
-from symenum.operators import OPERATOR_SETS
-from symenum.problems.names import rename
-from symenum.problems.problem import Array
 
 __all__ = ["Psrn"]
 
@@ -25,13 +23,13 @@ _NAMES = {
     "identity": "Identity",
 }
 _GPU_INPUTS, _CPU_INPUTS = 5, 3  # koza on 5 inputs needs 46 GB there, and minutes for one pass on a CPU
-_ROWS = 100
+_ROWS = 100  # its `n_down_sample` in the authors' examples
 
 
 class Psrn:
     """Its defaults with constants on; on a CPU with three inputs, since more would not get through one pass."""
 
-    def fit(self, X: Array, y: Array, *, operators: str, seed: int, max_time: float, cores: int) -> Found:
+    def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
         try:
             import numpy
             import torch
@@ -42,7 +40,7 @@ class Psrn:
         numpy.random.seed(seed)  # it has no seed of its own
         torch.manual_seed(seed)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        words = [_NAMES.get(sign, sign.capitalize()) for sign in OPERATOR_SETS[operators]]
+        words = [_NAMES.get(sign, sign.capitalize()) for sign in operators]
         wide = X.shape[1]
         stage = {
             "operators": words,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from symenum.core.budget import Budget
 from symenum.enumeration.backends.tiles import FormScan, OperatorScan, UnaryScan
-from symenum.enumeration.budget import Budget
-from symenum.enumeration.forms import FORM_OPERATORS, forms_of
+from symenum.enumeration.forms import forms_of
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.threads import Job, run_jobs
+from symenum.operators import ARITHMETIC
 
 __all__ = ["scan"]
 
@@ -36,5 +37,5 @@ def _jobs(scorer: Scorer) -> Iterator[tuple[int, Job]]:
     for form in forms_of(operators):
         yield from FormScan(scorer, form).jobs()
     for block in scorer.layer.blocks:
-        if block.operator.arity == 2 and block.operator.name not in FORM_OPERATORS:
+        if block.operator.arity == 2 and block.operator.role not in ARITHMETIC:
             yield from OperatorScan(scorer, block).jobs()

@@ -14,18 +14,19 @@ from threading import Lock
 import torch
 from torch import Tensor
 
+from symenum.core.budget import Budget
 from symenum.enumeration.architecture import Architecture
 from symenum.enumeration.backends.device_bank import BLOCK, BankPlan, DeviceBank
 from symenum.enumeration.backends.device_scan import ROWS, UNITS, DeviceScan
 from symenum.enumeration.backends.device_screen import judge_again
 from symenum.enumeration.backends.tiles import OperatorScan
-from symenum.enumeration.budget import Budget
-from symenum.enumeration.forms import FORM_OPERATORS, Family
+from symenum.enumeration.forms import Family
 from symenum.enumeration.layer import Block, SymbolLayer
 from symenum.enumeration.scoring import Scorer
 from symenum.enumeration.shortlist import Pool
 from symenum.enumeration.target import Target
 from symenum.enumeration.threads import Job, run_jobs
+from symenum.operators import ARITHMETIC
 
 __all__ = ["NetworkScan", "scan_network", "screen_network"]
 
@@ -162,7 +163,7 @@ def _scan(
 
 def _rest(layer: SymbolLayer) -> list[Block]:
     """What is scanned on the CPU."""
-    return [b for b in layer.blocks if b.operator.arity == 2 and b.operator.name not in FORM_OPERATORS]
+    return [b for b in layer.blocks if b.operator.arity == 2 and b.operator.role not in ARITHMETIC]
 
 
 class _Shard:

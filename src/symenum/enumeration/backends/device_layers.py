@@ -10,7 +10,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from symenum.enumeration.forms import FORM_OPERATORS
 from symenum.enumeration.layer import Block, SymbolLayer, apply_poisoned, children
 from symenum.operators import Kind, Operator
 
@@ -18,8 +17,6 @@ __all__ = ["DeviceLayer", "plan_layer", "strict_function"]
 
 _SIZE = 32  # outputs of a program
 _NAN = float("nan")
-# NaN in, NaN out: these need no poisoning of their own. (NaN**0 is 1.)
-_STRICT = FORM_OPERATORS | {"identity", "neg", "inv", "sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh"}
 
 
 class DeviceLayer(Protocol):
@@ -38,7 +35,8 @@ def plan_layer(layer: SymbolLayer, device: torch.device) -> DeviceLayer:
         left, right = children(block.operator.kind, torch.arange(block.size, device=device), layer.width)
         sides.append(torch.stack([left, left if right is None else right]))
         start = torch.arange(block.start, block.start + block.size, _SIZE, device=device)
-        code = torch.full_like(start, operator_kernels.CODES[block.operator.name])
+        assert block.operator.kernel is not None  # has_codes has seen it
+        code = torch.full_like(start, block.operator.kernel)
         parts.append(torch.stack([code, start, (start + _SIZE).clamp(max=block.start + block.size)], dim=1))
     return _CodedLayer(bank_kernels.layer_outputs, torch.cat(sides, dim=1).int(), torch.cat(parts).int())
 
@@ -90,6 +88,6 @@ def _apply(block: _TorchBlock, below: Tensor) -> Tensor:
 
 def strict_function(operator: Operator) -> Callable[[Tensor, Tensor | None], Tensor]:
     """The operator's values on operands that are finite or NaN; NaN where an operand is."""
-    if operator.name not in _STRICT:
+    if not operator.traits.strict:
         return partial(apply_poisoned, operator)
     return lambda left, right: operator.function(left) if right is None else operator.function(left, right)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.enumeration.backends.device_bank import BLOCK, DeviceBank
 from symenum.enumeration.backends.factors import Factors, inner_size
 from symenum.enumeration.backends.streams import SideStreams
@@ -25,7 +26,6 @@ from symenum.enumeration.bank import NONE
 from symenum.enumeration.forms import Family
 from symenum.enumeration.layer import SymbolLayer
 from symenum.enumeration.shortlist import SAME_FUNCTION, Finds, Pool
-from symenum.enumeration.target import ROUNDING_FLOOR
 
 __all__ = ["CAPACITY", "DeviceScan", "add_packed", "load_kernels"]
 
@@ -40,7 +40,8 @@ PROGRAMS = 2048  # of the exact evaluation
 _GROUPS = 2048
 _PIECE = 1 << 16
 _SMALL, _SORTED = 64, 1 << 13  # k and losses up to which one small kernel finds the limit
-_TIE = 2e-9  # relative, more than the pool's own
+_TIE = 2 * EXACTNESS.tie  # more than the pool's own
+_FLOOR = loss_up_to(EXACTNESS.rounding, 1.0)
 
 
 class DeviceScan:
@@ -205,7 +206,7 @@ class DeviceScan:
         number = self.writer.numbers(code, bank)
         if self._k <= _SMALL and len(loss) <= _SORTED:
             self._preparing.lower_limit[(1,)](
-                loss, number, len(loss), self._k, y, weight, self._rows, scale2, 10 * SAME_FUNCTION, ROUNDING_FLOOR,
+                loss, number, len(loss), self._k, y, weight, self._rows, scale2, 10 * SAME_FUNCTION, _FLOOR,
                 _TIE, self.limit, SIZE=1 << (len(loss) - 1).bit_length(), BK=128, num_warps=8,
             )  # fmt: skip
             return
@@ -215,7 +216,7 @@ class DeviceScan:
         new = torch.nn.functional.pad(root.diff() > gap[1:], (1, 0), value=True)
         place = torch.searchsorted(new.long().cumsum(0), self._kth)
         kth = torch.nn.functional.pad(ordered, (0, 1), value=float("inf"))[place]
-        self.limit.copy_(torch.minimum(self.limit, torch.maximum(kth, ROUNDING_FLOOR * scale2) * (1 + _TIE)))
+        self.limit.copy_(torch.minimum(self.limit, torch.maximum(kth, _FLOOR * scale2) * (1 + _TIE)))
 
     def _list(self, scale2: Tensor) -> None:
         self._count.zero_()

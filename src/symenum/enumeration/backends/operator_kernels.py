@@ -1,6 +1,7 @@
-"""The operators that a Triton kernel computes itself, by code numbers; all others go through torch, one by one.
+"""The operators that a Triton kernel computes itself; all others go through torch, one by one.
 
-They are the ones whose value is the same to the last bit as torch's on the same GPU.
+An operator's code number stands in its record (`Operator.kernel`). Only operators have one whose value in a kernel is
+the same to the last bit as torch's on the same GPU.
 """
 
 from __future__ import annotations
@@ -10,33 +11,14 @@ from collections.abc import Iterable
 import triton
 import triton.language as tl
 
-from symenum.operators import OPERATORS, Operator
+from symenum.operators import Operator
 
-__all__ = ["CODES", "apply_code", "finite_or_nan", "has_codes"]
-
-CODES = {
-    "identity": 0,
-    "add": 1,
-    "sub": 2,
-    "semisub": 2,
-    "mul": 3,
-    "div": 4,
-    "semidiv": 4,
-    "neg": 5,
-    "inv": 6,
-    "sin": 7,
-    "cos": 8,
-    "exp": 9,
-    "log": 10,
-    "sqrt": 11,
-    "abs": 12,
-    "pow2": 13,
-}
+__all__ = ["apply_code", "finite_or_nan", "has_codes"]
 
 
 def has_codes(operators: Iterable[Operator]) -> bool:
-    """Whether kernels can compute all of these; a user's own operator may bear a name that is taken."""
-    return all(operator.name in CODES and OPERATORS.get(operator.name) == operator for operator in operators)
+    """Whether kernels can compute all of these."""
+    return all(operator.kernel is not None for operator in operators)
 
 
 @triton.jit

@@ -45,7 +45,7 @@ class Writer:
         width = max([1, *(len(form.ways) for form in self.forms.values())])
         # Signs of v_i and v_j, exchanged, complexity, first number, squared, commutative, whether there is a way.
         table = torch.zeros(FORMS, width, 8, dtype=torch.int64)
-        starts = {block.operator.name: block.start for block in layer.blocks}
+        starts = {block.operator: block.start for block in layer.blocks}
         for number, form in self.forms.items():
             for place, way in enumerate(form.ways):
                 operator = way.operator
@@ -54,17 +54,17 @@ class Writer:
                     way.second_sign,
                     way.exchanged,
                     operator.complexity,
-                    starts[operator.name],
+                    starts[operator],
                     operator.kind is Kind.SQUARED,
                     operator.commutative,
                     True,
                 )
                 table[number, place] = torch.tensor([int(field) for field in fields])
         self._table = table.to(device)
-        from symenum.enumeration.backends.operator_kernels import CODES, has_codes  # Triton is not everywhere
+        from symenum.enumeration.backends.operator_kernels import has_codes  # Triton is not everywhere
 
         self.coded = has_codes(block.operator for block in self.unary)
-        unary = [(b.start, b.operator.complexity, CODES.get(b.operator.name, 0)) for b in self.unary]
+        unary = [(b.start, b.operator.complexity, b.operator.kernel or 0) for b in self.unary]
         self._unary = torch.tensor(unary or [(0, 0, 0)], dtype=torch.int64, device=device)
 
     def reachable(self) -> Tensor:

@@ -12,8 +12,8 @@ from math import log2
 import torch
 from torch import Tensor
 
+from symenum.core.budget import Budget
 from symenum.enumeration.bounds import bound_constant, left_factors, right_factors, row_parts
-from symenum.enumeration.budget import Budget
 from symenum.enumeration.forms import Family, Form
 from symenum.enumeration.layer import Block, apply_poisoned
 from symenum.enumeration.scoring import Scorer

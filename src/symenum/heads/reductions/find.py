@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
+from symenum.enumeration.seeds import some_rows
 from symenum.heads.goal import Data
 from symenum.heads.reductions.reduced import Reduced, reduce_by
 from symenum.heads.reductions.surface import Surface, best_surface, fit_surface
@@ -48,25 +48,24 @@ class _Looker:
     """The problem as reduced so far, and the least that any surface has missed of y on the way."""
 
     def __init__(self, problem: Reduced) -> None:
-        rows = problem.root.target.rows
-        generator = torch.Generator().manual_seed(1)
-        self._rows = torch.randperm(rows, generator=generator)[:_ROWS].sort().values
+        root = problem.root
+        self._rows = some_rows(root.target.rows, _ROWS, root.seed, "rows that surfaces are fitted to")
         self._problem = problem
         self._missed: Tensor | None = None
 
     def step(self, budget: Budget) -> Reduced | None:
         """The problem with one more reduction, if the data allow one."""
         X, y, weight = self._part(self._problem)
-        surface = best_surface(X, y, weight)
+        surface = best_surface(X, y, weight, budget)
         if surface is None or surface.loss > _EXPLAINED * _variance(y, weight):
             return None
         self._note(self._problem, surface)
         for members in range(1, min(_MOST_MEMBERS, len(X)) + 1):
-            suggested = [one for one in symmetries(surface, X, weight, members) if one.left < _SUGGESTED]
+            suggested = [one for one in symmetries(surface, X, weight, members, budget) if one.left < _SUGGESTED]
             for symmetry in suggested[:_TRIALS]:
                 if budget.over():
                     return None
-                reduced = self._tested(symmetry, surface)
+                reduced = self._tested(symmetry, surface, budget)
                 if reduced is not None:
                     self._problem = reduced
                     return reduced
@@ -76,15 +75,15 @@ class _Looker:
         weight = problem.weight[self._rows]
         return problem.values[:, self._rows], problem.y[self._rows], weight / weight.sum()
 
-    def _tested(self, symmetry: Symmetry, surface: Surface) -> Reduced | None:
+    def _tested(self, symmetry: Symmetry, surface: Surface, budget: Budget) -> Reduced | None:
         reduced = reduce_by(self._problem, symmetry)
         if reduced is None:
             return None
         part = self._part(reduced)
-        found = fit_surface(*part, surface.chart)
+        found = fit_surface(*part, surface.chart, budget)
         if found is not None and self._as_good(self._in_units_of_y(reduced, found)):
             return reduced
-        found = best_surface(*part) if symmetry.left < _CLEAR else None
+        found = best_surface(*part, budget) if symmetry.left < _CLEAR else None
         if found is None:
             return None
         missed = self._in_units_of_y(reduced, found)

@@ -52,7 +52,7 @@ class Reduced:
 
     def data(self) -> Data:
         """As the heads take it; candidates on it are expressions in the stand-ins of the root."""
-        return make_data(self.slots, self.values, Target(self.y, self.weight), len(self.root.scan_rows))
+        return make_data(self.slots, self.values, Target(self.y, self.weight), len(self.root.scan_rows), self.root.seed)
 
     def back(self, inner: Expression) -> Expression:
         """From an expression for y' to one for y."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from symenum.enumeration.budget import Budget
+from symenum.core.budget import Budget
 from symenum.enumeration.shortlist import Candidate
 from symenum.heads.goal import Data
 from symenum.heads.reductions.find import reductions

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import check_time
+from symenum.core.budget import NO_LIMIT, Budget
+from symenum.core.exactness import EXACTNESS
 
 __all__ = ["Chart", "Surface", "best_surface", "degree_of", "fit_surface"]
 
 _MOST_TERMS = 240
 _ROWS_PER_TERM = 5
 _MOST_DEGREE = 10
-_SINGULAR = 1e-11  # of a diagonal of R: such a column says nothing beyond those before it
 _OWN_SHARE = 0.99  # of a row in its own prediction; beyond it, leaving it out says nothing
 _CUT = 1e3  # of y² as a weight, above and below its median
 _STEEPEST = 300.0
@@ -55,9 +55,9 @@ def degree_of(slots: int, rows: int) -> int:
     return degree
 
 
-def best_surface(X: Tensor, y: Tensor, weight: Tensor) -> Surface | None:
+def best_surface(X: Tensor, y: Tensor, weight: Tensor, budget: Budget = NO_LIMIT) -> Surface | None:
     """The one that predicts y best of those that the data allow; X (slots, rows), all float64."""
-    found = [fit_surface(X, y, weight, chart) for chart in _charts(X, y)]
+    found = [fit_surface(X, y, weight, chart, budget) for chart in _charts(X, y)]
     return min((surface for surface in found if surface is not None), key=lambda surface: surface.loss, default=None)
 
 
@@ -68,9 +68,9 @@ def _charts(X: Tensor, y: Tensor) -> Iterator[Chart]:
             yield Chart(log_slots, log_y)
 
 
-def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart) -> Surface | None:
+def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart, budget: Budget = NO_LIMIT) -> Surface | None:
     """The polynomial of this chart; None where the rows are too few for degree 2, or y has no logarithm."""
-    check_time()
+    budget.check()
     slots, rows = X.shape
     degree = degree_of(slots, rows)
     if degree < 2 or (chart.log_y and not bool((y > 0).all() or (y < 0).all())):
@@ -90,7 +90,7 @@ def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart) -> Surface |
     A = basis.columns()
     Q, R = torch.linalg.qr(A * root[:, None])
     diagonal = R.diagonal().abs()
-    kept = diagonal > _SINGULAR * diagonal.max()
+    kept = diagonal > EXACTNESS.flat * diagonal.max()  # off those before it, another column does not vary
     if not bool(kept.all()):
         A = A[:, kept]
         Q, R = torch.linalg.qr(A * root[:, None])

@@ -17,7 +17,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from symenum.enumeration.budget import check_time
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.heads.reductions.surface import Surface
 
 __all__ = ["Symmetry", "symmetries"]
@@ -41,7 +41,7 @@ class Symmetry:
         return f"{'scaling' if self.scaling else 'translation'} {{{moves}}}, degree {self.degree}"
 
 
-def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int) -> list[Symmetry]:
+def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int, budget: Budget = NO_LIMIT) -> list[Symmetry]:
     """All of so many slots, X (slots, rows), the best first; of each set of slots and kind the best two.
 
     Whole numbers above 1 must be the better for it: near a symmetry there is always one of larger numbers.
@@ -55,7 +55,7 @@ def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int) -> lis
         usable = (X != 0).all(dim=1) if scaling else torch.ones(len(X), dtype=torch.bool)
         slots = torch.nonzero(usable).flatten().tolist()
         for chosen in itertools.combinations(slots, members):
-            check_time()
+            budget.check()
             ways = [_at(gram, scaling, chosen, direction) for direction in _directions(members)]
             found += sorted(ways, key=_rank)[:2]
     return sorted(found, key=_rank)

@@ -1,0 +1,151 @@
+"""What a bench runs and what it keeps: a plan of jobs from sets, seeds, systems and noise, and a row for each job.
+
+Jobs and rows are written as JSON and read back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from symenum.bench.problems import get_set
+from symenum.bench.systems import Law, check_system
+
+__all__ = ["BenchPlan", "Job", "Row", "make_bench_plan", "row_from_json", "row_to_json"]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9.=_-]+")
+_DRAW = 20_251  # a share of the problems is always the same
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a system on a problem with a seed."""
+
+    set: str
+    problem: str
+    system: str
+    seed: int
+    noise: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """A name for files, the same for the same job."""
+        noise = f"n{self.noise:g}" if self.noise else ""
+        parts = (self.set, self.problem, self.system, f"s{self.seed}", noise)
+        return "__".join(_UNSAFE.sub("+", part.replace("*", "star")) for part in parts if part)
+
+    def __str__(self) -> str:
+        noise = f", noise {self.noise:g}" if self.noise else ""
+        return f"{self.problem} by {self.system}, seed {self.seed}{noise}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """The result of a job. `ended` is "done", or how it failed; `words` say more. Laws go from simple to accurate.
+
+    `judged` is the law that the verdicts are about: -1 where there is none. `seconds` are those of the search alone,
+    `wall` those of the process.
+    """
+
+    job: Job
+    version: str
+    max_time: float
+    ended: str
+    words: str = ""
+    seconds: float | None = None
+    wall: float = 0.0
+    peak: int = 0
+    laws: tuple[Law, ...] = ()
+    selected: int = -1
+    judged: int = -1
+    numeric: bool = False
+    symbolic: str | None = None
+    structure: bool = False
+    solved: bool = False
+    r2: float | None = None
+
+    @property
+    def law(self) -> Law | None:
+        """The law that was judged."""
+        return self.laws[self.judged] if self.laws else None
+
+    @property
+    def disagree(self) -> bool:
+        """Whether one verdict says yes and the other no."""
+        return (self.symbolic == "yes" and not self.numeric) or (self.symbolic == "no" and self.numeric)
+
+
+def row_to_json(row: Row) -> str:
+    """One line."""
+    return json.dumps(asdict(row), ensure_ascii=False, sort_keys=True)
+
+
+def row_from_json(text: str) -> Row:
+    """A row; ValueError where the text is not one, cut off for example."""
+    try:
+        record: Mapping[str, Any] = json.loads(text)
+        known = {field.name for field in fields(Row)}
+        values = {name: value for name, value in record.items() if name in known}
+        values["job"] = Job(**record["job"])
+        values["laws"] = tuple(Law(**law) for law in record.get("laws", ()))
+        return Row(**values)
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(f"no row of a benchmark: {error}") from error
+
+
+@dataclass(frozen=True)
+class BenchPlan:
+    """The jobs, and notes: systems that are skipped, problems that were drawn."""
+
+    jobs: tuple[Job, ...]
+    systems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def make_bench_plan(
+    sets: Sequence[str],
+    *,
+    seeds: int,
+    systems: Sequence[str],
+    noise: Sequence[float] | None = None,
+    problems: Sequence[str] = (),
+    share: float = 1.0,
+) -> BenchPlan:
+    """Jobs seed by seed, so that an interrupted bench has seen all problems. Without `noise`, none.
+
+    `share` draws that part of each set's problems, the same every time.
+    """
+    if not sets:
+        raise ValueError("name at least one problem set; symenum bench list shows them")
+    if not 0 < share <= 1:
+        raise ValueError(f"the share of problems must be above 0 and at most 1, not {share!r}")
+    notes: list[str] = []
+    runnable = []
+    for system in dict.fromkeys(systems):
+        why = check_system(system)
+        if why is None:
+            runnable.append(system)
+        else:
+            notes.append(f"{system} is skipped: {why}")
+    jobs: list[Job] = []
+    for name in dict.fromkeys(get_set(one).name for one in sets):
+        known = list(get_set(name).problem_names())
+        chosen = [get_set(name).problem(one).name for one in problems] or known
+        if share < 1:
+            count = max(1, round(share * len(chosen)))
+            drawn = set(np.random.default_rng(_DRAW).permutation(chosen)[:count].tolist())
+            chosen = [one for one in chosen if one in drawn]
+            notes.append(f"{name}: {count} of {len(known)} problems, drawn at random: {', '.join(chosen)}")
+        jobs += [
+            Job(name, problem, system, seed, level)
+            for seed in range(seeds)
+            for level in noise or (0.0,)
+            for problem in chosen
+            for system in runnable
+        ]
+    return BenchPlan(tuple(jobs), tuple(runnable), tuple(notes))

@@ -1,0 +1,194 @@
+"""Laws drawn from a grammar: laws that are on no list, to measure what a part of the search brings.
+
+Law number n of a set has depth 3 to 6 and 2 to 7 variables, by turns, and 0 to 4 constants. The depth is that of the
+tree in the operators of the table, where 1/(1 + exp(-a)) is one operator. The tree has one branch of exactly that
+depth, each variable at one leaf at least, and no function directly inside a function. Each variable is uniform in its
+own range, positive or of both signs; constants have two decimals.
+
+A drawn tree is kept if on its box, that is on 1,000 points of the ranges, it
+
+- is finite (also on 20,000 further points and the corners of the box) and of the size of a measurement (at most 1e4,
+  the largest value at most 100 times the median);
+- is not constant, nor is any of its parts;
+- depends on all its variables: drawing one of them anew moves the law by 3% of its spread or more;
+- depends on all its constants: 1% more of one of them moves the law by 1e-4 of its spread or more.
+
+Nothing is asked about how easy a law is to find. The two sets have seeds of their own: one is for development, the
+other is only for final tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from symenum.bench.problems.problem import Array, Problem, law_values
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, walk
+from symenum.operators import OPERATORS, Kind
+
+__all__ = ["DEPTHS", "EVERY_OPERATOR", "LAWS", "VARIABLES", "law_name", "random_law", "random_laws", "shape"]
+
+LAWS = 240  # of a set: ten of each depth and number of variables
+DEPTHS = range(3, 7)
+VARIABLES = range(2, 8)
+EVERY_OPERATOR = tuple(
+    operator.sign if operator.sign is not None and operator.arity == 2 else operator.name
+    for operator in OPERATORS.values()
+    if operator.kind is not Kind.TRIANGLED or operator.commutative
+)
+"""What a system may use: all operators of the table but the halves of - and / (one order of the operands only)."""
+
+_CONSTANTS = 4  # at most
+_SEEDS = {False: 1701, True: 2903}  # of the development set and of the final one
+_ROWS = 200  # of a sample
+_POINTS = 1000  # on which a tree is judged
+_DENSE_POINTS = 20_000  # on which what is kept must be finite, with the corners of the box
+_RANGES = ((0.5, 3.0), (1.0, 5.0), (-2.0, 2.0), (-1.0, 3.0))
+_LARGEST, _RATIO = 1e4, 100.0
+_FLAT = 1e-3  # spread of a part relative to its size: below, it is a constant
+_MOVED, _CONSTANT_MOVED = 0.03, 1e-4
+_FEWEST = 500  # of the points of a range twice as wide on which the law must be defined, to be judged there
+_FUNCTIONS = 0.35  # the share of functions where both kinds of operator are possible
+_ARITHMETIC = 0.9  # the share of the four basic operators among binary ones; the rest is a**b
+
+
+def shape(number: int) -> tuple[int, int]:
+    """The depth and the number of variables of law `number`, which counts from 1."""
+    at = number - 1
+    return DEPTHS[at % len(DEPTHS)], VARIABLES[at // len(DEPTHS) % len(VARIABLES)]
+
+
+def random_laws(final: bool) -> tuple[Problem, ...]:
+    """All laws of the development set or of the final one; the same every time."""
+    return tuple(random_law(final, number) for number in range(1, LAWS + 1))
+
+
+def law_name(final: bool, number: int) -> str:
+    """The name of law `number`, which counts from 1."""
+    return f"Random-{'F' if final else ''}{number}"
+
+
+@cache
+def random_law(final: bool, number: int) -> Problem:
+    """Draw until a tree is kept; what is drawn depends on the set and the number (from 1) alone."""
+    depth, count = shape(number)
+    rng = np.random.default_rng([_SEEDS[final], number])
+    names = tuple(f"x{i + 1}" for i in range(count))
+    while True:
+        ranges = [_RANGES[i] for i in rng.integers(len(_RANGES), size=count)]
+        low, high = (np.array(ends) for ends in zip(*ranges, strict=True))
+        tree = _tree(rng, names, depth)
+        points = rng.uniform(low, high, (_POINTS, count))
+        if not _kept(tree, names, points, rng.uniform(low, high, (_POINTS, count))):
+            continue
+        ends = tuple(low.tolist()), tuple(high.tolist())
+        law = Problem(law_name(final, number), str(tree), names, *ends, _ROWS)
+        dense = rng.uniform(low, high, (_DENSE_POINTS, count))
+        corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
+        if np.isfinite(law.values(np.concatenate([dense, corners]))).all() and len(law.fresh()[1]) >= _FEWEST:
+            return law
+
+
+def _tree(rng: np.random.Generator, names: tuple[str, ...], depth: int) -> Expression:
+    """A random tree of that depth with all names at its leaves, and up to four constants."""
+    most = 2**depth
+    constants = int(rng.integers(min(_CONSTANTS, most - len(names)) + 1))
+    needed = max(0, _fewest_leaves(depth) - len(names) - constants)
+    repeated = needed + int(rng.integers(min(2, most - len(names) - constants - needed) + 1))
+    leaves: list[Expression] = [Variable(name) for name in names]
+    leaves += [Variable(str(rng.choice(names))) for _ in range(repeated)]
+    leaves += [Constant(_constant(rng)) for _ in range(constants)]
+    order = iter([leaves[i] for i in rng.permutation(len(leaves))])
+    return _grown(rng, order, len(leaves), depth, full=True, inside_function=False)
+
+
+def _fewest_leaves(depth: int, *, inside_function: bool = False) -> int:
+    """Of a tree of that depth in which functions and binary operators take turns."""
+    return (depth + 2 + inside_function) // 2
+
+
+def _constant(rng: np.random.Generator) -> float:
+    """Two decimals, from 0.2 to 3 in size: what the paper's range of constants holds, zero left out."""
+    return float(rng.choice([-1, 1]) * round(rng.uniform(0.2, 3.0), 2))
+
+
+def _grown(
+    rng: np.random.Generator,
+    leaves: Iterator[Expression],
+    count: int,
+    depth: int,
+    *,
+    full: bool,
+    inside_function: bool,
+) -> Expression:
+    """A tree on the next `count` leaves of at most that depth; with `full` one of its branches has exactly it."""
+    if depth == 0 or (count == 1 and (inside_function or (not full and rng.random() < 0.5))):
+        return next(leaves)
+    room = 2 ** (depth - 1)  # leaves of an operand
+    deepest = _fewest_leaves(depth - 1) if full else 1  # leaves of the operand that has the full depth
+    function = count <= room and not inside_function
+    if full:
+        function = function and count >= _fewest_leaves(depth - 1, inside_function=True)
+    binary = count > deepest
+    if not binary or (function and rng.random() < _FUNCTIONS):
+        operator = _UNARY[int(rng.integers(len(_UNARY)))]
+        return apply(operator, _grown(rng, leaves, count, depth - 1, full=full, inside_function=True))
+    deep = int(rng.integers(max(deepest, count - room), min(count - 1, room) + 1))
+    parts = [(deep, full), (count - deep, False)]
+    if rng.random() < 0.5:
+        parts.reverse()
+    operator = _BINARY[int(rng.integers(len(_BINARY)))] if rng.random() < _ARITHMETIC else OPERATORS["pow"]
+    operands = [_grown(rng, leaves, part, depth - 1, full=deepened, inside_function=False) for part, deepened in parts]
+    return apply(operator, *operands)
+
+
+_UNARY = tuple(operator for operator in OPERATORS.values() if operator.arity == 1 and operator.name != "identity")
+_BINARY = tuple(OPERATORS[name] for name in ("add", "sub", "mul", "div"))
+
+
+def _kept(tree: Expression, names: tuple[str, ...], X: Array, other: Array) -> bool:
+    """Whether a tree is a law on the points X (points, variables); `other` are as many points to draw anew from."""
+    with np.errstate(all="ignore"):  # a tree that overflows is not kept
+        return _is_finite_and_varies(tree, names, X) and _depends_on_all(tree, names, X, other)
+
+
+def _is_finite_and_varies(tree: Expression, names: tuple[str, ...], X: Array) -> bool:
+    for part in walk(tree):
+        values = law_values(part, names, X)
+        if not np.isfinite(values).all():
+            return False
+        if not isinstance(part, Constant) and values.std() <= _FLAT * np.abs(values).max():
+            return False
+    y = law_values(tree, names, X)
+    return bool(np.abs(y).max() <= min(_LARGEST, _RATIO * float(np.median(np.abs(y)))))
+
+
+def _depends_on_all(tree: Expression, names: tuple[str, ...], X: Array, other: Array) -> bool:
+    y = law_values(tree, names, X)
+    for at in range(len(names)):
+        moved = X.copy()
+        moved[:, at] = other[:, at]
+        if not _differs(law_values(tree, names, moved), y, _MOVED):
+            return False
+    constants = [part for part in walk(tree) if isinstance(part, Constant)]
+    return all(_differs(law_values(_nudged(tree, one), names, X), y, _CONSTANT_MOVED) for one in constants)
+
+
+def _differs(values: Array, y: Array, share: float) -> bool:
+    """Whether the root mean square difference is at least that share of y's spread, where both are finite."""
+    apart = values[np.isfinite(values)] - y[np.isfinite(values)]
+    return len(apart) > 0 and bool(np.sqrt(np.mean(apart**2)) >= share * y.std())
+
+
+def _nudged(tree: Expression, constant: Constant) -> Expression:
+    """The tree with one constant 1% larger."""
+
+    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        if isinstance(node, Apply):
+            return Apply(node.operator, operands)
+        return Constant(1.01 * float(node.value)) if isinstance(node, Constant) and node == constant else node
+
+    return fold(tree, visit)

@@ -1,0 +1,177 @@
+"""All problem sets by name, each with its protocol. A new set is a line of `SETS`, or comes by `register_set`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from symenum.bench.problems.external import (
+    fifty_dim,
+    srbench,
+    srbench_130,
+    srbench_133,
+    srbench_feynman,
+    srbench_strogatz,
+)
+from symenum.bench.problems.problem import Case, MissingDataError, NoiseKind
+from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAWS, law_name, random_law, random_laws
+from symenum.bench.problems.tables import PROBLEM_SETS, reference_problems
+from symenum.operators import OPERATOR_SETS
+from symenum.registration import check_attributes, check_methods, check_name
+
+__all__ = ["SETS", "ProblemSet", "Protocol", "Rule", "get_set", "register_set"]
+
+Rule = Literal["equal", "srbench", "structure"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a set is run and when a problem of it counts as solved.
+
+    `rule`: "equal", the law itself; "srbench", the law up to an added or multiplied constant; "structure", the law up
+    to its constants and a bias term. Constants that are rounded to `decimals` may make a law equal. `judged`: whether
+    any law of the front counts, as in the paper, or the selected one only, as in SRBench. With noise on the target
+    `noisy_rule` takes the place of `rule`, where there is one. `operators` are the names that systems may use.
+    """
+
+    rule: Rule = "equal"
+    decimals: int = 3
+    judged: Literal["front", "selected"] = "front"
+    noise: NoiseKind = "std"
+    noise_levels: tuple[float, ...] = (0.0,)
+    operators: tuple[str, ...] = OPERATOR_SETS["koza"]
+    noisy_rule: Rule | None = None
+
+    def at(self, noise: float) -> Protocol:
+        """The protocol for data with that level of noise."""
+        return replace(self, rule=self.noisy_rule) if noise and self.noisy_rule is not None else self
+
+
+@dataclass(frozen=True)
+class ProblemSet:
+    """A name, what it is, its protocol, and a function that makes its problems (it may need external files)."""
+
+    name: str
+    title: str
+    load: Callable[[], tuple[Case, ...]]
+    protocol: Protocol = Protocol()
+    names: tuple[str, ...] = ()  # of the problems, where making them takes long; `load_one` makes the one of a name
+    load_one: Callable[[str], Case] | None = None
+
+    def problem_names(self) -> tuple[str, ...]:
+        """The names of the problems, or MissingDataError with what is needed."""
+        return self.names or tuple(problem.name for problem in self.problems())
+
+    def problems(self) -> tuple[Case, ...]:
+        """The problems, or MissingDataError with what is needed."""
+        return self.load()
+
+    def problem(self, name: str) -> Case:
+        """The problem of that name."""
+        by_name = {problem.name: problem for problem in self.problems()} if self.load_one is None else {}
+        known = self.names or tuple(by_name)
+        if name not in known:
+            raise ValueError(f"unknown problem {name!r} of the set {self.name}{_nearest(name, list(known))}")
+        return by_name[name] if self.load_one is None else self.load_one(name)
+
+
+_EQUAL = Protocol()
+_SRBENCH = Protocol("srbench", 3, "selected", "rms", (0.0, 0.001, 0.01, 0.1))
+_NGUYEN_C = Protocol(decimals=2)  # "the constants are trimmed to two decimal places before comparison"
+
+_RANDOM = Protocol(decimals=2, noise_levels=(0.0, 0.01), operators=EVERY_OPERATOR, noisy_rule="structure")
+
+
+def _table(name: str) -> tuple[Case, ...]:
+    return PROBLEM_SETS[name]
+
+
+def _paper(name: str, title: str, protocol: Protocol = _EQUAL) -> ProblemSet:
+    return ProblemSet(name, title, partial(_table, name), protocol)
+
+
+def _random(name: str, title: str, *, final: bool) -> ProblemSet:
+    numbers = {law_name(final, number): number for number in range(1, LAWS + 1)}
+
+    def one(name: str) -> Case:
+        return random_law(final, numbers[name])
+
+    return ProblemSet(name, title, partial(random_laws, final), _RANDOM, tuple(numbers), one)
+
+
+def _reference(name: str, title: str, protocol: Protocol = _EQUAL) -> ProblemSet:
+    title = f"{title}, points and ranges of the reference's files"
+    return ProblemSet(f"{name}_reference", title, partial(reference_problems, name), protocol)
+
+
+_ALL = (
+    _paper("nguyen", "Nguyen (paper, Table S.1)"),
+    _paper("nguyen_c", "Nguyen-c, with constants (Table S.1)", _NGUYEN_C),
+    _paper("r", "R, rational functions on [-1, 1] (Table S.1)"),
+    _paper("r_star", "R*, rational functions on [-10, 10] (Table S.1)"),
+    _paper("livermore", "Livermore (Table S.2)"),
+    _paper("feynman", "Feynman, few points (Table S.2)"),
+    _reference("nguyen", "Nguyen"),
+    _reference("nguyen_c", "Nguyen-c", _NGUYEN_C),
+    _reference("livermore", "Livermore"),
+    _reference("feynman", "Feynman"),
+    ProblemSet("fifty_dim", "20 laws of 12 of 50 variables (paper, Supplementary Note 7)", fifty_dim),
+    ProblemSet("srbench", "SRBench: 120 Feynman and 14 Strogatz equations", srbench, _SRBENCH),
+    ProblemSet("srbench_130", "SRBench, the 130 of most published tables", srbench_130, _SRBENCH),
+    ProblemSet("srbench_133", "SRBench, the 133 of PMLB", srbench_133, _SRBENCH),
+    ProblemSet("srbench_feynman", "SRBench, the 120 Feynman equations", srbench_feynman, _SRBENCH),
+    ProblemSet("srbench_strogatz", "SRBench, the 14 Strogatz equations", srbench_strogatz, _SRBENCH),
+    _random("random", "Laws drawn from a grammar, for development (our own)", final=False),
+    _random("random_final", "Laws drawn from a grammar, for final tables (our own)", final=True),
+    _paper("deep", "Laws that no pass from the raw variables reaches (our own)"),
+)
+
+SETS: dict[str, ProblemSet] = {one.name: one for one in _ALL}
+"""The sets by name."""
+
+
+def register_set(one: ProblemSet) -> None:
+    """Add a set to `symenum bench`; its problems are made once to check them, unless they need files."""
+    if not isinstance(one, ProblemSet):
+        raise TypeError(f"a problem set must be a ProblemSet(name, title, load, protocol), not {one!r:.80}")
+    check_name("problem set", one.name, SETS)
+    if one.name != _key(one.name):
+        raise ValueError(f"name {one.name!r} of a problem set must be written {_key(one.name)!r}: so it is looked up")
+    try:
+        problems = one.problems()
+    except MissingDataError:
+        problems = ()
+    if not isinstance(problems, tuple):
+        raise TypeError(f"load of the problem set {one.name!r} must return a tuple of problems, not {problems!r:.80}")
+    for problem in problems:
+        what = f"a problem of the set {one.name!r}"
+        check_methods(what, problem, {"sample": ("seed",), "test": ("seed",), "fresh": ("seed",)})
+        check_attributes(what, problem, ("name", "variables", "expression", "positive"))
+    names = [problem.name for problem in problems]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the problem set {one.name!r} has two problems of one name")
+    SETS[one.name] = one
+
+
+def get_set(name: str) -> ProblemSet:
+    """The set of that name; - and _ are the same, and so are capitals.
+
+    >>> get_set("Nguyen-c").name
+    'nguyen_c'
+    """
+    word = _key(name)
+    if word not in SETS:
+        raise ValueError(f"unknown problem set {name!r}{_nearest(word, list(SETS))}; known: {', '.join(SETS)}")
+    return SETS[word]
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""

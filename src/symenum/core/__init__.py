@@ -1,0 +1,1 @@
+"""What every part uses and what uses no part: time, interrupts, files, and what counts as zero."""

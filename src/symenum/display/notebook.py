@@ -1,0 +1,74 @@
+"""The search in a notebook: an output that renews itself after each step. Uses IPython's display, and only there."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from symenum.display.html import Table, html_table
+from symenum.display.progress import Losses, Report, Title, status_line
+from symenum.display.rows import rows_of, selected_row, short_text
+
+__all__ = ["NotebookTable", "in_notebook"]
+
+_INTERVAL = 0.25  # seconds between two renewals: many quick steps must not flood the notebook
+
+
+def in_notebook() -> bool:
+    """Whether this is a kernel of Jupyter, which can show HTML; an IPython in a terminal has none."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+class NotebookTable:
+    """The front as an HTML table under the cell."""
+
+    def __init__(self, title: Title, rule: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._title = title
+        self._rule = rule
+        self._clock = clock
+        self._shown = -_INTERVAL
+        self._last: Report | None = None
+        self._losses = Losses()
+        self._handle: Any = None
+
+    def __enter__(self) -> NotebookTable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._last is not None:
+            self._show(self._last)
+
+    def __call__(self, report: Report) -> None:
+        self._losses.add(report, self._title(report))
+        self._last = report
+        if self._clock() - self._shown >= _INTERVAL:
+            self._show(report)
+
+    def _show(self, report: Report) -> None:
+        from IPython.display import HTML, display
+
+        self._shown = self._clock()
+        page = HTML(self.html(report))
+        if self._handle is None:
+            self._handle = display(page, display_id=True)
+        else:
+            self._handle.update(page)
+
+    def html(self, report: Report) -> str:
+        """What is shown."""
+        rows = rows_of(report.front)
+        table = Table(
+            "",
+            "",
+            ("complexity", "loss", "score", self._title(report)),
+            tuple((*row.numbers(), short_text(row.expression)) for row in rows),
+            selected_row(report.front, self._rule),
+        )
+        style = "<style scoped>.symenum .chosen { font-weight: bold } .symenum td { text-align: left }</style>"
+        losses = f"<code>{escape(self._losses.text())}</code>"
+        return f'<div class="symenum">{style}<p>{escape(status_line(report))}</p>{losses}{html_table(table)}</div>'

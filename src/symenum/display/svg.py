@@ -1,0 +1,249 @@
+"""Plots as SVG text of our own, for pages that need nothing else: figures, steps of a share, and bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from symenum.display.figures import COLOURS, Figure
+from symenum.display.figures import Series as FigureSeries
+
+__all__ = ["bars", "points", "steps", "svg_figure"]
+
+_WIDTH, _HEIGHT = 640, 340
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # the legend has room for three lines
+
+_TICKS = 5  # about so many on a plain axis
+_DECADES = 6  # about so many on a logarithmic one
+
+Series = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
+    """Shares from 0 to 1 that grow by steps, over a logarithmic axis."""
+    xs = [x for line in series.values() for x, _ in line if x > 0]
+    if not xs:
+        return ""
+    low, high = _decades(xs)
+    body = [_axes(title, x_label, y_label), _x_ticks(low, high), _y_ticks([i / 5 for i in range(6)], _percent)]
+    for i, (name, line) in enumerate(series.items()):
+        path, last = "", 0.0
+        for x, y in line:
+            path += f"{'L' if path else 'M'}{_x(max(x, 10**low), low, high):.1f},{_y(last):.1f}"
+            path += f"L{_x(max(x, 10**low), low, high):.1f},{_y(y):.1f}"
+            last = y
+        body.append(f'<path d="{path}" fill="none" stroke="{_colour(i)}" stroke-width="2"/>')
+        body.append(_legend(i, name))
+    return _svg(body)
+
+
+def points(title: str, series: Series, x_label: str, y_label: str) -> str:
+    """Points on a plain x axis and a logarithmic y axis, joined in their order: memory against inputs, and the like."""
+    drawn = [
+        FigureSeries(name, [x for x, _ in line], [y for _, y in line], joined="straight", colour=i)
+        for i, (name, line) in enumerate(series.items())
+    ]
+    return svg_figure(Figure(title, x_label, y_label, tuple(drawn), log_y=True))
+
+
+def svg_figure(figure: Figure) -> str:
+    """A figure as SVG, or "" if there is nothing to draw: what is not finite, or not positive on a logarithmic axis."""
+    drawn = [
+        [(x, y) for x, y in zip(one.x, one.y, strict=True) if _has_place(x, y, log_y=figure.log_y)]
+        for one in figure.series
+    ]
+    everything = [point for line in drawn for point in line]
+    if not everything:
+        return ""
+    across = _plain_axis([x for x, _ in everything])
+    upward = (_log_axis if figure.log_y else _plain_axis)([y for _, y in everything])
+    body = [_axes(figure.title, figure.x_label, figure.y_label)]
+    body += [_tick_x(_x_at(share), text) for share, text in across.ticks]
+    body += [_tick_y(_y(share), text) for share, text in upward.ticks]
+    for i, (one, line) in enumerate(zip(figure.series, drawn, strict=True)):
+        places = [(_x_at(across.share(x)), _y(upward.share(y))) for x, y in line]
+        colour = _colour(one.colour)
+        if one.joined:
+            opacity = ' opacity="0.6"' if one.dots else ""
+            path = _path(places, stairs=one.joined == "steps")
+            body.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{opacity}/>')
+        if one.dots:
+            # Few dots with a line through them are drawn in full; many without one may hide each other.
+            size, opacity = (5, "") if one.large else (3.5, "") if one.joined else (3, ' opacity="0.6"')
+            body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colour}"{opacity}/>' for x, y in places]
+        body.append(_legend(i, one.label, one.colour))
+    return _svg(body)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Where values stand on an axis, as shares of its length, and its ticks: their shares and their text."""
+
+    share: Callable[[float], float]
+    ticks: Sequence[tuple[float, str]]
+
+
+def _plain_axis(values: Sequence[float]) -> _Axis:
+    low, high = _span(values)
+    return _Axis(
+        lambda value: _share(value, low, high),
+        [(_share(value, low, high), f"{value:.6g}") for value in _nice(low, high)],
+    )
+
+
+def _log_axis(values: Sequence[float]) -> _Axis:
+    low, high = _decades(values)
+    decades = range(low, high + 1, max(1, (high - low) // _DECADES))
+    # By the decades themselves: the powers at the ends of the doubles are no doubles.
+    ticks = [((decade - low) / (high - low), _power(decade)) for decade in decades]
+    return _Axis(lambda value: (math.log10(value) - low) / (high - low), ticks)
+
+
+def _has_place(x: float, y: float, *, log_y: bool) -> bool:
+    return math.isfinite(x) and math.isfinite(y) and (y > 0 or not log_y)
+
+
+def _path(places: Sequence[tuple[float, float]], *, stairs: bool) -> str:
+    """Through all places in their order; as stairs, level up to the next place and then up or down to it."""
+    parts = [f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places)]
+    if stairs:
+        parts[1:] = [f"H{x:.1f}V{y:.1f}" for x, y in places[1:]]
+    return "".join(parts)
+
+
+def bars(title: str, groups: Mapping[str, Mapping[str, tuple[float, float, float]]], y_label: str) -> str:
+    """Shares with their intervals (share, low, high), side by side in groups."""
+    names = list(dict.fromkeys(name for group in groups.values() for name in group))
+    if not names:
+        return ""
+    body = [_axes(title, "", y_label), _y_ticks([i / 5 for i in range(6)], _percent)]
+    wide = (_WIDTH - _LEFT - _RIGHT) / len(groups)
+    bar = 0.8 * wide / len(names)
+    for place, (group, members) in enumerate(groups.items()):
+        start = _LEFT + wide * (place + 0.1)
+        body.append(_tick_x(start + 0.4 * wide, group))
+        for i, name in enumerate(names):
+            if name not in members:
+                continue
+            share, low, high = members[name]
+            x = start + bar * i
+            body.append(
+                f'<rect x="{x:.1f}" y="{_y(share):.1f}" width="{bar * 0.9:.1f}" '
+                f'height="{_y(0) - _y(share):.1f}" fill="{_colour(i)}"/>'
+            )
+            centre = x + bar * 0.45
+            body.append(
+                f'<line x1="{centre:.1f}" x2="{centre:.1f}" y1="{_y(low):.1f}" y2="{_y(high):.1f}" stroke="#333"/>'
+            )
+    body += [_legend(i, name) for i, name in enumerate(names)]
+    return _svg(body)
+
+
+def _svg(body: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" '
+        f'height="{_HEIGHT}" font-family="sans-serif" font-size="12">'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>{"".join(body)}</svg>'
+    )
+
+
+def _axes(title: str, x_label: str, y_label: str) -> str:
+    middle = (_TOP + _HEIGHT - _BOTTOM) / 2
+    return (
+        f'<text x="{_LEFT}" y="16" font-weight="bold">{escape(title)}</text>'
+        f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text x="14" y="{middle}" text-anchor="middle" transform="rotate(-90 14 {middle})">{escape(y_label)}</text>'
+        f'<path d="M{_LEFT},{_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - _RIGHT}" fill="none" stroke="#333"/>'
+    )
+
+
+def _legend(i: int, name: str, colour: int | None = None) -> str:
+    x = _LEFT + 10 + 140 * (i % 4)
+    y = 32 + 13 * (i // 4)
+    return (
+        f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{_colour(i if colour is None else colour)}"/>'
+        f'<text x="{x + 14}" y="{y}">{escape(name)}</text>'
+    )
+
+
+def _colour(i: int) -> str:
+    return COLOURS[i % len(COLOURS)]
+
+
+def _y(share: float) -> float:
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _x(value: float, low: int, high: int) -> float:
+    return _LEFT + (math.log10(value) - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _x_at(share: float) -> float:
+    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _share(value: float, low: float, high: float) -> float:
+    """Where a value stands between two ends; halves, since the distance of two doubles may be no double."""
+    span = high / 2 - low / 2
+    return (value / 2 - low / 2) / span if span > 0 else 0.5  # nothing lies between neighbours
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """The ends of an axis that holds the values, with a margin; of one value too."""
+    low, high = min(values), max(values)
+    margin = 0.03 * (high - low) if low < high else 0.5 * abs(low) or 0.5
+    wide = low - margin, high + margin
+    return wide if all(map(math.isfinite, wide)) else (low, high)
+
+
+def _nice(low: float, high: float) -> list[float]:
+    """Round numbers between two ends: 1, 2 or 5 times a power of ten apart.
+
+    >>> _nice(0.3, 11.2)
+    [2.0, 4.0, 6.0, 8.0, 10.0]
+    """
+    rough = high / _TICKS - low / _TICKS
+    decade = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 0.0
+    if decade == 0.0 or not math.isfinite(rough):
+        return [low, high]
+    step = min((one * decade for one in (1, 2, 5, 10)), key=lambda one: abs(math.log(one / rough)))
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [step * i for i in range(first, last + 1)]
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    low = math.floor(math.log10(min(values)))
+    return low, max(low + 1, math.ceil(math.log10(max(values))))
+
+
+def _x_ticks(low: int, high: int) -> str:
+    return "".join(_tick_x(_x(10.0**decade, low, high), _power(decade)) for decade in range(low, high + 1))
+
+
+def _y_ticks(shares: Sequence[float], write: Callable[[float], str]) -> str:
+    return "".join(_tick_y(_y(share), write(share)) for share in shares)
+
+
+def _tick_x(x: float, text: str) -> str:
+    y = _HEIGHT - _BOTTOM
+    return (
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}" stroke="#333"/>'
+        f'<text x="{x:.1f}" y="{y + 17}" text-anchor="middle">{escape(text)}</text>'
+    )
+
+
+def _tick_y(y: float, text: str) -> str:
+    return (
+        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
+        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def _power(decade: int) -> str:
+    return f"{10.0**decade:g}" if -3 <= decade <= 4 else f"1e{decade}"

@@ -1,0 +1,219 @@
+"""Formulas that the user has: their constants fitted, and their place beside what a search has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from numbers import Real
+
+import numpy as np
+import pandas
+
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
+from symenum.enumeration.target import Training
+from symenum.enumeration.threads import single_threaded
+from symenum.estimator.data import make_training
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    evaluate,
+    parse,
+    substitute,
+    variables,
+)
+from symenum.expressions.names import FORMULA_RESERVED
+from symenum.fitting import free_constants
+from symenum.fitting.form import judge_form
+from symenum.fitting.losses import Loss, make_loss
+from symenum.fitting.parameters import with_leaves
+from symenum.fitting.under_loss import fit_form_under
+from symenum.front import Front
+from symenum.operators import Operator
+
+__all__ = [
+    "FittedForm",
+    "Form",
+    "beside_front",
+    "check_constants",
+    "constant_errors",
+    "fit_constants",
+    "fit_form",
+    "read_form",
+]
+
+
+@dataclass(frozen=True)
+class Form:
+    """An expression some of whose variables are constants to be fitted, with their starts (None: anywhere)."""
+
+    expression: Expression
+    starts: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class FittedForm:
+    """A formula with its constants: values and standard errors by name, and how well it fits.
+
+    `loss` is in the measure that was asked for, `r2` the part of the variance of y that the law explains. Where it was
+    compared with a front: `beaten_by` is the row of `equations_` that is no more complex and fits at least as well, if
+    there is one, and `beats` are the rows that it would replace.
+    """
+
+    expression: Expression
+    loss: float
+    complexity: int
+    r2: float
+    constants: Mapping[str, float] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
+    beaten_by: int | None = None
+    beats: tuple[int, ...] = ()
+
+    @property
+    def on_front(self) -> bool:
+        """Whether nothing on the front beats it."""
+        return self.beaten_by is None
+
+    def __str__(self) -> str:
+        lines = [f"{self.expression}", f"loss {self.loss:.6g}, complexity {self.complexity}, R² {self.r2:.6g}"]
+        lines += [f"{name} = {value:.8g} ± {self.errors[name]:.2g}" for name, value in self.constants.items()]
+        return "\n".join(lines)
+
+
+def fit_constants(
+    formula: str | Expression,
+    X: object,
+    y: object,
+    sample_weight: object = None,
+    *,
+    start: Mapping[str, float] | None = None,
+    constants: Mapping[str, float] | None = None,
+    fit_numbers: bool = False,
+    loss: object = "mse",
+    operators: Iterable[Operator] = (),
+    seed: int = 0,
+) -> FittedForm:
+    """Fit the constants of a given form, and nothing else.
+
+    Names in the formula that are no columns of X (x1, x2, … for an array) are the constants; one that occurs twice is
+    one constant. `constants` declares values that stay. Numbers stay as they are unless `fit_numbers`, which fits
+    those with a decimal point. `start` says where to begin; where a constant has no start, several are tried, drawn
+    with random numbers of that `seed`. `loss` as in PSERegressor.
+
+    >>> import numpy as np
+    >>> x = np.linspace(0, 3, 20)
+    >>> found = fit_constants("a*exp(-b*x1)", x[:, None], 3 * np.exp(-x / 2))
+    >>> {name: round(value, 6) for name, value in found.constants.items()}
+    {'a': 3.0, 'b': 0.5}
+    """
+    training = make_training(X, y, sample_weight)
+    declared = check_constants(constants, training.columns)
+    form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
+    return fit_form(form, training, make_loss(loss, training.target, weighted=sample_weight is not None), seed=seed)
+
+
+def read_form(
+    formula: str | Expression,
+    names: Iterable[str],
+    constants: Mapping[str, float],
+    operators: Iterable[Operator] = (),
+    *,
+    start: Mapping[str, float] | None = None,
+    fit_numbers: bool = False,
+) -> Form:
+    """The form of a formula in the variables `names`: all other names that are not declared are to be fitted."""
+    if isinstance(formula, (Variable, Constant, Apply)):
+        expression: Expression = formula
+    elif isinstance(formula, str):
+        own = [operator for operator in operators if operator.form is None]
+        expression = parse(formula, own, constants)
+    else:
+        raise TypeError(f"a formula must be text such as 'a*x1**2' or an Expression, not {type(formula).__name__}")
+    known = set(names)
+    starts: dict[str, float | None] = {name: None for name in variables(expression) if name not in known}
+    for name, value in (start or {}).items():
+        if name not in starts:
+            raise ValueError(
+                f"start names {name!r}, and the formula has no such constant: {', '.join(starts) or 'none'}"
+            )
+        starts[name] = float(value)
+    if fit_numbers:
+        numbers = free_constants(expression, integers=False)
+        taken = known | set(starts)
+        free = (name for i in range(len(numbers) + len(taken)) if (name := f"c{i + 1}") not in taken)
+        called = dict(zip(free, numbers, strict=False))
+        expression = with_leaves(expression, [Variable(name) for name in called], integers=False)
+        starts |= called
+    return Form(expression, starts)
+
+
+@single_threaded()
+def fit_form(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None, seed: int = 0) -> FittedForm:
+    """The form with its constants of least loss on these rows, or the best of those that were tried in time."""
+    columns, target = training.columns, training.target
+    found = fit_form_under(
+        form.expression, form.starts, columns, target.y, target.weight, loss, budget=budget, seed=seed
+    )
+    law = substitute(form.expression, {name: Constant(value) for name, value in found.constants.items()})
+    mse = float(target.loss(evaluate(law, columns)[None]))
+    variance = training.variance
+    r2 = 1 - mse / variance if variance > 0 else float("nan")
+    return FittedForm(law, found.loss, law.complexity, r2, dict(found.constants), dict(found.errors))
+
+
+def beside_front(form: FittedForm, front: Front) -> FittedForm:
+    """The same, with the rows of the front that beat it and those that it beats."""
+    beaten = [
+        i
+        for i, entry in enumerate(front)
+        if entry.complexity <= form.complexity and entry.loss <= form.loss * (1 + EXACTNESS.tie)
+    ]
+    beats = [
+        i
+        for i, entry in enumerate(front)
+        if entry.complexity >= form.complexity and entry.loss >= form.loss * (1 - EXACTNESS.tie)
+    ]
+    same = set(beaten) & set(beats)  # the law itself, or one that is as good: neither beats the other
+    return replace(
+        form,
+        beaten_by=min((i for i in beaten if i not in same), default=None),
+        beats=tuple(i for i in beats if i not in same),
+    )
+
+
+def constant_errors(law: Expression, training: Training, loss: Loss) -> pandas.DataFrame:
+    """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
+
+    The errors are those of a fit of all of them at once, σ² from the residuals; they are infinite where the data do not
+    determine the constants.
+    """
+    target = training.target
+    factors = None if loss.is_squared else loss.weights(target.y, evaluate(law, training.columns))
+    values = free_constants(law, integers=False)
+    called = {f"constant{i}_": value for i, value in enumerate(values)}
+    form = with_leaves(law, [Variable(name) for name in called], integers=False)
+    found = judge_form(form, called, training.columns, target.y, target.weight, factors)
+    return pandas.DataFrame({"constant": list(values), "standard_error": list(found.errors.values())})
+
+
+def check_constants(constants: object, names: Iterable[str]) -> dict[str, float]:
+    """Constants that the user declares, by name: none of a variable's name, each a finite number."""
+    if constants is None or isinstance(constants, bool):
+        return {}
+    if not isinstance(constants, Mapping):
+        raise ValueError(f"constants must be True, False or a mapping such as {{'g': 9.81}}, not {constants!r}")
+    taken = set(names)
+    checked: dict[str, float] = {}
+    for name, value in constants.items():
+        if not isinstance(name, str) or not name.isidentifier() or name in FORMULA_RESERVED:
+            raise ValueError(f"constants must have names that formulas can use, such as 'g', not {name!r}")
+        if name in taken:
+            raise ValueError(f"constants declares {name!r}, which is a variable: give it another name")
+        if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+            raise ValueError(f"constants must hold finite numbers; {name} is {value!r}")
+        if float(value) == 0.0:
+            raise ValueError(f"constants declares {name} as 0: leave it out")
+        checked[name] = float(value)
+    return checked

@@ -1,0 +1,387 @@
+"""The parameters of PSERegressor: one table that makes the checks of `fit`, the command line's options and the docs.
+
+Adding a parameter means a row here and an argument of `PSERegressor.__init__`; a test holds the two together. Nothing
+here imports torch: `symenum fit --help` need not wait for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Protocol
+
+__all__ = [
+    "PARAMETERS",
+    "Constraint",
+    "OneOf",
+    "Option",
+    "Parameter",
+    "Predicate",
+    "WholeNumber",
+    "as_callbacks",
+    "check_parameters",
+    "markdown_table",
+]
+
+
+class Constraint(Protocol):
+    """What a value must be, and the words for it."""
+
+    @property
+    def words(self) -> str: ...
+    def allows(self, value: object) -> bool: ...
+
+
+@dataclass(frozen=True)
+class WholeNumber:
+    """A whole number of at least `least`; or None, where `or_none`."""
+
+    least: int
+    or_none: bool = False
+
+    @property
+    def words(self) -> str:
+        return f"a whole number of at least {self.least}{' or None' if self.or_none else ''}"
+
+    def allows(self, value: object) -> bool:
+        if value is None:
+            return self.or_none
+        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= self.least
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number from `least`, which belongs to them unless `open_below`, to `most`; or None, where `or_none`."""
+
+    least: float
+    most: float = math.inf
+    open_below: bool = False
+    or_none: bool = False
+
+    @property
+    def words(self) -> str:
+        below = "above" if self.open_below else "of at least"
+        above = "" if self.most == math.inf else f" and at most {self.most:g}"
+        return f"a number {below} {self.least:g}{above}{' or None' if self.or_none else ''}"
+
+    def allows(self, value: object) -> bool:
+        if value is None:
+            return self.or_none
+        if not isinstance(value, Real) or not _is_number(value):
+            return False
+        number = float(value)
+        return (self.least < number if self.open_below else self.least <= number) and number <= self.most
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of several words."""
+
+    choices: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return f"one of {', '.join(map(repr, self.choices))}"
+
+    def allows(self, value: object) -> bool:
+        return isinstance(value, str) and value in self.choices
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """Whatever passes a test."""
+
+    words: str
+    test: Callable[[object], bool]
+
+    def allows(self, value: object) -> bool:
+        return self.test(value)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter on the command line.
+
+    `reads` names how its text becomes a value, where the constraint does not say so: see `symenum.cli.options`. One
+    that is `repeated` may be given several times.
+    """
+
+    flag: str
+    help: str | None = None
+    metavar: str | None = None
+    reads: str = "text"
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of PSERegressor.
+
+    `meaning` is its line in the docstring and in the docs, where `page` is linked. Without a `constraint` the value is
+    checked by the part that knows what it means. `fixed`: it decides what the search does, and cannot change when a
+    search goes on. `stored`: a checkpoint holds it.
+    """
+
+    name: str
+    default: object
+    meaning: str
+    constraint: Constraint | None = None
+    options: tuple[Option, ...] = ()
+    page: str | None = None
+    fixed: bool = True
+    stored: bool = True
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_range(value: object) -> bool:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return False
+    ends = list(value)
+    return len(ends) == 2 and all(map(_is_number, ends)) and ends[0] < ends[1]
+
+
+def _is_callbacks(value: object) -> bool:
+    return value is None or callable(value) or (isinstance(value, Iterable) and all(map(callable, value)))
+
+
+_TRUE_OR_FALSE = Predicate("True or False", lambda value: isinstance(value, bool))
+
+_ROWS = (
+    Parameter(
+        "operators",
+        "koza",
+        'a set\'s name ("koza", "arithmetic", …), or a list of signs, names and Operator records',
+        options=(Option("--operators", 'A set\'s name, or a list such as "+,*,sin".'),),
+        page="operators.md",
+    ),
+    Parameter(
+        "max_time",
+        60.0,
+        "seconds after which the search ends, or None",
+        Number(0.0, open_below=True, or_none=True),
+        (Option("--max-time", "Seconds to search, or 'none'.", "SECONDS", "seconds"),),
+        page="stopping.md",
+        fixed=False,
+    ),
+    Parameter(
+        "max_iterations",
+        None,
+        "steps after which it ends, or None; with a seed and only this limit, results repeat exactly",
+        WholeNumber(1, or_none=True),
+        (Option("--max-iterations", "Steps to search."),),
+        page="stopping.md",
+        fixed=False,
+    ),
+    Parameter(
+        "stop_loss",
+        None,
+        "the loss at which it ends; without, it ends at a law that equals the data up to rounding",
+        Number(0.0, or_none=True),
+        (Option("--stop-loss", "Loss that is good enough to end the search.", "NUMBER", "number"),),
+        page="stopping.md",
+        fixed=False,
+    ),
+    Parameter(
+        "layers",
+        None,
+        "of the network; chosen from the data, the operators and the machine where None",
+        WholeNumber(1, or_none=True),
+        (Option("--layers", "Layers of the network. [default: chosen]"),),
+    ),
+    Parameter(
+        "inputs",
+        None,
+        "of the network; chosen likewise where None, and said in `plan_`",
+        WholeNumber(1, or_none=True),
+        (Option("--inputs", "Inputs of the network. [default: chosen]"),),
+    ),
+    Parameter(
+        "token_generator",
+        "gp",
+        '"gp", "mcts", "random", or the name of a registered one',
+        options=(Option("--token-generator", "gp, mcts, random, or one of a --plugin."),),
+        page="../how-it-works.md",
+    ),
+    Parameter(
+        "constants",
+        True,
+        'whether laws may hold fitted constants; or constants that have a name, as {"g": 9.81}, which then appear by '
+        "it (fitted ones are allowed too)",
+        Predicate("True or False, or a mapping such as {'g': 9.81}", lambda value: isinstance(value, (bool, Mapping))),
+        (
+            Option("--constants/--no-constants", "Whether laws may hold constants.", reads="switch"),
+            Option("--constant", "A constant to appear by its name.", "NAME=NUMBER", "assignments", repeated=True),
+        ),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "constant_range",
+        (-3.0, 3.0),
+        "from which constants inside tokens are drawn",
+        Predicate("a pair (low, high) of numbers with low < high", _is_range),
+    ),
+    Parameter(
+        "top_k",
+        30,
+        "candidates of each pass whose coefficients are fitted",
+        WholeNumber(1),
+        (Option("--top-k", "Candidates kept of each pass."),),
+    ),
+    Parameter("discount", 0.99, "η of the reward η^complexity / (1 + √MSE)", Number(0.0, 1.0, open_below=True)),
+    Parameter(
+        "max_complexity",
+        50,
+        "of a law on the front",
+        WholeNumber(1),
+        (Option("--max-complexity", "Of a law."),),
+    ),
+    Parameter(
+        "max_depth",
+        None,
+        "of a law on the front: how many operators may stand inside one another",
+        WholeNumber(1, or_none=True),
+        (Option("--max-depth", "Of a law: operators inside one another."),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "nested_constraints",
+        None,
+        'how often an operator may occur inside another, as {"sin": {"sin": 0, "cos": 0}}',
+        page="knowledge.md",
+    ),
+    Parameter(
+        "variable_operators",
+        None,
+        'the only operators that may act on what holds a variable, as {"angle": ["sin", "cos", "*"]}; numbers may '
+        "scale and shift in any case",
+        page="knowledge.md",
+    ),
+    Parameter(
+        "required_variables",
+        None,
+        "names that every law has",
+        options=(Option("--require", "Variables that every law must have.", "A,B,…", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter("forbidden_variables", None, "names that no law has", page="knowledge.md"),
+    Parameter(
+        "guesses",
+        None,
+        'formulas to begin with, as "a*x1**2 + b"; names that are no variables are constants to be fitted',
+        options=(Option("--guess", 'A law to begin with, such as "a*x**2 + b".', "FORMULA", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "loss",
+        "mse",
+        'what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of '
+        "(prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber "
+        "and LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is",
+        options=(Option("--loss", "mse, mae, huber, log_cosh or relative."),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "model_selection",
+        "best",
+        '"best" (PySR\'s rule; with validation data, "validation"), "accuracy", "reward", "mdl", "validation" '
+        '(simplest of those that do best on validation data) or "kfold" (the same by cross-validation)',
+        OneOf(("best", "accuracy", "reward", "mdl", "validation", "kfold")),
+        (Option("--model-selection", "How the law is chosen from the front."),),
+        page="choosing.md",
+        fixed=False,
+    ),
+    Parameter(
+        "device",
+        "auto",
+        '"auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one',
+        options=(Option("--device", "auto, cpu, cuda or cuda:1; see symenum devices."),),
+        page="machines.md",
+        fixed=False,
+    ),
+    Parameter(
+        "random_state",
+        None,
+        "a seed, a RandomState, or None",
+        options=(Option("--seed", "For results that repeat; also set --max-iterations.", reads="seed"),),
+        stored=False,
+    ),
+    Parameter(
+        "verbose",
+        False,
+        "show the search: a live table on a terminal, an output in a notebook, lines elsewhere",
+        Predicate("True, False or a whole number", lambda value: isinstance(value, (bool, Integral))),
+        page="looking.md",
+        fixed=False,
+    ),
+    Parameter(
+        "callbacks",
+        None,
+        "a callable, or several, that get a StepReport after each step; one that returns True ends the search",
+        Predicate("a callable, a sequence of callables, or None", _is_callbacks),
+        page="looking.md",
+        fixed=False,
+        stored=False,
+    ),
+    Parameter(
+        "checkpoint",
+        None,
+        "a file that is kept up to date while the search runs; `resume` goes on from it",
+        Predicate("a file's path or None", lambda value: value is None or isinstance(value, (str, Path))),
+        (Option("--checkpoint", "File to keep the search in, for symenum resume. [default: in --out]", reads="file"),),
+        page="stopping.md",
+        fixed=False,
+        stored=False,
+    ),
+    Parameter(
+        "warm_start",
+        False,
+        "whether another `fit` starts from the front of the last one, and on the same data from where it ended",
+        _TRUE_OR_FALSE,
+        page="stopping.md",
+        fixed=False,
+        stored=False,
+    ),
+    Parameter(
+        "max_memory",
+        None,
+        'bytes that the search may take, as a number or as "2GB"; chosen from the machine\'s memory where None',
+        options=(Option("--max-memory", "Such as 2GB. [default: from the machine]", "SIZE", "size"),),
+        page="machines.md",
+        fixed=False,
+    ),
+)
+
+PARAMETERS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _ROWS}
+"""By name, in the order of `PSERegressor.__init__`."""
+
+
+def as_callbacks(value: Callable[..., object] | Iterable[Callable[..., object]] | None) -> list[Callable[..., object]]:
+    """The callables of the parameter `callbacks`, which may be one, several or none."""
+    return [value] if callable(value) else list(value or ())
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """Refuse the first value that its row of the table does not allow; names without a row are not looked at."""
+    for name, parameter in PARAMETERS.items():
+        constraint = parameter.constraint
+        if name in values and constraint is not None and not constraint.allows(values[name]):
+            raise ValueError(f"{name} must be {constraint.words}, not {values[name]!r}")
+    limits = (values["max_time"], values["max_iterations"])
+    if limits == (None, None) and not as_callbacks(values["callbacks"]):  # type: ignore[arg-type]
+        raise ValueError("max_time and max_iterations are both None: the search would not end; give one of them")
+
+
+def markdown_table() -> str:
+    """The table of docs/guide/table.md: name with default, and meaning."""
+    lines = ["| parameter | meaning |", "| --- | --- |"]
+    for one in PARAMETERS.values():
+        default = f'"{one.default}"' if isinstance(one.default, str) else f"{one.default}"
+        more = "" if one.page is None else f" ([more]({one.page}))"
+        lines.append(f"| `{one.name}={default}` | {one.meaning}{more} |")
+    return "\n".join(lines)

@@ -1,0 +1,231 @@
+"""When a fitted number is taken for one that people write: whole, a fraction, few digits, a multiple of π, e or √2.
+
+A number is recognised only where that means something: there must be a nice number within the window that its error
+allows, *and* nice numbers of its kind must be so rare that one of them would hardly be there by chance. How wide the
+window is and how rare the number must be is decided here (`Recognition`); callers hand in the value, its standard
+error, and whether the fit is exact up to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from symenum.core.exactness import EPSILON, EXACTNESS
+from symenum.expressions import NAMED_CONSTANTS, Constant, Expression, apply
+
+__all__ = ["RECOGNITION", "Number", "Recognition", "nice_number", "plain_number", "recognise"]
+
+_LARGEST_INTEGER = 10**6
+_LARGEST_DENOMINATOR = 12
+_MOST_DIGITS = 4
+_MULTIPLES = 12  # p·π/q with p up to this
+_DENOMINATORS = (1, 2, 3, 4, 6, 8)
+_SMALLEST_ZERO_WINDOW = 0.05
+
+
+def _surds() -> tuple[tuple[float, Expression], ...]:
+    pi, e = (Constant(NAMED_CONSTANTS[name], name) for name in ("pi", "E"))
+    roots = [apply("sqrt", inside) for inside in (Constant(2), Constant(3), pi)]
+    values = [math.pi, math.e, math.sqrt(2), math.sqrt(3), math.sqrt(math.pi)]
+    return tuple(zip(values, [pi, e, *roots], strict=True))
+
+
+_SURDS = _surds()
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """How far a constant may be from a nice number, and how rare that number must be.
+
+    In a fit that is exact up to rounding, a constant may move by 8 standard errors: rounding errors are not normally
+    distributed and add up. The residual may grow to 4 times its size, which is still rounding. In a fit with noise a
+    constant may move by one standard error and no more, and only to a number whose like are rare within that error; the
+    loss may then grow by the variance of one constant for each that was fixed. So 1.03 ± 0.05 becomes 1, and 1.08 ±
+    0.05, or 1.3 ± 0.5, stay as they are.
+    """
+
+    exact_errors: float = 8.0
+    noise_errors: float = 1.0
+    expected_errors: float = 2.0  # in noise, where a nice number is no surprise: exponents, constants with a name
+    exact_rarity: float = 0.02  # largest window as a part of the spacing of nice numbers of one kind
+    noise_rarity: float = 0.06
+    expected_rarity: float = 0.25  # of exponents in noise: nearly all laws have small rational ones
+    exact_growth: float = 4.0  # of the residual of an exact fit
+    last_digits: float = EXACTNESS.fitted  # part of a constant by which rounding may have moved it
+    # A scan is exact up to a residual of `scanned`; its constants may be off by a thousand times as much, as a constant
+    # is that moves y by a thousandth of its own change.
+    unpolished: float = 1e3 * EXACTNESS.scanned
+    least_size: float = 1e-2  # an inner constant below this is taken as if it had this size: it may be zero
+
+    def window(self, value: float, error: float, *, exact: bool, expected: bool = False, scale: float = 0.0) -> float:
+        """How far a nice number may be from a value with that standard error.
+
+        `scale`: the size of a constant that counts as large, where zero is one of the nice numbers.
+        """
+        if exact:
+            return max(self.exact_errors * error, self.last_digits * max(abs(value), scale))
+        return (self.expected_errors if expected else self.noise_errors) * error
+
+    def rarity(self, *, exact: bool, expected: bool = False) -> float:
+        """The largest window, as a part of the spacing of nice numbers of one kind."""
+        if exact:
+            return self.exact_rarity
+        return self.expected_rarity if expected else self.noise_rarity
+
+    def residual_growth(self, fixed: int, spare_rows: int, *, exact: bool) -> float:
+        """The factor by which the residual may grow when so many constants were fixed; the loss grows by its square.
+
+        `spare_rows`: rows less the constants that were free at the beginning.
+        """
+        return self.exact_growth if exact else math.sqrt(1 + fixed / max(1, spare_rows))
+
+
+RECOGNITION = Recognition()
+"""The rule that the whole program uses."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A constant of a result: sign · numerator / denominator; `cost` in bits, about; not `snapped`: a fitted float."""
+
+    value: float
+    numerator: Expression  # of the absolute value
+    denominator: Expression | None = None
+    cost: float = 0.0
+    snapped: bool = True
+
+    @property
+    def magnitude(self) -> Expression:
+        """The expression of the absolute value."""
+        return self.numerator if self.denominator is None else apply("div", self.numerator, self.denominator)
+
+    @property
+    def expression(self) -> Expression:
+        """The expression of the number itself."""
+        if self.value >= 0:
+            return self.magnitude
+        if isinstance(self.numerator, Constant) and self.numerator.name is None:
+            numerator = Constant(-self.numerator.value)
+            return numerator if self.denominator is None else apply("div", numerator, self.denominator)
+        return apply("neg", self.magnitude)
+
+
+def plain_number(value: float) -> Number:
+    """The number as a float with all its digits."""
+    cost = 2.0 + 53.0
+    return Number(value, Constant(abs(value)), None, cost, snapped=False)
+
+
+def recognise(
+    value: float,
+    error: float,
+    *,
+    exact: bool,
+    rational: bool = False,
+    zero: bool = True,
+    expected: bool = False,
+    polished: bool = True,
+) -> Number | None:
+    """The nice number that a fitted constant stands for, or None.
+
+    `error`: the standard error of the constant. `exact`: the fit leaves nothing but rounding. `rational`, `zero`: see
+    `nice_number`. `expected`: a nice number is no surprise here. Not `polished`: the constant comes from a scan or a
+    solver, and is known to about 1e-6 where the fit is exact.
+
+    >>> print(recognise(1.03, 0.05, exact=False).expression, recognise(1.08, 0.05, exact=False))
+    1 None
+    """
+    if exact and not polished:
+        window = RECOGNITION.unpolished * max(abs(value), 1.0 if rational else RECOGNITION.least_size)
+    else:
+        scale = 1.0 if zero else 0.0
+        window = RECOGNITION.window(value, error, exact=exact, expected=expected, scale=scale)
+    rarity = RECOGNITION.rarity(exact=exact, expected=expected)
+    return nice_number(value, window, rational=rational, zero=zero, rarity=rarity)
+
+
+def nice_number(
+    value: float,
+    uncertainty: float,
+    *,
+    rational: bool = False,
+    zero: bool = True,
+    rarity: float = RECOGNITION.exact_rarity,
+) -> Number | None:
+    """The simplest nice number within `uncertainty`, a bound of the error, of `value`; or None.
+
+    The uncertainty must be below `rarity` times the spacing of the nice numbers of that kind, or finding one means
+    nothing. `rational`: only whole numbers and fractions, as for exponents. `zero`: whether 0 will do.
+
+    >>> print(nice_number(0.33333333333, 1e-9).expression, nice_number(6.2831853071, 1e-9).expression)
+    1/3 2*pi
+    """
+    window = max(uncertainty, 2 * EPSILON * abs(value))
+    if zero and abs(value) <= window and window < _SMALLEST_ZERO_WINDOW:
+        return Number(0.0, Constant(0))
+    if abs(value) >= _LARGEST_INTEGER:
+        return None
+    found = _Found(value, window, rarity)
+    _offer_rationals(value, found)
+    if not rational:
+        _offer_decimals(value, found)
+        _offer_surds(value, found)
+    return found.best
+
+
+class _Found:
+    """The cheapest of the numbers that were offered and are near enough; trees are made for those only."""
+
+    def __init__(self, value: float, window: float, rarity: float) -> None:
+        self._value, self._window, self._rarity = value, window, rarity
+        self.best: Number | None = None
+
+    def wants(self, number: float, cost: float, spacing: float) -> bool:
+        """Whether this one, of a kind that lies `spacing` apart, would be the best so far."""
+        near = abs(number - self._value) <= self._window < self._rarity * spacing
+        return near and (self.best is None or cost < self.best.cost)
+
+
+def _offer_rationals(value: float, found: _Found) -> None:
+    whole = round(value)
+    cost = 1 + math.log2(1 + abs(whole))
+    if whole and found.wants(whole, cost, 1.0):
+        found.best = Number(float(whole), Constant(abs(whole)), None, cost)
+    for q in range(2, _LARGEST_DENOMINATOR + 1):
+        p = round(value * q)
+        cost = 1 + math.log2(1 + abs(p)) + math.log2(q)
+        # All fractions with denominators up to 12 together are about 1/12 as far apart as those with one.
+        if p and math.gcd(p, q) == 1 and found.wants(p / q, cost, 1 / (q * _LARGEST_DENOMINATOR)):
+            found.best = Number(p / q, Constant(abs(p)), Constant(q), cost)
+
+
+def _offer_decimals(value: float, found: _Found) -> None:
+    for digits in range(1, _MOST_DIGITS + 1):
+        p = round(value * 10**digits)
+        cost = 2 + math.log2(1 + abs(p)) + digits
+        if p and found.wants(p / 10**digits, cost, 10.0**-digits):
+            found.best = Number(p / 10**digits, Constant(abs(p / 10**digits)), None, cost)
+
+
+def _offer_surds(value: float, found: _Found) -> None:
+    for base, symbol in _SURDS:
+        for q in _DENOMINATORS:
+            for unit, inverse in ((base, False), (1 / base, True)):
+                p = round(value * q / unit)
+                if not p or abs(p) > _MULTIPLES or math.gcd(p, q) != 1:
+                    continue
+                cost = 5 + math.log2(1 + abs(p)) + math.log2(q)
+                if found.wants(p * unit / q, cost, unit / (q * _MULTIPLES)):
+                    found.best = _multiple(p * unit / q, abs(p), q, symbol, inverse, cost)
+
+
+def _multiple(value: float, p: int, q: int, symbol: Expression, inverse: bool, cost: float) -> Number:
+    """p·symbol/q, or p/(q·symbol)."""
+    above: Expression = Constant(p)
+    below: Expression | None = Constant(q) if q > 1 else None
+    if inverse:
+        below = symbol if below is None else apply("mul", below, symbol)
+    else:
+        above = symbol if p == 1 else apply("mul", above, symbol)
+    return Number(value, above, below, cost)

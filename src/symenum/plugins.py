@@ -1,0 +1,167 @@
+"""Doors for parts of a search from outside the package: heads, token generators, losses.
+
+Each part is tried on a table of 16 rows before it is accepted, so that a mistake shows where the part is registered
+and not in the middle of a search. Registering is for this process; `symenum --plugin MODULE` does it for a command.
+Operators need no door: give them to `PSERegressor(operators=…)`, as `make_operator` makes them. Rivals and problem sets
+of the benchmark are registered with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, get_args
+
+import numpy as np
+import torch
+
+from symenum.core.budget import Budget
+from symenum.enumeration.target import Target
+from symenum.expressions import Apply, Constant, Variable, evaluate
+from symenum.fitting.losses import LOSSES, Custom, Loss, make_loss
+from symenum.heads.all_heads import AllHeads
+from symenum.heads.goal import Data, make_data
+from symenum.heads.head import Head
+from symenum.heads.registry import HEADS, RegisteredHead, Wanted
+from symenum.operators import get_operators
+from symenum.registration import check_attributes, check_methods, check_name
+from symenum.search.records import packed, unpacked
+from symenum.tokens import GENERATORS, STATES, Material, Praised, TokenGenerator
+
+__all__ = ["register_generator", "register_head", "register_loss"]
+
+_ROWS = 16
+_K = 3  # candidates that a head is asked for
+_SECONDS = 5.0  # for a head to scan the small table
+_TOKENS = 2  # that a generator is asked for; the operators of the small problem can build many more
+# Relative: a head's loss must be that of the expression which it prints. Room for another order of summation.
+_SAME_LOSS = 1e-6
+_NEVER_HEADS = frozenset({"coefficients", "tokens"})  # names of steps that are no stages of heads
+
+
+def register_head(head: Head, *, features: Wanted = "slots", late: bool = False) -> None:
+    """Make a head a stage of its own in every search that begins afterwards, and of `first_pass`.
+
+    `features`: what its `scan` gets as such: "slots", the variables only; "layers", all expressions of two layers;
+    "extended", those with a unary operator on each of them. Its stage comes third, after the two that take
+    milliseconds; with `late`, after all others: for a head that takes seconds.
+    """
+    check_attributes("a head", head, ("name",))
+    problem = _small_problem()
+    heads = AllHeads(problem, get_operators("koza"), _K, registered=())
+    check_name("head", head.name, {*heads.stage_names, *_NEVER_HEADS, *HEADS})
+    what = f"the head {head.name!r}"
+    check_methods(what, head, {"scan": ("features", "goal", "k", "budget")})
+    if features not in get_args(Wanted):
+        raise ValueError(
+            f"features of {what} must be one of {', '.join(map(repr, get_args(Wanted)))}, not {features!r}"
+        )
+    made = RegisteredHead(head, features, bool(late))
+    given = {"slots": lambda: heads.none, "layers": heads.features, "extended": heads.extended}[features]()
+    for candidate in made.scan(given, heads.goal, _K, Budget(_SECONDS)):
+        judged = problem.candidate(candidate.expression)
+        if judged is None or not math.isclose(judged.loss, candidate.loss, rel_tol=_SAME_LOSS, abs_tol=_SAME_LOSS):
+            loss = "no finite one" if judged is None else f"{judged.loss:g}"
+            raise ValueError(
+                f"{what} gives {candidate.expression} the loss {candidate.loss:g}, and on the same rows it has {loss}: "
+                "make candidates with goal.fit or goal.candidate"
+            )
+    HEADS[head.name] = made
+
+
+def register_generator(generator: TokenGenerator[Any]) -> None:
+    """Make a token generator one of the names of `PSERegressor(token_generator=…)`.
+
+    It has a `name` and the methods of `TokenGenerator`. What it remembers must be a frozen dataclass of numbers, text,
+    expressions, tuples and such dataclasses, with annotated types: so a checkpoint can hold it and read it back.
+    """
+    check_attributes("a token generator", generator, ("name",))
+    name = check_name("token generator", generator.name, GENERATORS)
+    what = f"the token generator {name!r}"
+    methods = {
+        "start": ("material",),
+        "propose": ("material", "state", "count", "rng"),
+        "learn": ("material", "state", "reward", "front"),
+    }
+    check_methods(what, generator, methods)
+    problem = _small_problem()
+    target = problem.target
+    material = Material(get_operators("koza"), problem.columns, target.y, target.weight, (-3.0, 3.0))
+    try:
+        first = generator.start(material)
+        proposed = generator.propose(material, first, _TOKENS, np.random.default_rng(0))
+        again = generator.propose(material, first, _TOKENS, np.random.default_rng(0))
+    except Exception as error:
+        raise ValueError(f"{what} failed on a small table: {type(error).__name__}: {error}") from error
+    if not isinstance(proposed, tuple) or len(proposed) != 2 or not isinstance(proposed[0], tuple):
+        raise TypeError(f"propose of {what} must return (tuple of expressions, state), not {proposed!r:.80}")
+    tokens, state = proposed
+    _check_tokens(what, tokens, material)
+    if proposed != again:
+        raise ValueError(f"{what} proposes other tokens for the same state and seed: take all random numbers from rng")
+    front = (Praised(Variable("x1"), 0.5),)
+    try:
+        learned = generator.learn(material, state, 0.5, front)
+    except Exception as error:
+        raise ValueError(f"learn of {what} failed on a small table: {type(error).__name__}: {error}") from error
+    for method, one in (("start", first), ("propose", state), ("learn", learned)):
+        _check_state(f"{method} of {what}", one, type(first))
+    GENERATORS[name] = generator
+    STATES[name] = type(first)
+
+
+def register_loss(name: str, loss: object) -> None:
+    """Make a loss one of the names of `PSERegressor(loss=…)` and `symenum fit --loss`.
+
+    `loss`: an object with the methods of `symenum.fitting.losses.Loss` (derive its class from `RowLoss`), or a callable
+    of (y, prediction) or (y, prediction, weights) that gives one number.
+    """
+    check_name("loss", name, LOSSES)
+    if isinstance(loss, str):
+        raise TypeError(f"loss {name!r} must be an object or a callable, not the text {loss!r}")
+    try:
+        made = make_loss(loss, _small_problem().target)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"loss {name!r}: {error}") from error
+    except Exception as error:  # what a callable of the user's raises
+        raise ValueError(f"loss {name!r} failed on a small table: {type(error).__name__}: {error}") from error
+    renamed: Loss = dataclasses.replace(made, name=name) if isinstance(made, Custom) else made
+    LOSSES[name] = lambda target: renamed
+
+
+def _small_problem() -> Data:
+    """Two variables, 16 rows of equal weight, and a target that is neither zero nor constant."""
+    values = torch.rand(2, _ROWS, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 0.5
+    y = 2 * values[0] + values[1].square()
+    target = Target(y, torch.full_like(y, 1 / _ROWS))
+    return make_data([Variable("x1"), Variable("x2")], values, target, _ROWS)
+
+
+def _is_frozen(kind: Any) -> bool:
+    return bool(kind.__dataclass_params__.frozen)
+
+
+def _check_tokens(what: str, tokens: tuple[Any, ...], material: Material) -> None:
+    for token in tokens:
+        if not isinstance(token, (Variable, Constant, Apply)):
+            raise TypeError(f"propose of {what} must give expressions, not {token!r:.80}")
+        if not isinstance(token, Apply) or not bool(torch.isfinite(evaluate(token, material.columns)).all()):
+            raise ValueError(f"{what} proposes {token}: a token has an operator, and is finite on every row")
+    if len(tokens) > _TOKENS or len(set(tokens)) < len(tokens):
+        raise ValueError(f"{what} was asked for {_TOKENS} different tokens and proposes {', '.join(map(str, tokens))}")
+
+
+def _check_state(where: str, state: object, kind: type) -> None:
+    """Refuse a state that no checkpoint could hold, or that is read back as another."""
+    if type(state) is not kind:
+        raise TypeError(f"{where} returned a state of type {type(state).__name__}, and start one of {kind.__name__}")
+    if not dataclasses.is_dataclass(kind) or not _is_frozen(kind):
+        raise TypeError(f"{where} must return a state that is a frozen dataclass, not {kind.__name__}")
+    try:
+        back = unpacked(kind, json.loads(json.dumps(packed(state), allow_nan=False)))
+    except (TypeError, ValueError, NameError) as error:
+        raise TypeError(f"the state that {where} returned cannot be kept in a checkpoint: {error}") from error
+    if back != state:
+        raise ValueError(f"the state that {where} returned is read back from a checkpoint as another: {back!r:.80}")

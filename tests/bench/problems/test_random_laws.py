@@ -1,0 +1,69 @@
+"""Random laws: always the same, as deep and as wide as they say, and real laws on their box."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from symenum.bench.judge import recovered
+from symenum.bench.problems import get_set
+from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, _tree, law_name, random_law, shape
+from symenum.expressions import variables
+
+FUNCTION = "(sin|cos|tanh|exp|log|sqrt|abs|sign|cosh|sinh)"
+some = pytest.mark.parametrize("number", [1, 2, 7, 12, 21, 24, 40, 95])
+
+
+def test_all_depths_and_numbers_of_variables_are_there_equally_often() -> None:
+    shapes = [shape(number) for number in range(1, LAWS + 1)]
+    assert set(shapes) == {(depth, count) for depth in DEPTHS for count in VARIABLES}
+    assert {shapes.count(one) for one in shapes} == {10}
+
+
+@some
+@pytest.mark.parametrize("final", [False, True])
+def test_a_law_is_finite_varies_and_depends_on_all_its_variables(number: int, final: bool) -> None:
+    law = random_law(final, number)
+    assert law.name == law_name(final, number)
+    assert set(variables(law.expression)) == set(law.variables)
+    assert len(law.variables) == shape(number)[1]
+    X, y = law.sample(1)
+    assert np.isfinite(y).all()
+    assert y.std() > 0
+    for at in range(X.shape[1]):
+        moved = X.copy()
+        moved[:, at] = law.sample(2)[0][:, at]
+        assert np.nanmax(np.abs(law.values(moved) - y)) > 0.01 * y.std()
+    assert recovered(law.expression, law)
+
+
+def test_the_same_number_gives_the_same_law_and_the_two_sets_differ() -> None:
+    again = [random_law.__wrapped__(False, number) for number in range(1, 13)]
+    assert again == [random_law(False, number) for number in range(1, 13)]
+    assert {law.text for law in again}.isdisjoint(random_law(True, number).text for number in range(1, 13))
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_tree_has_the_depth_that_is_asked_and_no_function_in_a_function(depth: int) -> None:
+    rng = np.random.default_rng(depth)
+    for _ in range(50):
+        for count in VARIABLES:
+            names = tuple(f"x{i + 1}" for i in range(count))
+            tree = _tree(rng, names, depth)
+            assert tree.depth >= depth  # 1/(1 + exp(-a)) is one operator of the table, but four of the tree
+            assert set(variables(tree)) == set(names)
+            assert not re.search(rf"{FUNCTION}\({FUNCTION}\([^()]*\)\)", str(tree))
+
+
+def test_a_set_makes_the_one_problem_that_is_asked_for() -> None:
+    random_law.cache_clear()
+    drawn = get_set("random")
+    assert len(drawn.problem_names()) == LAWS
+    assert drawn.problem("Random-5").name == "Random-5"
+    assert random_law.cache_info().currsize == 1
+    with pytest.raises(ValueError, match="did you mean 'Random-"):
+        drawn.problem("Random-999")
+    final = get_set("random_final").problem("Random-F5")
+    assert str(final.expression) != str(drawn.problem("Random-5").expression)

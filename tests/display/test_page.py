@@ -1,0 +1,56 @@
+"""Pieces of pages: text is escaped unless it says that it is markup; plots stay inside their frame."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from symenum.display.figures import Figure, Series
+from symenum.display.html import Markup, Table, html_page, html_table, inline
+from symenum.display.svg import svg_figure
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+
+
+def test_cells_are_escaped_unless_they_are_markup() -> None:
+    table = html_table(Table("<t>", "<n>", ("<c>",), (("<b>bold</b>",), (Markup("<b>bold</b>"),)), chosen=1))
+    assert table.count("<b>bold</b>") == 1
+    assert "&lt;b&gt;bold" in table
+    assert "<t>" not in table
+    assert "<n>" not in table
+    assert "<c>" not in table
+    assert table.count("class=chosen") == 1
+
+
+def test_titles_and_inline_code_are_escaped() -> None:
+    assert "<title>a &lt; b</title>" in html_page("a < b", "")
+    assert inline("`x < y` & z") == "<code>x &lt; y</code> &amp; z"
+
+
+@pytest.mark.parametrize("log_y", [False, True])
+@example(points=[(0.0, 5e-324), (1.0, 1.7e308)])
+@given(points=st.lists(st.tuples(NUMBERS, NUMBERS), max_size=20))
+def test_a_figure_of_any_numbers_is_well_formed_and_inside_its_frame(
+    points: list[tuple[float, float]], log_y: bool
+) -> None:
+    x, y = [x for x, _ in points], [y for _, y in points]
+    series = (
+        Series("<a>", x, y),
+        Series("line", x, y, dots=False, joined="straight", colour=1),
+        Series("stairs", x, y, joined="steps", colour=2, large=True),
+    )
+    plot = svg_figure(Figure("t", "x", "y", series, log_y))
+    if not plot:
+        return
+    for element in ElementTree.fromstring(plot).iter():
+        for name, most in (("cx", 641), ("cy", 341), ("x1", 641), ("x2", 641), ("y1", 341), ("y2", 341)):
+            assert -1 <= float(element.get(name, 0)) <= most
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-3e8, 5e8), (1.0, 1.0), (1e-310, 2e-310)])
+def test_axes_have_readable_numbers(low: float, high: float) -> None:
+    plot = svg_figure(Figure("t", "x", "y", (Series("a", [low, high], [low, high]),)))
+    assert 2 <= plot.count('text-anchor="end"') <= 12

@@ -1,0 +1,88 @@
+"""The table of parameters: the constructor, the docstring, the docs and the command line say what it says."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+from symenum import PSERegressor
+from symenum.cli.fit import fit_command
+from symenum.estimator.parameters import PARAMETERS, check_parameters, markdown_table
+from symenum.selection import HELD_OUT, MODEL_SELECTIONS
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_constructor_has_these_parameters_with_these_defaults() -> None:
+    signature = inspect.signature(PSERegressor).parameters
+    assert {name: one.default for name, one in signature.items()} == {
+        name: one.default for name, one in PARAMETERS.items()
+    }
+    assert list(signature) == list(PARAMETERS)
+
+
+def test_the_docstring_says_what_the_table_says() -> None:
+    text = inspect.getdoc(PSERegressor) or ""
+    section = text[text.index("Parameters\n") : text.index("Attributes\n")]
+    found = re.findall(r"^(\w+) : (.*(?:\n    .*)*)", section, flags=re.MULTILINE)
+    said = {name: " ".join(meaning.split()) for name, meaning in found}
+    assert said == {name: one.meaning for name, one in PARAMETERS.items()}
+
+
+def test_the_docs_hold_the_table() -> None:
+    page = (DOCS / "guide" / "table.md").read_text(encoding="utf-8")
+    assert markdown_table() in page, f"docs/guide/table.md must hold:\n{markdown_table()}"
+
+
+def test_the_links_of_the_table_lead_to_pages() -> None:
+    assert [one.page for one in PARAMETERS.values() if one.page and not (DOCS / "guide" / one.page).exists()] == []
+
+
+def test_choices_are_those_of_the_parts_that_make_them() -> None:
+    assert PARAMETERS["model_selection"].constraint.choices == (*MODEL_SELECTIONS, *HELD_OUT)
+
+
+def test_every_default_is_allowed() -> None:
+    check_parameters({name: one.default for name, one in PARAMETERS.items()})
+
+
+def test_the_command_line_offers_every_option_with_the_same_default() -> None:
+    offered = {flag: option for option in fit_command.params for flag in option.opts}
+    for parameter in PARAMETERS.values():
+        for option in parameter.options:
+            assert option.flag.split("/")[0] in offered
+        if parameter.options and parameter.default is not None:
+            shown = offered[parameter.options[0].flag.split("/")[0]]
+            context = click.Context(fit_command)
+            assert shown.process_value(context, shown.get_default(context)) == parameter.default
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("max_time", 0, "a number above 0 or None"),
+        ("max_time", float("nan"), "a number above 0 or None"),
+        ("max_iterations", True, "a whole number of at least 1 or None"),
+        ("layers", 1.5, "a whole number of at least 1 or None"),
+        ("top_k", None, "a whole number of at least 1"),
+        ("discount", 1.5, "a number above 0 and at most 1"),
+        ("constant_range", (3, -3), "a pair"),
+        ("callbacks", [1], "a callable"),
+        ("checkpoint", 3, "a file's path"),
+        ("warm_start", 1, "True or False"),
+    ],
+)
+def test_a_refusal_names_the_parameter_what_is_allowed_and_what_came(name: str, value: object, words: str) -> None:
+    model = PSERegressor(**{name: value})
+    with pytest.raises(ValueError, match=rf"{name} must be {words}.*, not {re.escape(repr(value))}"):
+        model.fit(np.ones((5, 1)), np.arange(5.0))
+
+
+def test_a_search_without_an_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="both None"):
+        PSERegressor(max_time=None).fit(np.ones((5, 1)), np.arange(5.0))

@@ -1,0 +1,77 @@
+"""When a fitted number is taken for a nice one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symenum.fitting.recognise import RECOGNITION, nice_number, recognise
+
+fractions = st.tuples(st.integers(-30, 30).filter(bool), st.integers(1, 12)).map(lambda pair: pair[0] / pair[1])
+
+
+@given(fractions, st.floats(-1, 1))
+def test_a_fraction_is_recognised_within_eight_errors_of_an_exact_fit(value: float, off: float) -> None:
+    number = recognise(value + 7.9 * off * 1e-9, 1e-9, exact=True)
+    assert number is not None
+    assert number.value == value
+
+
+@given(st.integers(-9, 9).filter(bool), st.floats(1.1, 30), st.sampled_from([-1, 1]))
+def test_in_noise_one_error_is_the_limit(value: int, errors: float, sign: int) -> None:
+    error = 1e-3
+    near, far = (recognise(value + sign * part * error, error, exact=False, rational=True) for part in (0.9, errors))
+    assert near is not None
+    assert near.value == value
+    assert far is None or far.value != value
+
+
+@given(fractions, st.floats(1e-6, 1e-2))
+def test_recognition_in_noise_never_accepts_what_an_exact_fit_would_not_reach(value: float, error: float) -> None:
+    number = recognise(value, error, exact=False)
+    assert number is None or abs(number.value - value) <= RECOGNITION.noise_errors * error
+
+
+@given(st.floats(0.01, 100), st.floats(1e-12, 1.0))
+def test_a_larger_error_recognises_no_larger_share_of_numbers(value: float, error: float) -> None:
+    """What is known worse than a quarter of the spacing of whole numbers says nothing, even where one is expected."""
+    number = recognise(value, max(error, 0.3), exact=False, expected=True)
+    assert number is None
+
+
+def test_an_exponent_may_be_recognised_where_another_constant_may_not() -> None:
+    assert recognise(2.09, 0.1, exact=False, rational=True) is None
+    expected = recognise(2.09, 0.1, exact=False, rational=True, expected=True)
+    assert expected is not None
+    assert expected.value == 2
+
+
+def test_what_a_scan_found_is_recognised_though_its_last_digits_are_wrong() -> None:
+    value = math.pi * (1 + 4e-7)
+    assert recognise(value, 0.0, exact=True) is None
+    number = recognise(value, 0.0, exact=True, polished=False)
+    assert number is not None
+    assert str(number.expression) == "pi"
+
+
+def test_an_exponent_of_a_scan_may_be_zero() -> None:
+    number = recognise(4e-7, 0.0, exact=True, rational=True, polished=False)
+    assert number is not None
+    assert number.value == 0
+    assert recognise(4e-7, 0.0, exact=True, rational=True, zero=False, polished=False) is None
+
+
+@pytest.mark.parametrize("fixed", [1, 3])
+def test_the_residual_may_grow_by_rounding_or_by_the_variance_of_what_was_fixed(fixed: int) -> None:
+    assert RECOGNITION.residual_growth(fixed, 20, exact=True) == 4
+    assert math.isclose(RECOGNITION.residual_growth(fixed, 20, exact=False) ** 2, 1 + fixed / 20)
+    assert RECOGNITION.residual_growth(fixed, 0, exact=False) == math.sqrt(1 + fixed)
+
+
+def test_the_bound_of_a_nice_number_is_at_least_its_own_rounding() -> None:
+    number = nice_number(math.nextafter(2 / 3, 1), 0.0)
+    assert number is not None
+    assert str(number.expression) == "2/3"

@@ -51,7 +51,7 @@ def test_no_coefficient_is_redundant(text: str) -> None:
     assert singular[-1] / singular[0] > 1e-7
 
 
-@pytest.mark.parametrize("text", CANDIDATES)
+@pytest.mark.parametrize("text", [*CANDIDATES, "2**(x + 1) - y", "x**(x + 1)", "(x + 1)**(y - 2)"])
 def test_the_start_is_the_candidate(text: str) -> None:
     assert same_function(parse(text), with_coefficients(parse(text)))
 

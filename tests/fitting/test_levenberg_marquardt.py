@@ -120,7 +120,7 @@ def adapters() -> list[tuple[str, Problems, np.ndarray]]:
     x = torch.linspace(0.2, 3, 30, dtype=torch.float64)
     y = (1.3 * x).sin() + 0.2 * x.square()
     theta = torch.tensor([[0.7], [1.2], [2.9]], dtype=torch.float64)
-    columns = _problems(_Sines(x), Starts(theta, torch.arange(3)), y / y.norm(), 1.0, together=False)
+    columns = _problems(_Sines(x), Starts(theta, torch.arange(3)), y / y.norm(), together=False)
     form = _Problem(parse("a*exp(-b*x) + b*x**c"), ("a", "b", "c"), {"x": x}, y, torch.full_like(x, 1 / 30))
     around = np.random.default_rng(2).uniform(0.5, 1.5, (3, 4))
     whole = problem()

@@ -139,7 +139,7 @@ def test_the_terms_of_a_sum_come_in_one_order() -> None:
     one, other = [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]
     theta = torch.tensor([one + other, other + one], dtype=torch.float64)
     nothing = torch.zeros(2, dtype=torch.float64)
-    solved = Solved(Starts(theta, torch.zeros(2, dtype=torch.int64)), theta, theta, nothing)
+    solved = Solved(Starts(theta, torch.zeros(2, dtype=torch.int64)), nothing, theta)
     head = SumOfPowers(KOZA, 2)
     assert head._terms(bases, solved, 0) == head._terms(bases, solved, 1)
 

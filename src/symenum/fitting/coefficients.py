@@ -151,8 +151,11 @@ def _power(factor: Apply) -> tuple[Expression, float]:
     base, exponent = factor.operands
     shifted = isinstance(base, Apply) and base.operator.role in ADDITIVE
     if variables(exponent):
-        inside = _affine(base, scale=True, offset=shifted)[0] if variables(base) else base
-        return apply("pow", inside, _affine(exponent, scale=True, offset=False)[0]), 1.0
+        body, _, number = _affine(exponent, scale=True, offset=False)
+        if not variables(base):  # 2**(x + 1) is 2·2**x
+            return apply("pow", base, body), math.pow(float(evaluate(base, {})), number)
+        inside = _affine(base, scale=True, offset=shifted)[0]
+        return apply("pow", inside, apply("add", body, Constant(number)) if number else body), 1.0
     body, size, number = _affine(base, scale=False, offset=shifted)
     if number:
         return factor, 1.0

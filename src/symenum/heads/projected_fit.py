@@ -28,7 +28,9 @@ _LONGEST = 1.0  # of a step in any parameter: exponents are numbers near 1
 _FIRST_STEPS, _SECOND_STEPS = 8, 10  # of a race
 _DERIVATIVES = 1 << 20  # numbers in those of all starts that go at once: 8 MB, and about ten times that with the rest
 _EXACT = EXACTNESS.fitted**2  # of the loss: no step can make this better
-_TOLERANCE = 1e-12  # a step that promises and gains less than this part of the loss is the last of its start
+# A step that promises and gains less than this part of the loss is the last of its start. With n rows it moves θ by
+# about the root of n times this of a standard error: 1e-5 for 100 rows.
+_TOLERANCE = 1e-12
 
 
 class Model(Protocol):
@@ -75,13 +77,14 @@ class _Columns:
     members: Tensor
     target: Tensor
     elimination: Elimination
+    exact: float
     longest: float
     together: bool
 
     @property
     def floor(self) -> Array:
         """See `Problems`."""
-        return np.full(len(self.members), _EXACT)
+        return np.full(len(self.members), self.exact)
 
     @property
     def groups(self) -> Whole:
@@ -119,14 +122,16 @@ def solve(
     *,
     steps: int,
     budget: Budget,
+    exact: float = _EXACT,
     longest: float = _LONGEST,
     together: bool = True,
 ) -> Solved:
     """Up to so many steps from every start; `target` (n,) has norm 1 and is multiplied by the roots of the weights.
 
-    `longest`: of a step, in any parameter. `together`: a start that is exact ends all of them.
+    `exact`: a loss below this ends a start, and if they go `together` all of them. `longest`: of a step, in any
+    parameter.
     """
-    problems = _problems(model, starts, target, longest, together=together)
+    problems = _problems(model, starts, target, exact=exact, longest=longest, together=together)
     ended = _fit(problems, starts, steps, budget)
     state = evaluate(problems, ended.starts.theta.numpy().T)
     columns = model.columns(starts.theta[:1], starts.members[:1])[0].shape[1]
@@ -144,19 +149,27 @@ def race(model: Model, starts: Starts, target: Tensor, survivors: int, budget: B
     parts: list[Ended] = []
     for at in range(0, len(starts.members), together):
         part = starts.take(torch.arange(at, min(at + together, len(starts.members))))
-        parts.append(_fit(_problems(model, part, target, _LONGEST, together=True), part, _FIRST_STEPS, budget))
+        parts.append(_fit(_problems(model, part, target), part, _FIRST_STEPS, budget))
         if budget.over() or float(parts[-1].loss.min()) < _EXACT:
             break
     first = _joined(parts)
     if float(first.loss.min()) < _EXACT:
         return first
     best = first.best(max(survivors, len(first.loss) // 3))
-    return _fit(_problems(model, best, target, _LONGEST, together=True), best, _SECOND_STEPS, budget)
+    return _fit(_problems(model, best, target), best, _SECOND_STEPS, budget)
 
 
-def _problems(model: Model, starts: Starts, target: Tensor, longest: float, *, together: bool) -> _Columns:
+def _problems(
+    model: Model,
+    starts: Starts,
+    target: Tensor,
+    *,
+    exact: float = _EXACT,
+    longest: float = _LONGEST,
+    together: bool = True,
+) -> _Columns:
     nonlinear = Elimination(np.zeros(starts.theta.T.shape, dtype=bool))
-    return _Columns(model, starts.members, target, nonlinear, longest, together)
+    return _Columns(model, starts.members, target, nonlinear, exact, longest, together)
 
 
 def _fit(problems: _Columns, starts: Starts, steps: int, budget: Budget) -> Ended:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import EPSILON
 from symenum.heads.projected_fit import Starts, solve
 from symenum.heads.projection import off
 
@@ -23,6 +24,7 @@ __all__ = ["KINDS", "Inner", "Polished", "feature_values", "polish"]
 KINDS = ("plain", "sin", "cos", "exp", "log", "inv", "sqrt")
 _PLAIN, _SIN, _COS, _EXP, _LOG, _INV, _SQRT = range(len(KINDS))
 _STEEPEST = 200.0  # of an exponent; beyond it a step went astray
+_EXACT = (4 * EPSILON) ** 2  # of the loss: a constant that nobody recognises is known to its last digits
 _FAILED = 9.0  # a relative residual that is never the best
 
 
@@ -107,7 +109,7 @@ def polish(
     starts = Starts(torch.stack([first.c, second.c], dim=1), torch.arange(len(first.c)))
     target = centred / centred.norm().clamp_min(torch.finfo(torch.float64).tiny)
     # Constants are in units of the data, so that no step is too long; and a pair that is exact says nothing of others.
-    solved = solve(model, starts, target, steps=steps, budget=budget, longest=math.inf, together=False)
+    solved = solve(model, starts, target, steps=steps, budget=budget, exact=_EXACT, longest=math.inf, together=False)
     # A plain feature's constant does nothing: it has no error.
     errors = torch.where(torch.isfinite(solved.errors), solved.errors, 0.0)
     return Polished(solved.starts.theta, errors, solved.loss.sqrt().clamp_max(_FAILED))

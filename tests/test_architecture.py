@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 
 # A part may import itself and the parts above it in this list (DESIGN.md, "The house"). A new part must be placed here.
 # `data` and `core` know nothing of the package. `fitting` stands before `heads`: a head hands back expressions whose
-# `data` and `core` know nothing of the package. `fitting` stands before `heads`: a head hands back expressions with
+# constants are snapped already, and fitting itself knows nothing of features. `selection` stands before `front`: its rules
 # take laws and numbers, and a front hands them its own. `display` stands before the estimators, which hand it plain
 # values. `__init__` re-exports the library, so only what uses all of the library may import it.
 ORDER = (

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from symenum.core.budget import Budget
 from symenum.heads import certified
-from symenum.heads.affine import best_affine
+from symenum.heads.affine import best_affine, rescore_affine
+from symenum.heads.best_pairs import BestPairs
 from symenum.heads.pair_tests import AffineProductTest, AffineSumTest, TwoTermTest
 from symenum.heads.projection import orthonormal
 from symenum.operators import get_operator
-from symenum.scans.pairs import best_pairs
+from symenum.scans.pairs import best_pairs, rescore_pairs
 
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
@@ -155,3 +156,30 @@ def test_an_ended_budget_ends_the_scan_with_what_there_is():
     found = best_pairs(values * root, t * root, orthonormal(root[None]), width=10, budget=budget)
     assert len(found.i) <= 10
     assert bool(torch.isfinite(found.residual).all())
+
+
+def test_the_best_pairs_do_not_depend_on_the_order_in_which_they_come() -> None:
+    generator = torch.Generator().manual_seed(0)
+    loss = torch.randint(12, (4000,), generator=generator).double()  # many are equal
+    i, j = torch.arange(4000) // 50, torch.arange(4000) % 50
+    kept = set()
+    for _ in range(5):
+        best = BestPairs(100)
+        for part in torch.randperm(4000, generator=generator).split(700):
+            best.add(loss[part], i[part], j[part])
+        kept.add(tuple(sorted(zip(best.i.tolist(), best.j.tolist(), strict=True))))
+    assert len(kept) == 1
+
+
+def test_the_residual_of_a_pair_does_not_depend_on_the_pairs_beside_it() -> None:
+    generator = torch.Generator().manual_seed(0)
+    V = torch.randn(40, 33, generator=generator, dtype=torch.float64)
+    target = V[0] / V[0].norm()
+    root = torch.full((33,), 33**-0.5, dtype=torch.float64)
+    i, j = torch.triu_indices(40, 40)
+    product = get_operator("mul")
+    affine = rescore_affine(V, target, root, product, i, j)
+    pairs = rescore_pairs(V, V, target, i, j)
+    for some in (slice(5, 6), slice(17, 40), slice(300, 471)):
+        assert torch.equal(rescore_affine(V, target, root, product, i[some], j[some]), affine[some])
+        assert torch.equal(rescore_pairs(V, V, target, i[some], j[some]), pairs[some])

@@ -24,9 +24,10 @@ import torch
 from symenum import PSERegressor
 from symenum.expressions import Expression, apply, evaluate, parse
 from symenum.fitting import with_coefficients
-from symenum.fitting.parameters import free_constants, with_constants
+from symenum.fitting.constants import free_constants, with_constants
 from symenum.front import Front
-from symenum.search import coefficients, runners_up
+from symenum.search import front_update as runners_up
+from symenum.search import polish as coefficients
 
 OPERATORS = ("add", "sub", "mul", "div", "sin", "exp", "log", "tanh", "pow2")
 ROWS, NOISE = 200, 0.03

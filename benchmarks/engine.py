@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from symenum import PSRN
-from symenum.enumeration.layer import SymbolLayer
+from symenum.engine.layer import SymbolLayer
 from symenum.operators import Kind, get_operators
 
 

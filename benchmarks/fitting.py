@@ -30,11 +30,11 @@ import numpy as np
 import scipy.optimize
 import torch
 
-from symenum.enumeration.threads import torch_threads
+from symenum.core.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate
 from symenum.fitting import free_constants, refine, with_constants
+from symenum.fitting.constants import postfix
 from symenum.fitting.machine import Machine
-from symenum.fitting.parameters import postfix
 from symenum.fitting.program import compile_program
 from symenum.operators import get_operator
 

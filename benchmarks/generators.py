@@ -27,17 +27,17 @@ from torch import Tensor
 
 from symenum.bench.judge import recovered
 from symenum.bench.problems import Problem, problem_set
-from symenum.enumeration import PSRN
-from symenum.enumeration.layer import apply_poisoned
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.target import Target, check_target
-from symenum.enumeration.threads import torch_threads
+from symenum.core.target import Target, check_target
+from symenum.core.threads import torch_threads
+from symenum.engine import PSRN
+from symenum.engine.layer import apply_poisoned
 from symenum.expressions import Constant, Expression, Variable, apply
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import linear_combination, plain_number
 from symenum.heads import Features, build_features
-from symenum.heads.goal import is_law
+from symenum.heads.response import is_law
 from symenum.operators import OPERATORS, Kind, Operator, get_operators
-from symenum.tokens import GENERATORS, Material, Praised, get_generator
+from symenum.tokens import GENERATORS, ScoredExpression, TokenContext, get_generator
 
 SLOTS = 5
 LAYERS = 3
@@ -84,10 +84,10 @@ class Task:
     def variables(self) -> list[Expression]:
         return [Variable(name) for name in self.problem.variables]
 
-    def material(self) -> Material:
+    def material(self) -> TokenContext:
         X, _ = self.sample
         columns = {name: torch.from_numpy(X[:, i].copy()) for i, name in enumerate(self.problem.variables)}
-        return Material(KOZA, columns, self.target.y, self.target.weight, None)
+        return TokenContext(KOZA, columns, self.target.y, self.target.weight, None)
 
     def one_pass(self, tokens: tuple[Expression, ...]) -> list[Candidate]:
         """The candidates of a pass on the variables and the tokens, judged on all rows."""
@@ -149,7 +149,7 @@ def run(task: Task, name: str, passes: int) -> Line:
             return Line(task.problem.name, name, task.seed, number, proposing, passing)
         front = joined(front, found)
         middle = time.perf_counter()
-        praised = [Praised(candidate.expression, reward(candidate)) for candidate in front]
+        praised = [ScoredExpression(candidate.expression, reward(candidate)) for candidate in front]
         state = generator.learn(material, state, max(map(reward, found), default=0.0), praised)
         tokens, state = generator.propose(material, state, SLOTS - len(task.variables), rng)
         passing += middle - start

@@ -25,23 +25,22 @@ from engine import data
 
 from symenum import PSRN
 from symenum.core.budget import Budget
-from symenum.enumeration.backends import cuda
-from symenum.enumeration.backends.device_scan import UNITS
-from symenum.enumeration.forms import Family
-from symenum.enumeration.layer import SymbolLayer
-from symenum.enumeration.shortlist import Pool
-from symenum.enumeration.target import check_target
-from symenum.enumeration.threads import available_cores, torch_threads
+from symenum.core.target import check_target
+from symenum.core.threads import available_cores, torch_threads
+from symenum.engine.cuda import passes as cuda
+from symenum.engine.cuda.scan import UNITS
+from symenum.engine.layer import Family, SymbolLayer
+from symenum.engine.shortlist import Pool
 from symenum.expressions import Variable, evaluate, parse
 from symenum.fitting import refine
 from symenum.heads.affine import best_affine, rescore_affine
-from symenum.heads.device_ladder import PairScan
-from symenum.heads.device_pairs import AffineProducts, AffineSums, TwoTermPairs
 from symenum.heads.features import build_features, extended_by_unary
-from symenum.heads.pair_tests import AffineSumTest
-from symenum.heads.projection import orthonormal, project_off
-from symenum.heads.two_terms import _best_pairs, best_pairs
+from symenum.heads.two_terms import _best_pairs
 from symenum.operators import Kind, get_operator, get_operators
+from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan, TwoTermPairs
+from symenum.scans.pair_tests import AffineSumTest
+from symenum.scans.pairs import best_pairs
+from symenum.scans.projection import orthonormal, project_off
 
 DEVICE = torch.device("cuda", 0)
 LAWS = (
@@ -406,7 +405,7 @@ def bench_two_term_features(inputs: int, rows: int) -> None:
     background = orthonormal(torch.ones_like(t)[None])
     here = partial(best_pairs, V, t, background)
     there = partial(best_pairs, V, t, background, device="cuda")
-    with mock.patch("symenum.enumeration.devices._WORTH", 0):
+    with mock.patch("symenum.core.devices._WORTH", 0):
         same = torch.allclose(there().residual, here().residual, rtol=1e-6, atol=1e-12)
         on_gpu = seconds(there, 5)
     line(inputs, rows, f"{len(V):,}", 1e3 * seconds(here, 3), 1e3 * on_gpu, same)

@@ -20,11 +20,11 @@ from torch import Tensor
 
 from symenum import PSRN
 from symenum.core.budget import Budget
-from symenum.enumeration.threads import available_cores
+from symenum.core.threads import available_cores
 from symenum.heads.affine import best_affine
-from symenum.heads.projection import orthonormal
 from symenum.operators import get_operator
 from symenum.scans.pairs import best_pairs
+from symenum.scans.projection import orthonormal
 
 Work = tuple[str, int, Callable[[], object]]  # name, candidates, what to do
 

@@ -19,7 +19,7 @@ from symenum.bench.judge.numeric import extended_value
 from symenum.core.exactness import EPSILON, EXACTNESS
 from symenum.expressions import Expression, evaluate, walk
 from symenum.operators import get_operators
-from symenum.tokens.generator import Material
+from symenum.tokens.generator import TokenContext
 from symenum.tokens.trees import random_tree
 
 ROWS = 20
@@ -48,7 +48,7 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     columns = {name: torch.from_numpy(rng.uniform(-3, 3, ROWS)) for name in ("x", "y")}
     ones = torch.ones(ROWS, dtype=torch.float64)
-    material = Material(get_operators("koza"), columns, ones, ones / ROWS, (-5.0, 5.0))
+    material = TokenContext(get_operators("koza"), columns, ones, ones / ROWS, (-5.0, 5.0))
     trees = (random_tree(material, rng, LAYERS) for _ in range(options.laws))
     errors = np.array([error for law in trees if (error := error_of(law, columns)) is not None])
     inside = np.mean(errors * EPSILON <= EXACTNESS.rounding)

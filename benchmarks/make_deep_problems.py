@@ -19,8 +19,8 @@ import torch
 
 from symenum.bench.judge import recovered
 from symenum.bench.problems import Problem
-from symenum.enumeration import PSRN
-from symenum.enumeration.distinct import canonical_signs, representatives
+from symenum.engine import PSRN
+from symenum.engine.distinct import canonical_signs, representatives
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, variables, walk
 from symenum.heads import first_pass
 from symenum.operators import get_operators

@@ -21,10 +21,10 @@ import numpy as np
 import torch
 
 from symenum.core.budget import Budget
-from symenum.enumeration.network import PSRN
-from symenum.enumeration.target import check_target
+from symenum.core.target import check_target
+from symenum.engine.network import PSRN
 from symenum.heads import affine, one_feature, two_terms
-from symenum.heads.all_heads import Stage
+from symenum.heads.stages import Stage
 from symenum.operators import get_operators
 from symenum.search import Settings, make_task, start, step
 from symenum.search.step import TOKENS

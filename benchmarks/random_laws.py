@@ -35,8 +35,8 @@ from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, law_name
 from symenum.bench.report import wilson
 from symenum.bench.run import Limits, Progress, run_plan
 from symenum.bench.store import read_rows
-from symenum.enumeration.threads import available_cores
-from symenum.heads.order import STAGE_NAMES
+from symenum.core.threads import available_cores
+from symenum.heads.stages import STAGE_NAMES
 
 WHOLE = "symenum"
 TOKENS = "tokens"

@@ -19,7 +19,7 @@ import numpy as np
 
 from symenum import PSERegressor
 from symenum.bench.problems.experiments import TURBULENCE_OPERATORS, Turbulence, load_turbulence
-from symenum.enumeration import Candidate
+from symenum.engine import Candidate
 from symenum.expressions import evaluate, parse, to_text
 from symenum.front import Front
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from symenum.enumeration.threads import torch_threads
+from symenum.core.threads import torch_threads
 
 # The machine is shared: a deadline would fail on someone else's load. CI draws the same examples every time.
 settings.register_profile("symenum", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.target import Target
+from symenum.core.target import Target
 from symenum.expressions import parse, same_function
+from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 from symenum.selection import MODEL_SELECTIONS, reward
 

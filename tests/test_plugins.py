@@ -29,10 +29,10 @@ from symenum.bench.problems import SETS, MissingDataError, Problem, ProblemSet
 from symenum.bench.systems import SYSTEMS, Found, Law, check_found, make_system
 from symenum.cli import main
 from symenum.core.budget import CutShortError
+from symenum.core.registration import VARIABLE, PluginError, load_plugins
 from symenum.expressions import Variable, apply, parse
 from symenum.fitting.losses import LOSSES, Absolute, Custom, RowLoss
-from symenum.heads.registry import HEADS
-from symenum.registration import VARIABLE, PluginError, load_plugins
+from symenum.heads.head import HEADS
 from symenum.tokens import GENERATORS, STATES
 
 X = np.random.default_rng(0).uniform(1, 2, (24, 2))
@@ -65,9 +65,9 @@ class Tanh:
     def __init__(self) -> None:
         self.calls: list[int] = []
 
-    def scan(self, features: Any, goal: Any, k: int, budget: Any) -> list[Any]:
+    def scan(self, features: Any, response: Any, k: int, budget: Any) -> list[Any]:
         self.calls.append(len(features))
-        found = goal.fit([parse("1"), parse("tanh(x1/x2)")])
+        found = response.fit([parse("1"), parse("tanh(x1/x2)")])
         return [] if found is None else [found]
 
 
@@ -134,12 +134,12 @@ def with_scan(function: Any, name: str = "mine") -> Any:
     return type("Mine", (), {"name": name, "scan": staticmethod(function)})()
 
 
-def fails(features: Any, goal: Any, k: int, budget: Any) -> Any:
+def fails(features: Any, response: Any, k: int, budget: Any) -> Any:
     raise ZeroDivisionError("one over nothing")
 
 
-def boasts(features: Any, goal: Any, k: int, budget: Any) -> Any:
-    candidate = goal.fit([parse("x1")])
+def boasts(features: Any, response: Any, k: int, budget: Any) -> Any:
+    candidate = response.fit([parse("x1")])
     return [type(candidate)(candidate.expression, candidate.loss / 2)]
 
 
@@ -147,11 +147,11 @@ def boasts(features: Any, goal: Any, k: int, budget: Any) -> Any:
     ("head", "message"),
     [
         (with_scan(fails), "'mine' raised ZeroDivisionError: one over nothing"),
-        (with_scan(lambda features, goal, k, budget: None), "'mine' must return a list of Candidate.*not None"),
-        (with_scan(lambda features, goal, k, budget: ["x1"]), "list of Candidate"),
-        (with_scan(lambda features, goal, k, budget: (goal.fit([parse("x1")]),)), "list of Candidate"),
+        (with_scan(lambda features, response, k, budget: None), "'mine' must return a list of Candidate.*not None"),
+        (with_scan(lambda features, response, k, budget: ["x1"]), "list of Candidate"),
+        (with_scan(lambda features, response, k, budget: (response.fit([parse("x1")]),)), "list of Candidate"),
         (with_scan(boasts), "gives .*x1 the loss"),
-        (with_scan(lambda features, goal: []), r"'mine' is called as scan\(features, goal, k, budget\), and"),
+        (with_scan(lambda features, response: []), r"'mine' is called as scan\(features, response, k, budget\), and"),
         (type("NoScan", (), {"name": "mine"})(), r"'mine' \(NoScan\) has no method scan"),
         (type("NoName", (), {"scan": fails})(), r"a head \(NoName\) has no name"),
         (Tanh, "class Tanh: give an object of it"),
@@ -183,8 +183,8 @@ class Moody(Tanh):
 
     answer: Any = None
 
-    def scan(self, features: Any, goal: Any, k: int, budget: Any) -> Any:
-        found = super().scan(features, goal, k, budget)
+    def scan(self, features: Any, response: Any, k: int, budget: Any) -> Any:
+        found = super().scan(features, response, k, budget)
         if len(self.calls) == 1:
             return found
         if isinstance(self.answer, Exception):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from symenum import PSERegressor
-from symenum.enumeration.target import Target, Training
+from symenum.core.target import Target, Training
 from symenum.expressions import parse
 from symenum.fitting.losses import Squared
 from symenum.selection import HeldOut, on_folds

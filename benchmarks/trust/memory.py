@@ -15,7 +15,7 @@ from pathlib import Path
 from tables import TABLES, Table
 
 from symenum import PSERegressor
-from symenum.enumeration.memory import memory_limit
+from symenum.core.memory import memory_limit
 
 __all__ = ["add_arguments", "main"]
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from symenum.bench.systems import register_system
     from symenum.display.plots import plot_fit, plot_front, plot_residuals
     from symenum.dynamics import ODERegressor
-    from symenum.dynamics.plots import plot_trajectories
-    from symenum.enumeration import PSRN, Candidate, Shortlist
+    from symenum.dynamics.display import plot_trajectories
+    from symenum.engine import PSRN, Candidate, Shortlist
     from symenum.estimator import FittedForm, PSERegressor, fit_constants
     from symenum.heads import first_pass
-    from symenum.operators import OPERATOR_SETS, OPERATORS, Interval, Operator, Traits, make_operator
+    from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
+    from symenum.operators.traits import Interval, Traits
     from symenum.plugins import register_generator, register_head, register_loss
 
 __all__ = [
@@ -55,11 +56,11 @@ _PARTS = {
     "symenum.bench.systems": ("register_system",),
     "symenum.display.plots": ("plot_fit", "plot_front", "plot_residuals"),
     "symenum.dynamics": ("ODERegressor",),
-    "symenum.dynamics.plots": ("plot_trajectories",),
-    "symenum.enumeration": ("PSRN", "Candidate", "Shortlist"),
+    "symenum.dynamics.display": ("plot_trajectories",),
+    "symenum.engine": ("PSRN", "Candidate", "Shortlist"),
     "symenum.estimator": ("FittedForm", "PSERegressor", "fit_constants"),
     "symenum.heads": ("first_pass",),
-    "symenum.operators": ("OPERATORS", "OPERATOR_SETS", "Interval", "Operator", "Traits", "make_operator"),
+    "symenum.operators.table": ("OPERATORS", "OPERATOR_SETS", "Interval", "Operator", "Traits", "make_operator"),
     "symenum.plugins": ("register_generator", "register_head", "register_loss"),
 }
 _HOME = {name: part for part, names in _PARTS.items() for name in names}

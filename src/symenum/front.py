@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.target import Target
+from symenum.core.target import Target
 from symenum.expressions import same_function
+from symenum.expressions.candidate import Candidate
 from symenum.fitting.recognise import fitted_constants, unsnapped
-from symenum.heads.goal import bent, law_limit
+from symenum.heads.response import law_limit, surplus_constants
 from symenum.selection import description_lengths, reward, scores, select
 
 __all__ = ["Front"]
@@ -99,7 +99,7 @@ class Front(Sequence[Candidate]):
 
     def _doubt(self, candidate: Candidate) -> int:
         """Of what is exact up to rounding: how many constants could have been bent to make it so."""
-        return bent(candidate.expression, self.rows) if candidate.loss <= self.floor else 0
+        return surplus_constants(candidate.expression, self.rows) if candidate.loss <= self.floor else 0
 
     def _plainest(self, equally_complex: list[Candidate]) -> Candidate:
         """The best of them, or one with fewer fitted constants that is worse by no more than chance explains."""

@@ -17,17 +17,16 @@ import numpy as np
 import torch
 
 from symenum.core.budget import Budget
-from symenum.enumeration.target import Target
+from symenum.core.registration import check_attributes, check_methods, check_name
+from symenum.core.target import Target
 from symenum.expressions import Apply, Constant, Variable, evaluate
 from symenum.fitting.losses import LOSSES, Custom, Loss, make_loss
-from symenum.heads.all_heads import AllHeads
-from symenum.heads.goal import Data, make_data
-from symenum.heads.head import Head
-from symenum.heads.registry import HEADS, RegisteredHead, Wanted
+from symenum.heads.head import HEADS, Head, RegisteredHead, Wanted
+from symenum.heads.response import Data, make_data
+from symenum.heads.stages import AllHeads
 from symenum.operators import get_operators
-from symenum.registration import check_attributes, check_methods, check_name
-from symenum.search.records import packed, unpacked
-from symenum.tokens import GENERATORS, STATES, Material, Praised, TokenGenerator
+from symenum.search.checkpoint import packed, unpacked
+from symenum.tokens import GENERATORS, STATES, ScoredExpression, TokenContext, TokenGenerator
 
 __all__ = ["register_generator", "register_head", "register_loss"]
 
@@ -52,20 +51,20 @@ def register_head(head: Head, *, features: Wanted = "slots", late: bool = False)
     heads = AllHeads(problem, get_operators("koza"), _K, registered=())
     check_name("head", head.name, {*heads.stage_names, *_NEVER_HEADS, *HEADS})
     what = f"the head {head.name!r}"
-    check_methods(what, head, {"scan": ("features", "goal", "k", "budget")})
+    check_methods(what, head, {"scan": ("features", "response", "k", "budget")})
     if features not in get_args(Wanted):
         raise ValueError(
             f"features of {what} must be one of {', '.join(map(repr, get_args(Wanted)))}, not {features!r}"
         )
     made = RegisteredHead(head, features, bool(late))
     given = {"slots": lambda: heads.none, "layers": heads.features, "extended": heads.extended}[features]()
-    for candidate in made.scan(given, heads.goal, _K, Budget(_SECONDS)):
+    for candidate in made.scan(given, heads.response, _K, Budget(_SECONDS)):
         judged = problem.candidate(candidate.expression)
         if judged is None or not math.isclose(judged.loss, candidate.loss, rel_tol=_SAME_LOSS, abs_tol=_SAME_LOSS):
             loss = "no finite one" if judged is None else f"{judged.loss:g}"
             raise ValueError(
                 f"{what} gives {candidate.expression} the loss {candidate.loss:g}, and on the same rows it has {loss}: "
-                "make candidates with goal.fit or goal.candidate"
+                "make candidates with response.fit or response.candidate"
             )
     HEADS[head.name] = made
 
@@ -87,7 +86,7 @@ def register_generator(generator: TokenGenerator[Any]) -> None:
     check_methods(what, generator, methods)
     problem = _small_problem()
     target = problem.target
-    material = Material(get_operators("koza"), problem.columns, target.y, target.weight, (-3.0, 3.0))
+    material = TokenContext(get_operators("koza"), problem.columns, target.y, target.weight, (-3.0, 3.0))
     try:
         first = generator.start(material)
         proposed = generator.propose(material, first, _TOKENS, np.random.default_rng(0))
@@ -100,7 +99,7 @@ def register_generator(generator: TokenGenerator[Any]) -> None:
     _check_tokens(what, tokens, material)
     if proposed != again:
         raise ValueError(f"{what} proposes other tokens for the same state and seed: take all random numbers from rng")
-    front = (Praised(Variable("x1"), 0.5),)
+    front = (ScoredExpression(Variable("x1"), 0.5),)
     try:
         learned = generator.learn(material, state, 0.5, front)
     except Exception as error:
@@ -143,7 +142,7 @@ def _is_frozen(kind: Any) -> bool:
     return bool(kind.__dataclass_params__.frozen)
 
 
-def _check_tokens(what: str, tokens: tuple[Any, ...], material: Material) -> None:
+def _check_tokens(what: str, tokens: tuple[Any, ...], material: TokenContext) -> None:
     for token in tokens:
         if not isinstance(token, (Variable, Constant, Apply)):
             raise TypeError(f"propose of {what} must give expressions, not {token!r:.80}")

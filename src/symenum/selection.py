@@ -18,14 +18,14 @@ import torch
 from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.seeds import torch_stream
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.target import Training
+from symenum.core.seeds import torch_stream
+from symenum.core.target import Training
 from symenum.expressions import Constant, Expression, evaluate, walk
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine
+from symenum.fitting.fit_under_loss import refit
 from symenum.fitting.losses import Loss
-from symenum.fitting.under_loss import refit
-from symenum.heads.goal import law_limit
+from symenum.heads.response import law_limit
 
 __all__ = [
     "HELD_OUT",

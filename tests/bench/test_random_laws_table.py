@@ -12,7 +12,7 @@ import pytest
 
 from symenum.bench.jobs import Job, Row
 from symenum.bench.systems import make_system
-from symenum.heads.order import STAGE_NAMES
+from symenum.heads.stages import STAGE_NAMES
 
 from .rows import make_row
 

@@ -12,9 +12,9 @@ from symenum.bench.ablation import VARIANTS, duplicates, efficiency, growth
 from symenum.bench.problems import get_problem
 from symenum.bench.problems.problem import law_values
 from symenum.bench.systems import SYSTEMS, check_system, make_system
-from symenum.enumeration.target import check_target
+from symenum.core.target import check_target
 from symenum.expressions import parse
-from symenum.heads.order import STAGE_NAMES, stage_order
+from symenum.heads.stages import STAGE_NAMES, stage_order
 from symenum.operators import OPERATOR_SETS
 from symenum.search import Settings, make_task
 

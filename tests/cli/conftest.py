@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symenum.cli import main
-from symenum.enumeration import Candidate
+from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
 

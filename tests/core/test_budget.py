@@ -12,7 +12,7 @@ from symenum.core.budget import NO_LIMIT, Budget, CutShortError
 from symenum.expressions import Variable
 from symenum.heads import build_features
 from symenum.operators import get_operators
-from symenum.tokens.generator import Material
+from symenum.tokens.generator import TokenContext
 from symenum.tokens.registry import GENERATORS
 
 
@@ -75,7 +75,7 @@ def test_features_are_given_up_and_made_in_full_by_the_next_who_asks() -> None:
 def test_every_token_generator_gives_a_proposal_up(name: str) -> None:
     x = torch.linspace(0.5, 2.0, 16, dtype=torch.float64)
     y = x.sin()
-    material = Material(get_operators("koza"), {"x": x}, y, torch.full_like(y, 1 / len(y)))
+    material = TokenContext(get_operators("koza"), {"x": x}, y, torch.full_like(y, 1 / len(y)))
     generator = GENERATORS[name]
     state = generator.start(material)
     with pytest.raises(CutShortError):

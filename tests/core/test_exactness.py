@@ -23,10 +23,10 @@ from symenum.core.exactness import (
     loss_up_to,
     row_rounding,
 )
-from symenum.enumeration.target import Target
+from symenum.core.target import Target
 from symenum.expressions import evaluate, parse
 from symenum.fitting import snap
-from symenum.heads.goal import law_limit
+from symenum.heads.response import law_limit
 
 sizes = st.floats(1e-6, 1e6)
 residuals = st.floats(1e-18, 1.0)

@@ -11,7 +11,7 @@ from symenum.display.notebook import NotebookTable
 from symenum.display.observers import for_estimator
 from symenum.display.progress import Lines, Quiet, sparkline
 from symenum.display.terminal import LiveTable
-from symenum.enumeration import Candidate
+from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
 

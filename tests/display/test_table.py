@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symenum.display.rows import rows_of, selected_row
 from symenum.display.table import equations_table, text_table
-from symenum.enumeration import Candidate
+from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symenum.dynamics import DERIVATIVES, CentralDifferences, SavitzkyGolay, SmoothingSpline
-from symenum.dynamics.local_polynomial import best_window, even, local_fit, noise_level
+from symenum.dynamics.derivatives import best_window, even, local_fit, noise_level
 
 RNG = np.random.default_rng(0)
 EVEN = np.linspace(0, 6, 300)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from symenum.core.budget import Budget
-from symenum.dynamics.subsets import best_subsets, normal_equations
+from symenum.dynamics.terms import best_subsets, normal_equations
 
 
 def brute_force(A, y, cost, size, total):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symenum.dynamics.forms import WeakForm, half_width, make_grid
 from symenum.dynamics.trajectory import make_pieces
-from symenum.dynamics.weak_form import WeakForm, half_width, make_grid
 
 T = np.linspace(0, 20, 800)
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from symenum import PSERegressor
-from symenum.enumeration.threads import torch_threads
+from symenum.core.threads import torch_threads
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
 

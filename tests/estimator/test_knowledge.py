@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from symenum import PSERegressor
 from symenum.expressions import evaluate, parse, variables
-from symenum.heads.prior import Prior
+from symenum.heads.operator_grammar import Prior
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, (60, 2))

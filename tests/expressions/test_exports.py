@@ -27,7 +27,7 @@ from symenum.expressions import (
     to_torch,
     walk,
 )
-from symenum.expressions.names import safe_names
+from symenum.expressions.parse import safe_names
 from symenum.operators import OPERATORS, make_operator
 
 NAMES = ["x1", "x2", "x10"]

@@ -8,7 +8,7 @@ from expressions.strategies import tame_tree
 from hypothesis import given
 
 from symenum.expressions import evaluate, parse, variables
-from symenum.expressions.plain import plain
+from symenum.expressions.algebra import plain
 
 
 @pytest.mark.parametrize(

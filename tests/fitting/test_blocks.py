@@ -10,13 +10,12 @@ import torch
 from fitting.test_program import TEXTS, columns
 
 from symenum.expressions import parse
-from symenum.fitting import batch as batch_module
 from symenum.fitting import refine
-from symenum.fitting.batch import Batch
-from symenum.fitting.blocks import HOST, DeviceBlocks
-from symenum.fitting.machine import Machine
-from symenum.fitting.parameters import postfix
+from symenum.fitting import refine as batch_module
+from symenum.fitting.constants import postfix
+from symenum.fitting.machine import HOST, DeviceBlocks, Machine
 from symenum.fitting.program import compile_program
+from symenum.fitting.refine import Batch
 from symenum.operators import make_operator
 
 MODULE = importlib.import_module("symenum.fitting.refine")  # the package has a function of that name

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from symenum.expressions import evaluate, parse, same_function, sample_points, variables
 from symenum.fitting import free_constants, with_coefficients, with_one_more
+from symenum.fitting.constants import postfix
 from symenum.fitting.machine import Machine
-from symenum.fitting.parameters import postfix
 from symenum.fitting.program import compile_program
 
 CANDIDATES = [

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symenum.fitting.least_squares import least_squares_of_each
+from symenum.fitting.linear import least_squares_of_each
 
 
 @settings(max_examples=30)

@@ -13,12 +13,12 @@ import torch
 from symenum.core.budget import Budget
 from symenum.expressions import evaluate, parse
 from symenum.fitting import levenberg_marquardt
-from symenum.fitting.batch import Batch, Problem
+from symenum.fitting.constants import postfix, with_constants
 from symenum.fitting.form import _Problem, _Starts
 from symenum.fitting.levenberg_marquardt import Problems, fit
-from symenum.fitting.parameters import postfix, with_constants
+from symenum.fitting.many_starts import Starts, _problems
 from symenum.fitting.program import compile_program
-from symenum.heads.projected_fit import Starts, _problems
+from symenum.fitting.refine import Batch, Problem
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from symenum.core.budget import Budget
-from symenum.enumeration.target import Target
+from symenum.core.target import Target
 from symenum.expressions import evaluate, parse
+from symenum.fitting.fit_under_loss import fit_form_under, judged, refit
 from symenum.fitting.losses import LOSSES, Absolute, Custom, Huber, LogCosh, Squared, make_loss
-from symenum.fitting.under_loss import fit_form_under, judged, refit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

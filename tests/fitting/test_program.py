@@ -7,8 +7,8 @@ import torch
 
 from symenum.expressions import Expression, evaluate, parse
 from symenum.fitting import with_constants
+from symenum.fitting.constants import postfix
 from symenum.fitting.machine import Machine, Slopes
-from symenum.fitting.parameters import postfix
 from symenum.fitting.program import Program, compile_program
 from symenum.operators import make_operator
 

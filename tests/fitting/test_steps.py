@@ -8,7 +8,8 @@ import torch
 
 from symenum.expressions import evaluate, parse, same_function
 from symenum.fitting import Refined, as_step, refine
-from symenum.operators import Interval, Traits, make_operator
+from symenum.operators import make_operator
+from symenum.operators.traits import Interval, Traits
 
 ROWS = 400
 

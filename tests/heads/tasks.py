@@ -1,26 +1,30 @@
-"""Small tasks for tests of the heads: slots x1, x2, … with columns, a target, and the goal on it."""
+"""Small tasks for tests of the heads: slots x1, x2, … with columns, a target, and the response on it."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from symenum.enumeration.target import check_target
+from symenum.core.target import check_target
 from symenum.expressions import Expression, Variable, evaluate
-from symenum.heads import Features, Goal, build_features, make_data
+from symenum.heads import Features, Response, build_features, make_data
 from symenum.operators import get_operators
 
 
-def make_goal(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, scan_rows: int = 1024) -> Goal:
+def make_response(
+    X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, scan_rows: int = 1024
+) -> Response:
     """X (rows, slots)."""
     slots: list[Expression] = [Variable(f"x{i + 1}") for i in range(X.shape[1])]
     target, rows = check_target(y, sample_weight, len(X))
-    return Goal.of(make_data(slots, torch.from_numpy(X[rows.numpy()].T.copy()), target, scan_rows))
+    return Response.of(make_data(slots, torch.from_numpy(X[rows.numpy()].T.copy()), target, scan_rows))
 
 
-def features_of(goal: Goal, layers: int = 1, *, extend_unary: bool = False, operators: str = "koza") -> Features:
-    slots = torch.stack([goal.data.evaluate(slot)[goal.data.scan_rows] for slot in goal.data.stand_ins])
-    return build_features(goal.data.stand_ins, slots, get_operators(operators), layers, extend_unary=extend_unary)
+def features_of(
+    response: Response, layers: int = 1, *, extend_unary: bool = False, operators: str = "koza"
+) -> Features:
+    slots = torch.stack([response.data.evaluate(slot)[response.data.scan_rows] for slot in response.data.stand_ins])
+    return build_features(response.data.stand_ins, slots, get_operators(operators), layers, extend_unary=extend_unary)
 
 
 def loss_of(expression: Expression, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:

@@ -7,18 +7,18 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from heads.tasks import features_of, make_goal
+from heads.tasks import features_of, make_response
 
-from symenum.heads.projection import orthonormal
 from symenum.scans.pairs import best_pairs, best_single
+from symenum.scans.projection import orthonormal
 
 
 def task(seed):
     random = np.random.default_rng(seed)
     X = random.uniform(0.5, 2.0, (25, 2))
     y = np.exp(random.normal(size=25))  # no law: only the ranking is of interest
-    goal = make_goal(X, y)
-    V = features_of(goal, 1).values
+    response = make_response(X, y)
+    V = features_of(response, 1).values
     return X, y, V[(V != 0).all(dim=1)]
 
 

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symenum.core.budget import Budget
-from symenum.heads import certified
 from symenum.heads.affine import best_affine, rescore_affine
-from symenum.heads.best_pairs import BestPairs
-from symenum.heads.pair_tests import AffineProductTest, AffineSumTest, TwoTermTest
-from symenum.heads.projection import orthonormal
 from symenum.operators import get_operator
+from symenum.scans import best_pairs as certified
+from symenum.scans.best_pairs import BestPairs
+from symenum.scans.pair_tests import AffineProductTest, AffineSumTest, TwoTermTest
 from symenum.scans.pairs import best_pairs, rescore_pairs
+from symenum.scans.projection import orthonormal
 
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 import torch
-from enumeration.backends.interpreted import CPU
+from engine.cuda.interpreted import CPU
 
 from symenum.core.budget import Budget
-from symenum.heads import device_pairs
 from symenum.heads.affine import best_affine, rescore_affine
-from symenum.heads.device_ladder import PairScan, Strip
-from symenum.heads.device_pairs import AffineProducts, AffineSums, TwoTermPairs
-from symenum.heads.pair_tests import AffineSumTest
-from symenum.heads.projection import orthonormal, project_off
 from symenum.operators import get_operator
+from symenum.scans import cuda_pairs as device_pairs
+from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan, Strip, TwoTermPairs
+from symenum.scans.pair_tests import AffineSumTest
 from symenum.scans.pairs import rescore_pairs, scan_pairs
+from symenum.scans.projection import orthonormal, project_off
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the interpreter's own divisions by zero
 

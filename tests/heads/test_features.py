@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from heads.tasks import features_of, make_goal
+from heads.tasks import features_of, make_response
 
 from symenum.expressions import Constant, Variable
 from symenum.heads import Features, build_features
@@ -23,14 +23,14 @@ def data() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def features(data: np.ndarray) -> Features:
-    return features_of(make_goal(data, data[:, 0]), 2, extend_unary=True)
+    return features_of(make_response(data, data[:, 0]), 2, extend_unary=True)
 
 
 def test_values_are_those_of_the_expressions(features: Features, data: np.ndarray) -> None:
-    goal = make_goal(data, data[:, 0])
+    response = make_response(data, data[:, 0])
     for index in range(0, len(features), max(1, len(features) // 200)):
         expression = features.expression(index)
-        assert torch.allclose(goal.data.evaluate(expression), features.values[index], rtol=1e-12, atol=0)
+        assert torch.allclose(response.data.evaluate(expression), features.values[index], rtol=1e-12, atol=0)
         assert expression.complexity <= int(features.complexity[index])  # 1 + 1 is written 2
 
 

@@ -8,36 +8,35 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from heads.tasks import features_of, make_goal
+from heads.tasks import features_of, make_response
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symenum.core.budget import Budget
 from symenum.expressions import Constant, Variable, evaluate, parse
-from symenum.heads import Goal, Head, PowersOfSums, SumOfPowers
-from symenum.heads.companions import make_companions
-from symenum.heads.exponents import make_bases, monomial, snapped_exponent
+from symenum.fitting.many_starts import Solved, Starts, race, solve
+from symenum.heads import Head, PowersOfSums, Response, SumOfPowers
+from symenum.heads.exponents import make_bases, make_companions, monomial, snapped_exponent
 from symenum.heads.head import LAST_FITS
 from symenum.heads.product_of_angles import ProductOfAngles
-from symenum.heads.projected_fit import Solved, Starts, race, solve
-from symenum.heads.transforms import power_goals
+from symenum.heads.transforms import power_responses
 from symenum.operators import get_operators
 
 KOZA = get_operators("koza")
 
 
-def goal_of(law: str, slots: int, *, low: float = 1.0, high: float = 4.0, noise: float = 0.0) -> Goal:
+def goal_of(law: str, slots: int, *, low: float = 1.0, high: float = 4.0, noise: float = 0.0) -> Response:
     random = np.random.default_rng(7)
     X = random.uniform(low, high, (300, slots))
     columns = {f"x{i + 1}": np.ascontiguousarray(X[:, i]) for i in range(slots)}
     y = np.asarray(evaluate(parse(law), columns))
-    return make_goal(X, y + noise * y.std() * random.normal(size=len(y)))
+    return make_response(X, y + noise * y.std() * random.normal(size=len(y)))
 
 
-def scan(head: Head, goal: Goal, budget: Budget | None = None) -> list[float]:
+def scan(head: Head, response: Response, budget: Budget | None = None) -> list[float]:
     """The losses of what comes back, relative to the variance of y, ascending."""
-    found = head.scan(features_of(goal, 0), goal, 5, budget or Budget())
-    return sorted(candidate.loss / float(goal.data.target.y.var()) for candidate in found)
+    found = head.scan(features_of(response, 0), response, 5, budget or Budget())
+    return sorted(candidate.loss / float(response.data.target.y.var()) for candidate in found)
 
 
 @pytest.mark.parametrize(
@@ -80,31 +79,31 @@ def test_products_of_powers_of_sines_are_found(law: str, slots: int) -> None:
 def test_a_slot_that_changes_sign_is_a_factor_of_its_own() -> None:
     random = np.random.default_rng(3)
     X = np.column_stack([random.uniform(1, 3, (200, 2)), random.uniform(-2, 2, 200)])
-    goal = make_goal(X, X[:, 0] ** 2 + 3 * X[:, 1] * X[:, 2])
-    assert scan(SumOfPowers(KOZA, 2, functions=True), goal)[0] < 1e-26
+    response = make_response(X, X[:, 0] ** 2 + 3 * X[:, 1] * X[:, 2])
+    assert scan(SumOfPowers(KOZA, 2, functions=True), response)[0] < 1e-26
 
 
 def test_roots_and_denominators_are_goals_of_sums_of_powers() -> None:
-    goal = goal_of("1/sqrt(x1**2 + 3*x2/x3)", 3)
-    goals = {other.name: other for other in power_goals(goal.data, KOZA)}
-    assert set(goals) == {"y**2", "1/y", "1/y**2"}
-    assert scan(SumOfPowers(KOZA, 2), goals["1/y**2"])[0] < 1e-26
+    response = goal_of("1/sqrt(x1**2 + 3*x2/x3)", 3)
+    responses = {other.name: other for other in power_responses(response.data, KOZA)}
+    assert set(responses) == {"y**2", "1/y", "1/y**2"}
+    assert scan(SumOfPowers(KOZA, 2), responses["1/y**2"])[0] < 1e-26
 
 
 def test_noise_leaves_the_exponents_of_the_law() -> None:
     law = "2*x1**2*x2/x3 + x4"
-    goal, exact = goal_of(law, 4, noise=0.05), goal_of(law, 4)
-    found = SumOfPowers(KOZA, 2).scan(features_of(goal, 0), goal, 5, Budget())
+    response, exact = goal_of(law, 4, noise=0.05), goal_of(law, 4)
+    found = SumOfPowers(KOZA, 2).scan(features_of(response, 0), response, 5, Budget())
     best = min(found, key=lambda candidate: candidate.loss)
-    assert best.loss <= 1.01 * float((goal.t - exact.t).square().mean())
+    assert best.loss <= 1.01 * float((response.t - exact.t).square().mean())
     assert best.complexity <= parse("2.01*x1**2*x2/x3 + 1.01*x4").complexity
 
 
 def test_data_that_allow_nothing_give_nothing() -> None:
-    few = make_goal(np.random.default_rng(0).uniform(1, 2, (12, 4)), np.arange(12.0) + 1)
+    few = make_response(np.random.default_rng(0).uniform(1, 2, (12, 4)), np.arange(12.0) + 1)
     assert scan(SumOfPowers(KOZA, 3), few) == []
     assert scan(PowersOfSums(KOZA, 2), few) == []
-    zero = make_goal(np.random.default_rng(0).uniform(1, 2, (90, 2)), np.arange(90.0))
+    zero = make_response(np.random.default_rng(0).uniform(1, 2, (90, 2)), np.arange(90.0))
     assert scan(PowersOfSums(KOZA, 1), zero) == []  # no logarithm of 0
 
 
@@ -115,27 +114,27 @@ def test_a_budget_that_is_over_ends_the_steps() -> None:
 
 @pytest.mark.parametrize("head", [SumOfPowers(KOZA, 2), PowersOfSums(KOZA, 1)], ids=lambda head: head.name)
 def test_the_same_data_give_the_same_candidates(head: Head) -> None:
-    goal = goal_of("x1*log(x2) + x3", 3)
-    found = [head.scan(features_of(goal, 0), goal, 5, Budget()) for _ in range(3)]
+    response = goal_of("x1*log(x2) + x3", 3)
+    found = [head.scan(features_of(response, 0), response, 5, Budget()) for _ in range(3)]
     seen = {tuple((str(candidate.expression), candidate.loss.hex()) for candidate in one) for one in found}
     assert len(seen) == 1
 
 
 def test_starts_do_not_depend_on_what_was_in_memory_before() -> None:
-    goal = goal_of("x1*log(x2) + x3 + x4*x5", 5)
-    bases, head = make_bases(goal, KOZA, functions=False), SumOfPowers(KOZA, 2)
+    response = goal_of("x1*log(x2) + x3 + x4*x5", 5)
+    bases, head = make_bases(response, KOZA, functions=False), SumOfPowers(KOZA, 2)
     seen = set()
     for dirt in range(60):
         # Zeros and other numbers, freed at once: what follows gets memory with these in it.
         for size in range(1, 40):
             (torch.arange(size) >> (dirt % 6)).to(torch.int32)
-        seen.add(head._starts(goal, bases).theta.numpy().tobytes())
+        seen.add(head._starts(response, bases).theta.numpy().tobytes())
     assert len(seen) == 1
 
 
 def test_the_terms_of_a_sum_come_in_one_order() -> None:
-    goal = goal_of("2*x1*x2 + 3*x3", 3)
-    bases = make_bases(goal, KOZA, functions=False)
+    response = goal_of("2*x1*x2 + 3*x3", 3)
+    bases = make_bases(response, KOZA, functions=False)
     one, other = [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]
     theta = torch.tensor([one + other, other + one], dtype=torch.float64)
     nothing = torch.zeros(2, dtype=torch.float64)
@@ -200,16 +199,16 @@ def test_units_far_from_one_make_no_constants_beyond_the_doubles() -> None:
     random = np.random.default_rng(0)
     x = random.uniform(1, 3, (60, 5))
     y = np.sin(x[:, 0] * x[:, 1]) * x[:, 2] + np.sqrt(x[:, 3] * x[:, 4] + 3) + 0.1 * random.normal(size=60) + 5
-    goal = make_goal(x * np.array([1e-34, 1e-27, 1e8, 1e-19, 1e-30]), y)
-    assert all(np.isfinite(loss) for loss in scan(PowersOfSums(KOZA, 1), goal))
+    response = make_response(x * np.array([1e-34, 1e-27, 1e8, 1e-19, 1e-30]), y)
+    assert all(np.isfinite(loss) for loss in scan(PowersOfSums(KOZA, 1), response))
 
 
 def test_values_most_of_which_are_zero_have_starts_that_are_numbers() -> None:
     random = np.random.default_rng(0)
     X = random.uniform(1, 3, (120, 2))
-    goal = make_goal(X, np.where(X[:, 0] > 2.4, X[:, 1], 0.0))
+    response = make_response(X, np.where(X[:, 0] > 2.4, X[:, 1], 0.0))
     head = SumOfPowers(KOZA, 2)
-    assert bool(torch.isfinite(head._starts(goal, make_bases(goal, KOZA, functions=False)).theta).all())
+    assert bool(torch.isfinite(head._starts(response, make_bases(response, KOZA, functions=False)).theta).all())
 
 
 class _Counting:
@@ -238,8 +237,8 @@ def test_many_starts_go_in_parts_that_bound_memory_and_end_in_time() -> None:
 
 @pytest.mark.parametrize("sums", [1, 2])
 def test_when_the_time_is_over_only_a_few_are_fitted(sums: int) -> None:
-    goal = goal_of("x1*sqrt(1 + x2) + sin(x3)", 3, noise=0.1)
+    response = goal_of("x1*sqrt(1 + x2) + sin(x3)", 3, noise=0.1)
     over = Budget()
     over.end()
-    found = PowersOfSums(KOZA, sums).scan(features_of(goal, 0), goal, 50, over)
+    found = PowersOfSums(KOZA, sums).scan(features_of(response, 0), response, 50, over)
     assert len(found) <= 3 * LAST_FITS  # each with its constant fitted, recognised, or as a root

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import torch
-from heads.tasks import features_of, loss_of, make_goal
+from heads.tasks import features_of, loss_of, make_response
 
 from symenum.core.budget import Budget, CutShortError
 from symenum.expressions import parse
@@ -25,9 +25,9 @@ from symenum.heads import (
     RatioOfPolynomials,
     SumOfTerms,
     TwoTerms,
-    goals_of,
+    responses_of,
 )
-from symenum.heads.goal import best_first
+from symenum.heads.response import best_first
 from symenum.heads.sum_of_terms import Beam, State, keep_best
 from symenum.operators import get_operators
 
@@ -71,9 +71,9 @@ def draw(name: str, rows: int = 40, seed: int = 1) -> tuple[np.ndarray, np.ndarr
 @each_head
 def test_a_law_of_its_family_is_found(name: str) -> None:
     X, y = draw(name)
-    goal = make_goal(X, y)
-    found = best_first(HEADS[name].scan(features_of(goal, 1), goal, 10, Budget()), goal.data.target)
-    assert goal.data.is_law(found[0]), f"best: {found[0]}"
+    response = make_response(X, y)
+    found = best_first(HEADS[name].scan(features_of(response, 1), response, 10, Budget()), response.data.target)
+    assert response.data.is_law(found[0]), f"best: {found[0]}"
 
 
 @each_head
@@ -82,8 +82,8 @@ def test_losses_are_those_of_the_printed_expressions_with_weights_and_noise(name
     generator = np.random.default_rng(5)
     y = y + 0.05 * np.std(y) * generator.normal(size=len(y))
     weight = generator.uniform(0, 1, len(y))
-    goal = make_goal(X, y, weight)
-    for candidate in HEADS[name].scan(features_of(goal, 1), goal, 5, Budget()):
+    response = make_response(X, y, weight)
+    for candidate in HEADS[name].scan(features_of(response, 1), response, 5, Budget()):
         assert np.isfinite(candidate.loss)
         assert candidate.loss == pytest.approx(loss_of(candidate.expression, X, y, weight), rel=1e-9)
 
@@ -96,38 +96,38 @@ def test_a_row_of_tiny_weight_does_not_matter(name: str) -> None:
     y[7] = y[7] * 1.5 + 1
     weight = np.ones(len(y))
     weight[7] = 1e-30
-    goal = make_goal(X, y, weight)
-    found = best_first(HEADS[name].scan(features_of(goal, 1), goal, 10, Budget()), goal.data.target)
-    assert goal.data.is_law(found[0]), f"best: {found[0]}"
+    response = make_response(X, y, weight)
+    found = best_first(HEADS[name].scan(features_of(response, 1), response, 10, Budget()), response.data.target)
+    assert response.data.is_law(found[0]), f"best: {found[0]}"
 
 
 @each_head
 def test_an_ended_budget_gives_back_at_once_what_there_is_or_gives_up(name: str) -> None:
     X, y = draw(name)
-    goal = make_goal(X, y)
+    response = make_response(X, y)
     budget = Budget()
     budget.end()
     found = []
     with suppress(CutShortError):
-        found = HEADS[name].scan(features_of(goal, 1), goal, 3, budget)
+        found = HEADS[name].scan(features_of(response, 1), response, 3, budget)
     assert all(np.isfinite(candidate.loss) for candidate in found)
 
 
 @pytest.mark.parametrize("name", ["two terms", "affine", "one feature", "rational", "sum", "powers 1"])
 def test_many_rows_are_scanned_in_part_and_judged_on_all(name: str) -> None:
     X, y = draw(name, rows=500)
-    goal = make_goal(X, y, scan_rows=60)
-    found = best_first(HEADS[name].scan(features_of(goal, 1), goal, 10, Budget()), goal.data.target)
-    assert goal.data.is_law(found[0])
+    response = make_response(X, y, scan_rows=60)
+    found = best_first(HEADS[name].scan(features_of(response, 1), response, 10, Budget()), response.data.target)
+    assert response.data.is_law(found[0])
     assert found[0].loss == pytest.approx(loss_of(found[0].expression, X, y), rel=1e-6, abs=1e-28)
 
 
 def test_under_noise_the_best_fit_of_two_terms_is_that_of_least_squares() -> None:
     X, y = draw("two terms")
     y = y + 0.2 * np.random.default_rng(0).normal(size=len(y))
-    goal = make_goal(X, y)
-    features = features_of(goal, 1)
-    found = best_first(TwoTerms().scan(features, goal, 10, Budget()), goal.data.target)
+    response = make_response(X, y)
+    features = features_of(response, 1)
+    found = best_first(TwoTerms().scan(features, response, 10, Budget()), response.data.target)
     V = features.up_to_affine().values.numpy()
     losses = []
     for i in range(len(V)):
@@ -147,8 +147,8 @@ def test_sum_of_terms_under_noise_keeps_the_simple_truth() -> None:
     )
     clean = -X[:, 0] * X[:, 2] + 28 * X[:, 0] - X[:, 1]
     y = clean + 0.05 * np.std(clean) * generator.normal(size=400)
-    goal = make_goal(X, y)
-    found = SumOfTerms(KOZA, max_terms=4).scan(features_of(goal, 0), goal, 10, Budget(20))
+    response = make_response(X, y)
+    found = SumOfTerms(KOZA, max_terms=4).scan(features_of(response, 0), response, 10, Budget(20))
     truth = float(np.mean((y - clean) ** 2))
     simple = [candidate for candidate in found if candidate.loss <= 1.05 * truth and candidate.complexity <= 6]
     texts = [str(candidate.expression) for candidate in simple]
@@ -157,18 +157,18 @@ def test_sum_of_terms_under_noise_keeps_the_simple_truth() -> None:
 
 def test_transforms_lead_back_to_y_and_are_left_out_where_they_fail() -> None:
     X, _ = draw("two terms")
-    positive = make_goal(X, X[:, 0] * X[:, 1])
-    names = {goal.name for goal in goals_of(positive.data, KOZA)}
+    positive = make_response(X, X[:, 0] * X[:, 1])
+    names = {response.name for response in responses_of(positive.data, KOZA)}
     assert {"log(y)", "exp(y)", "1/y", "y**2", "sqrt(y)", "y/x1", "x1/y", "y*x2", "y-x1"} <= names
     signed = X[:, 0] - 2
     signed[3] = 0.0
-    names = {goal.name for goal in goals_of(make_goal(X, signed).data, KOZA)}
+    names = {response.name for response in responses_of(make_response(X, signed).data, KOZA)}
     assert not names & {"log(y)", "log(-y)", "1/y", "x1/y", "sqrt(y)", "y**2"}
     assert "y/x1" in names
     for y in (X[:, 0], -X[:, 0], X[:, 0] / 4, signed):
-        for goal in goals_of(make_goal(X, y).data, KOZA):
-            assert float(goal.weight.sum()) == pytest.approx(1)
-            candidate = goal.fit([parse("x1 + 1")])
+        for response in responses_of(make_response(X, y).data, KOZA):
+            assert float(response.weight.sum()) == pytest.approx(1)
+            candidate = response.fit([parse("x1 + 1")])
             assert candidate is None or np.isfinite(candidate.loss)
 
 
@@ -187,10 +187,10 @@ def test_transforms_lead_back_to_y_and_are_left_out_where_they_fail() -> None:
 )
 def test_two_terms_through_a_transform(law: Callable[..., np.ndarray], transform: str) -> None:
     X, _ = draw("two terms")
-    goal = make_goal(X, law(*X.T))
-    through = next(g for g in goals_of(goal.data, KOZA) if g.name == transform)
-    found = best_first(TwoTerms().scan(features_of(goal, 1), through, 10, Budget()), goal.data.target)
-    assert goal.data.is_law(found[0]), f"best: {found[0]}"
+    response = make_response(X, law(*X.T))
+    through = next(g for g in responses_of(response.data, KOZA) if g.name == transform)
+    found = best_first(TwoTerms().scan(features_of(response, 1), through, 10, Budget()), response.data.target)
+    assert response.data.is_law(found[0]), f"best: {found[0]}"
     assert found[0].loss == pytest.approx(loss_of(found[0].expression, X, law(*X.T)), abs=1e-25)
 
 
@@ -210,9 +210,9 @@ def test_a_sum_of_terms_is_never_worse_than_the_best_two_or_three_terms_by_brute
     random = np.random.default_rng(seed)
     X = random.uniform(0.5, 2.0, (30, 2))
     y = random.normal(size=30)  # no law: the fit must come from the search
-    goal = make_goal(X, y)
+    response = make_response(X, y)
     arithmetic = get_operators("arithmetic")
-    found = SumOfTerms(arithmetic).scan(features_of(goal, operators="arithmetic"), goal, 10, Budget())
+    found = SumOfTerms(arithmetic).scan(features_of(response, operators="arithmetic"), response, 10, Budget())
     powers = [(a, b) for a in range(-4, 5) for b in range(-4, 5) if 0 < abs(a) + abs(b) <= 4]
     terms = np.stack([X[:, 0] ** float(a) * X[:, 1] ** float(b) for a, b in powers], axis=1)
     for size in (2, 3):
@@ -227,6 +227,6 @@ def test_a_sum_of_terms_is_never_worse_than_the_best_two_or_three_terms_by_brute
 @pytest.mark.parametrize("head", [RatioOfPolynomials(), TwoTerms((parse("1"), parse("x1"), parse("x1**3")))])
 def test_monomials_beyond_the_doubles_are_left_out(head) -> None:
     X = 1e110 * (1 + 1e-3 * np.arange(40)[:, None])
-    goal = make_goal(X, np.sin(np.arange(40.0)))
-    found = head.scan(features_of(goal), goal, 5, Budget())
+    response = make_response(X, np.sin(np.arange(40.0)))
+    found = head.scan(features_of(response), response, 5, Budget())
     assert all(np.isfinite(candidate.loss) for candidate in found)

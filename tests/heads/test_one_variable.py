@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from heads.tasks import features_of, make_goal
+from heads.tasks import features_of, make_response
 
 from symenum.core.budget import Budget
 from symenum.expressions import parse, same_function
@@ -25,17 +25,17 @@ HEAD = OneVariable(get_operators("koza"))
     ],
 )
 def test_laws_of_the_family_are_found(law: str, y: np.ndarray) -> None:
-    goal = make_goal(Z[:, None], y)
-    found = HEAD.scan(features_of(goal, 0), goal, 5, Budget())
+    response = make_response(Z[:, None], y)
+    found = HEAD.scan(features_of(response, 0), response, 5, Budget())
     best = min(found, key=lambda candidate: candidate.loss)
-    assert goal.data.is_law(best), str(best)
+    assert response.data.is_law(best), str(best)
     assert same_function(best.expression, parse(law)), str(best)
 
 
 def test_noise_leaves_the_constant_near() -> None:
     clean = 1 / np.expm1(Z / 2)
-    goal = make_goal(Z[:, None], clean + 0.01 * np.random.default_rng(1).normal(size=len(Z)))
-    found = HEAD.scan(features_of(goal, 0), goal, 5, Budget())
+    response = make_response(Z[:, None], clean + 0.01 * np.random.default_rng(1).normal(size=len(Z)))
+    found = HEAD.scan(features_of(response, 0), response, 5, Budget())
     assert min(candidate.loss for candidate in found) < 1.1e-4
 
 
@@ -43,17 +43,19 @@ def test_noise_leaves_the_constant_near() -> None:
     "X", [Z[:, None] - 1, np.column_stack([Z, Z**2 + 1]), Z[:5, None]], ids=["negative", "two slots", "few rows"]
 )
 def test_nothing_where_it_does_not_apply(X: np.ndarray) -> None:
-    goal = make_goal(X, np.exp(X[:, 0]))
-    assert HEAD.scan(features_of(goal, 0), goal, 5, Budget()) == []
+    response = make_response(X, np.exp(X[:, 0]))
+    assert HEAD.scan(features_of(response, 0), response, 5, Budget()) == []
 
 
 def test_operators_that_are_not_permitted_are_not_used() -> None:
-    goal = make_goal(Z[:, None], np.exp(-Z))
-    assert OneVariable(get_operators(["+", "*", "/"])).scan(features_of(goal, 0), goal, 5, Budget()) == []
+    response = make_response(Z[:, None], np.exp(-Z))
+    assert OneVariable(get_operators(["+", "*", "/"])).scan(features_of(response, 0), response, 5, Budget()) == []
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-170, 1e170])
 def test_powers_that_are_all_zero_or_infinite_are_left_out(size: float) -> None:
     z = size * np.linspace(1, 2, 40)
-    goal = make_goal(z[:, None], np.linspace(1, 2, 40) ** 2)
-    assert all(np.isfinite(candidate.loss) for candidate in HEAD.scan(features_of(goal, 0), goal, 5, Budget(0.5)))
+    response = make_response(z[:, None], np.linspace(1, 2, 40) ** 2)
+    assert all(
+        np.isfinite(candidate.loss) for candidate in HEAD.scan(features_of(response, 0), response, 5, Budget(0.5))
+    )

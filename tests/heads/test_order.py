@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symenum.heads.order import MANY_SLOTS, stage_order
+from symenum.heads.stages import MANY_SLOTS, stage_order
 
 SHAPES = [(slots, rows) for slots in (1, 2, 5, MANY_SLOTS, MANY_SLOTS + 1) for rows in (20, 400)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symenum.expressions import parse
-from symenum.heads.prior import NO_PRIOR, Prior
+from symenum.heads.operator_grammar import NO_PRIOR, Prior
 from symenum.operators import get_operators
 
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from symenum.core.budget import Budget
 from symenum.expressions import Variable
 from symenum.heads.affine import best_affine
-from symenum.heads.best_pairs import pieces
 from symenum.heads.one_feature import FAMILIES, scan_families
-from symenum.heads.products import Products, make_factors
-from symenum.heads.projection import orthonormal
 from symenum.operators import get_operator, get_operators
+from symenum.scans.best_pairs import pieces
 from symenum.scans.pairs import best_pairs, best_single
+from symenum.scans.products import Products, make_factors
+from symenum.scans.projection import orthonormal
 
 few = settings(max_examples=40)
 

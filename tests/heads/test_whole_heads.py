@@ -12,13 +12,13 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 import torch
-from heads.tasks import features_of, make_goal
+from heads.tasks import features_of, make_response
 
 from symenum.core.budget import Budget
 from symenum.expressions import evaluate
-from symenum.heads import Affine, Combine, Features, Goal, Head, SumOfTerms, TwoTerms
-from symenum.heads.products import make_factors
+from symenum.heads import Affine, Combine, Features, Head, Response, SumOfTerms, TwoTerms
 from symenum.operators import get_operator, get_operators
+from symenum.scans.products import make_factors
 
 ROWS = 30
 BEST = 10
@@ -64,9 +64,9 @@ def check(found: list[float], truth: list[float], coefficients: int) -> None:
         assert loss <= least * allowed
 
 
-def losses_of(head: Head, features: Features, goal: Goal) -> list[float]:
+def losses_of(head: Head, features: Features, response: Response) -> list[float]:
     """Several times as many as are compared: a head may write one function in several ways."""
-    return distinct(candidate.loss for candidate in head.scan(features, goal, 6 * BEST, Budget()))
+    return distinct(candidate.loss for candidate in head.scan(features, response, 6 * BEST, Budget()))
 
 
 def distinct(values: Iterable[float]) -> list[float]:
@@ -88,45 +88,45 @@ def independent(v: np.ndarray, w: np.ndarray) -> bool:
 @each
 def test_affine_head(kind: str, seed: int) -> None:
     X, y = data(kind, seed)
-    goal = make_goal(X, y)
-    features = features_of(goal, 1, operators="arithmetic")
+    response = make_response(X, y)
+    features = features_of(response, 1, operators="arithmetic")
     V = features.values.numpy()
     for sign in ("mul", "add"):
         operator = get_operator(sign)
         pairs = itertools.combinations_with_replacement(V, 2)
         truth = distinct(residual([v * w if sign == "mul" else v + w], y) for v, w in pairs)
-        check(losses_of(Affine((operator,)), features, goal), truth, 2)
+        check(losses_of(Affine((operator,)), features, response), truth, 2)
 
 
 @each
 def test_two_terms_head(kind: str, seed: int) -> None:
     X, y = data(kind, seed)
-    goal = make_goal(X, y)
-    features = features_of(goal, 1, operators="arithmetic")
+    response = make_response(X, y)
+    features = features_of(response, 1, operators="arithmetic")
     V = features.values.numpy()
     truth = distinct(residual([v, w], y) for v, w in itertools.combinations(V, 2) if independent(v, w))
-    check(losses_of(TwoTerms(), features, goal), truth, 3)
+    check(losses_of(TwoTerms(), features, response), truth, 3)
 
 
 @each
 def test_combine_head(kind: str, seed: int) -> None:
     X, y = data(kind, seed)
-    goal = make_goal(X, y)
-    features = features_of(goal, 1, operators="arithmetic")
+    response = make_response(X, y)
+    features = features_of(response, 1, operators="arithmetic")
     V = features.values.numpy()
     truth = [float(np.mean((v + w - y) ** 2)) for v, w in itertools.combinations_with_replacement(V, 2)]
     truth += [float(np.mean((v * w - y) ** 2)) for v, w in itertools.combinations_with_replacement(V, 2)]
     head = Combine(get_operators(["+", "*"]))
-    assert losses_of(head, features, goal)[:BEST] == pytest.approx(distinct(truth)[:BEST], rel=1e-9)
+    assert losses_of(head, features, response)[:BEST] == pytest.approx(distinct(truth)[:BEST], rel=1e-9)
 
 
 @each
 def test_sum_of_terms_finds_nothing_worse_than_the_best_pairs(kind: str, seed: int) -> None:
     X, y = data(kind, seed)
-    goal = make_goal(X, y)
+    response = make_response(X, y)
     operators = get_operators("arithmetic")
-    found = SumOfTerms(operators, max_terms=2).scan(features_of(goal, 0), goal, BEST, Budget())
-    factors = make_factors(goal.data.stand_ins, torch.from_numpy(X.T.copy()), operators).values.numpy()
+    found = SumOfTerms(operators, max_terms=2).scan(features_of(response, 0), response, BEST, Budget())
+    factors = make_factors(response.data.stand_ins, torch.from_numpy(X.T.copy()), operators).values.numpy()
     products = [*factors, *(a * b for a, b in itertools.combinations_with_replacement(factors, 2))]
     truth = distinct(residual([v, w], y) for v, w in itertools.combinations(products, 2) if independent(v, w))
     best = min(candidate.loss for candidate in found)

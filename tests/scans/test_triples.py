@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from symenum.core.budget import Budget
-from symenum.heads.projection import orthonormal
+from symenum.scans.projection import orthonormal
 from symenum.scans.triples import Triples, best_triples
 
 pytestmark = pytest.mark.usefixtures("one_thread")

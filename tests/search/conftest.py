@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from symenum.enumeration.target import check_target
+from symenum.core.target import check_target
 from symenum.operators import get_operators
 from symenum.search import Settings, Task, make_task
 

@@ -10,7 +10,7 @@ from symenum.expressions import parse
 from symenum.fitting import free_constants
 from symenum.operators import get_operators
 from symenum.search import run
-from symenum.search.coefficients import loosened, pruned, rounded
+from symenum.search.polish import loosened, pruned, rounded
 
 
 def test_where_exponents_became_whole_the_factor_is_fitted_anew(make) -> None:

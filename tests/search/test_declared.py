@@ -7,7 +7,7 @@ import math
 import pytest
 
 from symenum.expressions import evaluate
-from symenum.search.declared import declared_number
+from symenum.search.named_constants import declared_number
 
 DECLARED = {"g": 9.81, "c": 299792458.0, "k": -1.5e-3}
 

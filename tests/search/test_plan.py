@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from symenum.enumeration.layer import layer_sizes
-from symenum.enumeration.memory import DEFAULT_MEMORY, fits_memory
+from symenum.core.memory import DEFAULT_MEMORY
+from symenum.engine.architecture import fits_memory
+from symenum.engine.layer import layer_sizes
 from symenum.operators import OPERATOR_SETS, get_operators
 from symenum.search import Plan, make_plan
 

@@ -6,17 +6,17 @@ import json
 
 import pytest
 
-from symenum.enumeration import Candidate
+from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
-from symenum.search.records import packed, unpacked
-from symenum.tokens.generator import Praised
+from symenum.search.checkpoint import packed, unpacked
+from symenum.tokens.generator import ScoredExpression
 from symenum.tokens.genetic import GeneticState
 from symenum.tokens.pool import Memory, Record
 from symenum.tokens.tree_search import SetNode, TreeSearchState
 
 X, XY, BIG = parse("x"), parse("0.1*x*y - 2.0"), parse("sin(1e-300*x)**-0.0 + 123456789012345678*pi")
-MEMORY = Memory((Record(XY, 3, 0.5),), (X, BIG), (Praised(XY, 0.25),), float("-inf"), 4, 2)
+MEMORY = Memory((Record(XY, 3, 0.5),), (X, BIG), (ScoredExpression(XY, 0.25),), float("-inf"), 4, 2)
 EVIL = {"expression": "__import__('os').getcwd()", "loss": 1.0}
 VALUES = {
     "front": Front((Candidate(X, 2.0), Candidate(XY, 1e-310)), 1e-30, 40, 0.99),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from symenum.core.budget import Budget
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import parse
+from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 from symenum.search import start, step
 from symenum.search.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from symenum.search.runners_up import near, runners_up
+from symenum.search.front_update import near, runners_up
 
 
 def candidates(*pairs: tuple[str, float]) -> list[Candidate]:

@@ -10,7 +10,7 @@ import torch
 
 from symenum.bench.problems.experiments import TURBULENCE_OPERATORS
 from symenum.core.budget import Budget
-from symenum.enumeration.target import check_target
+from symenum.core.target import check_target
 from symenum.expressions import evaluate, parse
 from symenum.front import Front
 from symenum.operators import get_operators

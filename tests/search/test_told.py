@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from symenum.core.budget import Budget
-from symenum.enumeration.target import Target
+from symenum.core.target import Target
 from symenum.expressions import parse
 from symenum.fitting import free_constants
 from symenum.fitting.losses import Absolute
-from symenum.heads.prior import Prior
+from symenum.heads.operator_grammar import Prior
 from symenum.operators import get_operators
 from symenum.search import Settings, State, Task, make_task, start, step
-from symenum.search.judging import outlier_weights
+from symenum.search.front_update import outlier_weights
 
 
 def hard(a, b):

@@ -1,4 +1,4 @@
-"""Material for the tests of token generators."""
+"""TokenContext for the tests of token generators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 
 from symenum.expressions import evaluate, parse
 from symenum.operators import get_operators
-from symenum.tokens import Material
+from symenum.tokens import TokenContext
 
 NAMES = ("gp", "mcts", "random")
 
@@ -22,10 +22,10 @@ def material(
     high: float = 3.0,
     operators: str | tuple[str, ...] = "koza",
     constant_range: tuple[float, float] | None = None,
-) -> Material:
+) -> TokenContext:
     """Uniform samples of the law, all rows alike."""
     rng = np.random.default_rng(seed)
     columns = {f"x{i + 1}": torch.from_numpy(rng.uniform(low, high, rows)) for i in range(inputs)}
     weight = torch.full((rows,), 1 / rows, dtype=torch.float64)
     y = evaluate(parse(law), columns)
-    return Material(get_operators(operators), columns, y, weight, constant_range)
+    return TokenContext(get_operators(operators), columns, y, weight, constant_range)

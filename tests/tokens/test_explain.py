@@ -9,11 +9,11 @@ from tokens.materials import material
 
 from symenum.expressions import Expression, apply, parse
 from symenum.tokens.explain import UNEXPLAINED, Explainer, simple_partners
-from symenum.tokens.generator import Material
-from symenum.tokens.values import Evaluator
+from symenum.tokens.generator import TokenContext
+from symenum.tokens.trees import Evaluator
 
 
-def left_by_least_squares(data: Material, terms: list[Expression]) -> float:
+def left_by_least_squares(data: TokenContext, terms: list[Expression]) -> float:
     columns = [np.asarray(Evaluator(data).matrix([term])[0]) for term in terms]
     if not all(np.isfinite(column).all() for column in columns):
         return 1.0
@@ -25,7 +25,7 @@ def left_by_least_squares(data: Material, terms: list[Expression]) -> float:
     return float((residual**2).sum() / ((y - mean) ** 2 * root**2).sum())
 
 
-def brute_force(data: Material, token: Expression, partners: list[Expression]) -> float:
+def brute_force(data: TokenContext, token: Expression, partners: list[Expression]) -> float:
     forms = [token, *(apply(name, token) for name in ("sin", "cos", "exp", "log"))]
     best = min(left_by_least_squares(data, [form]) for form in forms)
     for form in forms:
@@ -43,7 +43,7 @@ def brute_force(data: Material, token: Expression, partners: list[Expression]) -
 def test_what_is_left_is_what_least_squares_leaves(law: str) -> None:
     data = material(law, rows=20)
     weight = torch.rand(20, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    data = Material(data.operators, data.columns, data.y, weight / weight.sum(), None)
+    data = TokenContext(data.operators, data.columns, data.y, weight / weight.sum(), None)
     partners = [parse("x1"), parse("x2"), parse("sin(x2)"), parse("x1*x2")]
     tokens = [parse(text) for text in ("x1*x2", "x1 - x2", "x1/x2", "cos(x1)", "x1 + x2")]
     evaluator = Evaluator(data)

@@ -18,9 +18,9 @@ from symenum.operators import Operator, get_operators
 from symenum.tokens import (
     GENERATORS,
     Genetic,
-    Material,
-    Praised,
     RandomTokens,
+    ScoredExpression,
+    TokenContext,
     TokenGenerator,
     TreeSearch,
     get_generator,
@@ -28,10 +28,10 @@ from symenum.tokens import (
 
 each = pytest.mark.parametrize("name", NAMES)
 
-FRONT = (Praised(parse("2.5*x1*x2 + 0.3"), 0.4), Praised(parse("x1*sin(1.5*x2)/(x1 + x2)"), 0.6))
+FRONT = (ScoredExpression(parse("2.5*x1*x2 + 0.3"), 0.4), ScoredExpression(parse("x1*sin(1.5*x2)/(x1 + x2)"), 0.6))
 
 
-def assert_tokens(tokens: tuple[Expression, ...], given_material: Material) -> None:
+def assert_tokens(tokens: tuple[Expression, ...], given_material: TokenContext) -> None:
     values = []
     for token in tokens:
         assert isinstance(token, Apply)
@@ -52,7 +52,7 @@ SMALL: dict[str, TokenGenerator[Any]] = {
 }
 
 
-def steps(name: str, given_material: Material, count: int, passes: int, seed: int) -> list[tuple[Expression, ...]]:
+def steps(name: str, given_material: TokenContext, count: int, passes: int, seed: int) -> list[tuple[Expression, ...]]:
     generator = SMALL[name]
     rng = np.random.default_rng(seed)
     state = generator.start(given_material)
@@ -169,7 +169,11 @@ def test_front_members_beyond_finite_values_do_no_harm(name: str) -> None:
     for _ in range(2):
         tokens, state = generator.propose(given_material, state, 2, np.random.default_rng(0))
         assert_tokens(tokens, given_material)
-        odd = [Praised(parse("log(-x1)"), 0.5), Praised(parse("x1"), 0.2), Praised(parse("3"), 0.1)]
+        odd = [
+            ScoredExpression(parse("log(-x1)"), 0.5),
+            ScoredExpression(parse("x1"), 0.2),
+            ScoredExpression(parse("3"), 0.1),
+        ]
         state = generator.learn(given_material, state, -1.0, odd)
 
 
@@ -201,7 +205,7 @@ def test_a_reward_or_front_that_makes_no_sense_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="NaN"):
         generator.learn(material(), state, float("nan"), ())
     with pytest.raises(ValueError, match="x9"):
-        generator.learn(material(), state, 0.5, [Praised(parse("x1*x9"), 0.5)])
+        generator.learn(material(), state, 0.5, [ScoredExpression(parse("x1*x9"), 0.5)])
 
 
 GOOD = {
@@ -227,4 +231,4 @@ GOOD = {
 )
 def test_material_that_makes_no_sense_is_refused(change: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        Material(**{**GOOD, **change})
+        TokenContext(**{**GOOD, **change})

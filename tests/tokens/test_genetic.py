@@ -9,12 +9,12 @@ import torch
 from tokens.materials import material
 
 from symenum.expressions import Apply, parse
-from symenum.tokens import Genetic, Praised
+from symenum.tokens import Genetic, ScoredExpression
 from symenum.tokens.explain import Explainer
 from symenum.tokens.genetic import GeneticState
 from symenum.tokens.pool import front_parts
 from symenum.tokens.random_tokens import RandomTokens
-from symenum.tokens.values import Evaluator
+from symenum.tokens.trees import Evaluator
 
 DEEP = "cos(sin(x1*(x1 + x2)) - x1)"
 
@@ -46,7 +46,7 @@ def test_a_token_of_two_layers_that_leaves_nothing_is_proposed_at_once() -> None
 def test_parts_of_the_front_come_up() -> None:
     data = material("exp(cos(x1*x1)/(x2 + sin(x1/x2)))")
     generator = Genetic()
-    front = [Praised(parse("1.7*log(x2/cos(x2 - x1)**2 + 40) - 3"), 0.9)]
+    front = [ScoredExpression(parse("1.7*log(x2/cos(x2 - x1)**2 + 40) - 3"), 0.9)]
     seen = []
     for learned in (False, True):
         rng = np.random.default_rng(0)
@@ -68,7 +68,7 @@ def test_feedback_changes_proposals() -> None:
     tokens, state = generator.propose(data, generator.start(data), 3, np.random.default_rng(0))
     after = [
         generator.propose(data, generator.learn(data, state, reward, front), 3, np.random.default_rng(1))[0]
-        for reward, front in ((0.1, []), (0.9, [Praised(Apply(tokens[0].operator, tokens[0].operands), 0.9)]))
+        for reward, front in ((0.1, []), (0.9, [ScoredExpression(Apply(tokens[0].operator, tokens[0].operands), 0.9)]))
         if isinstance(tokens[0], Apply)
     ]
     assert after[0] != after[1]

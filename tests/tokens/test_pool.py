@@ -7,7 +7,7 @@ import pytest
 from tokens.materials import material
 
 from symenum.expressions import parse, variables
-from symenum.tokens import Praised
+from symenum.tokens import ScoredExpression
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, cross_variable, front_parts, stripped
 
 
@@ -27,7 +27,7 @@ def test_stripped_loses_scales_and_offsets_but_no_exponents(text: str, bare: str
 
 
 def test_parts_come_with_and_without_constants_and_weigh_their_rewards() -> None:
-    front = [Praised(parse("2.5*x1*x2 + sin(x1)"), 0.2), Praised(parse("sin(x1)*x2"), 0.4)]
+    front = [ScoredExpression(parse("2.5*x1*x2 + sin(x1)"), 0.2), ScoredExpression(parse("sin(x1)*x2"), 0.4)]
     weights = front_parts(front)
     assert weights[parse("sin(x1)")] == pytest.approx(1.5)
     assert weights[parse("sin(x1)*x2")] == pytest.approx(1.0)
@@ -38,19 +38,19 @@ def test_parts_come_with_and_without_constants_and_weigh_their_rewards() -> None
 
 
 def test_all_pairs_of_a_sum_are_parts_whatever_its_brackets() -> None:
-    weights = front_parts([Praised(parse("sin(x1) + x2 + x1*x2"), 0.5)])
+    weights = front_parts([ScoredExpression(parse("sin(x1) + x2 + x1*x2"), 0.5)])
     assert parse("sin(x1) + x1*x2") in weights
     assert parse("x2 + x1*x2") in weights
 
 
 def test_parts_are_of_modest_complexity() -> None:
     deep = "sin(x1 + exp(x2 + cos(x1 + log(x2 + sin(x1 + exp(x2))))))"
-    assert all(part.complexity <= MAX_COMPLEXITY for part in front_parts([Praised(parse(deep), 1.0)]))
+    assert all(part.complexity <= MAX_COMPLEXITY for part in front_parts([ScoredExpression(parse(deep), 1.0)]))
 
 
 def test_a_token_of_a_better_front_gains_and_one_tried_in_vain_loses() -> None:
     good, bad, other = parse("x1*x2"), parse("cos(x1)"), parse("x1 + x2")
-    front = [Praised(parse("sin(x1*x2)"), 0.5)]
+    front = [ScoredExpression(parse("sin(x1*x2)"), 0.5)]
     memory = Memory().with_proposal((good, bad)).after_pass(0.5, front)
     assert memory.merit(good) > memory.merit(other) == 1.0 > memory.merit(bad)
     assert memory.stale == 0

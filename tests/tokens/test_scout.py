@@ -6,10 +6,9 @@ import numpy as np
 from tokens.materials import material
 
 from symenum.expressions import parse, same_function
-from symenum.tokens.explain import UNEXPLAINED, Explainer
+from symenum.tokens.explain import UNEXPLAINED, Explainer, Scouted, scout
 from symenum.tokens.pool import MAX_COMPLEXITY
-from symenum.tokens.scout import Scouted, scout
-from symenum.tokens.values import Evaluator
+from symenum.tokens.trees import Evaluator
 
 SEEDS = tuple(map(parse, ("x1*x2", "sin(x1)", "log(x1 + x2)")))
 

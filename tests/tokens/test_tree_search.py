@@ -6,11 +6,11 @@ import numpy as np
 from tokens.materials import material
 
 from symenum.expressions import parse
-from symenum.tokens import Praised, TreeSearch
+from symenum.tokens import ScoredExpression, TreeSearch
 from symenum.tokens.explain import Explainer
 from symenum.tokens.random_tokens import RandomTokens
 from symenum.tokens.tree_search import TreeSearchState
-from symenum.tokens.values import Evaluator
+from symenum.tokens.trees import Evaluator
 
 DEEP = "cos(sin(x1*(x1 + x2)) - x1)"
 HARD = "exp(cos(x1*x1)/(x2 + sin(x1/x2)))"
@@ -86,7 +86,7 @@ def test_tokens_are_built_on_parts_of_the_front() -> None:
     data = material(HARD)
     generator, rng = TreeSearch(), np.random.default_rng(0)
     state = generator.start(data)
-    front = [Praised(parse("log(x2/cos(x2 - x1)**2 + 40)"), 0.9)]
+    front = [ScoredExpression(parse("log(x2/cos(x2 - x1)**2 + 40)"), 0.9)]
     texts = []
     for _ in range(6):
         state = generator.learn(data, state, 0.5, front)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokens.materials import material
 
 from symenum.expressions import evaluate, parse
-from symenum.tokens.values import Evaluator, composite_parts, pick_distinct
+from symenum.tokens.trees import Evaluator, composite_parts, pick_distinct
 
 TEXTS = ["x1", "2", "x1*x2", "log(x1 - 5)", "exp(exp(exp(x1*x2)))", "sin(x1)/x2 + 1", "x1 - x1", "1/exp(1/(x1 - x1))"]
 

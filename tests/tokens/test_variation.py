@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tokens.materials import material
 
 from symenum.expressions import Apply, parse, variables, walk
-from symenum.tokens.trees import random_constant, random_tree, random_trees
-from symenum.tokens.variation import crossover, mutate, nodes, replaced
+from symenum.tokens.trees import crossover, mutate, nodes, random_constant, random_tree, random_trees, replaced
 
 TREE = parse("sin(x1*x2) + x1/x2")
 seeds = st.integers(0, 10_000)

@@ -17,10 +17,10 @@ from torch import Tensor
 from symenum.bench.problems.problem import Array
 from symenum.display.html import Table
 from symenum.display.svg import points
-from symenum.enumeration import PSRN
-from symenum.enumeration.layer import SymbolLayer, layer_sizes
+from symenum.engine import PSRN
+from symenum.engine.layer import SymbolLayer, layer_sizes
 from symenum.expressions import Constant, Expression, Variable, fold
-from symenum.heads.order import STAGE_NAMES
+from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
 
 __all__ = ["MEASURED", "VARIANTS", "Measured", "Variants"]

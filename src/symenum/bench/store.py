@@ -22,8 +22,8 @@ from typing import Any
 import torch
 
 from symenum.bench.jobs import Job, Row, row_from_json, row_to_json
+from symenum.core.threads import available_cores
 from symenum.display.report import installed_version
-from symenum.enumeration.threads import available_cores
 from symenum.expressions import natural_key
 
 __all__ = ["Store", "StoreError", "machine_facts", "package_versions", "read_manifest", "read_rows"]

@@ -15,7 +15,7 @@ import numpy as np
 from symenum.bench.jobs import Job
 from symenum.bench.problems import get_set, with_noise
 from symenum.bench.systems import check_found, make_system
-from symenum.registration import load_plugins
+from symenum.core.registration import load_plugins
 
 __all__ = ["main"]
 

@@ -18,7 +18,7 @@ from symenum.cli.fit import fit_command
 from symenum.cli.fit_ode import fit_ode_command
 from symenum.cli.resume import resume_command
 from symenum.cli.score import score_command
-from symenum.registration import PluginError, load_plugins
+from symenum.core.registration import PluginError, load_plugins
 
 __all__ = ["main"]
 

@@ -23,9 +23,9 @@ def devices_command() -> None:
 def _facts() -> Iterator[tuple[str, str]]:
     import torch
 
-    from symenum.enumeration.devices import gpu_fault
-    from symenum.enumeration.memory import machine_memory, memory_limit
-    from symenum.enumeration.threads import available_cores
+    from symenum.core.devices import gpu_fault
+    from symenum.core.memory import machine_memory, memory_limit
+    from symenum.core.threads import available_cores
 
     cores, all_cores = available_cores(), os.cpu_count() or 1
     usable = "" if cores == all_cores else f" of {all_cores}"

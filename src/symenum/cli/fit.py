@@ -30,7 +30,6 @@ from symenum.cli.outputs import (
     prepare,
     r_squared,
     write_results,
-    write_whole,
 )
 from symenum.cli.tables import (
     CHECKPOINT,
@@ -45,6 +44,7 @@ from symenum.cli.tables import (
     table_path,
     write_labels,
 )
+from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.observers import for_command
 from symenum.display.progress import Report

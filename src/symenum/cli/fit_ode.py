@@ -13,8 +13,9 @@ import click
 from symenum.cli.errors import Failure, InputError, did_you_mean
 from symenum.cli.fit import operators_of, say, silent
 from symenum.cli.options import parameter_option, parameter_options, split_list
-from symenum.cli.outputs import prepare, write_whole
+from symenum.cli.outputs import prepare
 from symenum.cli.tables import read_frame, table_path
+from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.observers import for_command
 
@@ -92,7 +93,7 @@ def fit_ode_command(
 
 def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
     from symenum.dynamics import ODERegressor
-    from symenum.dynamics.progress import RULE_IF_HELD_OUT, title_of
+    from symenum.dynamics.display import RULE_IF_HELD_OUT, title_of
     from symenum.selection import rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"], RULE_IF_HELD_OUT)
@@ -106,7 +107,7 @@ def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> OD
 
 
 def _laws(model: ODERegressor) -> str:
-    from symenum.dynamics.exports import left_side
+    from symenum.dynamics.display import left_side
 
     return "\n".join(f"{left_side(name, model.order)} = {law}" for name, law in model.best_expressions_.items())
 
@@ -136,7 +137,7 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
         else:
             import matplotlib
 
-            from symenum.dynamics.plots import plot_trajectories
+            from symenum.dynamics.display import plot_trajectories
 
             matplotlib.use("Agg")  # for a file, with no window
             plot_trajectories(model, found.states, found.times, found.inputs).savefig(out / PICTURE, dpi=150)

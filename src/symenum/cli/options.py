@@ -87,7 +87,7 @@ def assignments(context: click.Context, option: click.Parameter, values: Sequenc
 def memory(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """A size such as 2GB, where one is given."""
     if value is not None:
-        from symenum.enumeration.memory import memory_limit
+        from symenum.core.memory import memory_limit
 
         try:
             memory_limit(value)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from symenum.display.rows import LawRow
 from symenum.expressions.render import latex_name, to_latex
 from symenum.expressions.tree import Apply, Expression, Variable
-from symenum.operators import ADDITIVE
+from symenum.operators.traits import ADDITIVE
 
 __all__ = ["latex_equation", "latex_number", "latex_table"]
 

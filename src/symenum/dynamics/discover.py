@@ -16,13 +16,12 @@ import torch
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
+from symenum.core.target import Target
+from symenum.core.threads import single_threaded
 from symenum.dynamics.equation import ONE, Equation
-from symenum.dynamics.library import library, term_values
-from symenum.dynamics.subsets import Subset, best_subsets, normal_equations
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.target import Target
-from symenum.enumeration.threads import single_threaded
+from symenum.dynamics.terms import Subset, best_subsets, library, normal_equations, term_values
 from symenum.expressions import Constant, Expression
+from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 from symenum.search import Settings, StepReport, Task, make_task, run
 

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from symenum.dynamics.point_form import Form
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.target import Target
+from symenum.core.target import Target
+from symenum.dynamics.forms import Form
 from symenum.expressions import Constant, Expression, evaluate, simplify, variables
-from symenum.expressions.simplify import as_product, as_sum
+from symenum.expressions.algebra import as_product, as_sum
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
-from symenum.fitting.least_squares import least_squares
+from symenum.fitting.linear import least_squares
 from symenum.front import Front
 from symenum.selection import description_length
 

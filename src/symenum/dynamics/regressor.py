@@ -16,16 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from symenum.core.budget import Budget
 from symenum.core.interrupts import ctrl_c_ends
+from symenum.core.threads import single_threaded
 from symenum.display.progress import Observer
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
-from symenum.dynamics.exports import law_table, print_system, system_latex, system_source
-from symenum.dynamics.progress import watching
+from symenum.dynamics.display import law_table, print_system, system_latex, system_source, watching
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
-from symenum.enumeration.threads import single_threaded
 from symenum.estimator.parameters import as_callbacks, check_parameters
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy
 from symenum.front import Front

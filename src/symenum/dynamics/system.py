@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.equation import Equation
-from symenum.dynamics.point_form import Form, make_measured_form, make_point_form
+from symenum.dynamics.forms import Form, WeakForm, half_width, make_grid, make_measured_form, make_point_form
 from symenum.dynamics.trajectory import Piece
-from symenum.dynamics.weak_form import WeakForm, half_width, make_grid
 
 __all__ = ["WEAK", "Names", "System", "derivative_names", "make_system"]
 

@@ -18,8 +18,8 @@ import torch
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from symenum.enumeration.target import Target, Training, check_target
-from symenum.expressions.names import formula_names
+from symenum.core.target import Target, Training, check_target
+from symenum.expressions.parse import formula_names
 from symenum.fitting.losses import make_loss
 
 __all__ = ["FitData", "check_fit_data", "check_validation", "column_names", "make_training"]

@@ -11,8 +11,8 @@ import pandas
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.target import Training
-from symenum.enumeration.threads import single_threaded
+from symenum.core.target import Training
+from symenum.core.threads import single_threaded
 from symenum.estimator.data import make_training
 from symenum.expressions import (
     Apply,
@@ -24,12 +24,12 @@ from symenum.expressions import (
     substitute,
     variables,
 )
-from symenum.expressions.names import FORMULA_RESERVED
+from symenum.expressions.parse import FORMULA_RESERVED
 from symenum.fitting import free_constants
+from symenum.fitting.constants import with_leaves
+from symenum.fitting.fit_under_loss import fit_form_under
 from symenum.fitting.form import judge_form
 from symenum.fitting.losses import Loss, make_loss
-from symenum.fitting.parameters import with_leaves
-from symenum.fitting.under_loss import fit_form_under
 from symenum.front import Front
 from symenum.operators import Operator
 

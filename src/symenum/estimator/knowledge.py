@@ -8,12 +8,12 @@ from numbers import Integral
 from typing import Any, Protocol
 
 from symenum.core.budget import Budget
-from symenum.enumeration.target import Training
+from symenum.core.target import Training
 from symenum.estimator.formulas import check_constants, fit_form, read_form
 from symenum.expressions import Expression, variables
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
-from symenum.heads.prior import Prior
+from symenum.heads.operator_grammar import Prior
 from symenum.operators import Operator, get_operator, get_operators
 
 __all__ = ["Knowledge", "check_found", "prior_knowledge"]

@@ -23,12 +23,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from symenum.core.files import write_whole
-from symenum.enumeration.shortlist import Candidate
 from symenum.estimator.data import FitData
 from symenum.estimator.parameters import PARAMETERS
 from symenum.expressions import Apply, Constant, Variable, parse, variables
+from symenum.expressions.candidate import Candidate
+from symenum.fitting.fit_under_loss import judged
 from symenum.fitting.recognise import fitted_constants
-from symenum.fitting.under_loss import judged
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored

@@ -18,18 +18,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symenum.core.budget import Budget
+from symenum.core.devices import choose_devices
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
+from symenum.core.memory import memory_limit
+from symenum.core.target import Training
+from symenum.core.threads import single_threaded
 from symenum.display.figures import evidence_of
 from symenum.display.latex import latex_table
 from symenum.display.observers import for_estimator
 from symenum.display.report import Content, report_page, run_facts
 from symenum.display.rows import rows_of
 from symenum.display.table import equations_table, terminal_width, text_table
-from symenum.enumeration.devices import choose_devices
-from symenum.enumeration.memory import memory_limit
-from symenum.enumeration.target import Training
-from symenum.enumeration.threads import single_threaded
 from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
 from symenum.estimator.formulas import (
     FittedForm,
@@ -58,7 +58,7 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, Settings, StepReport, make_task, run
 from symenum.search.checkpoint import Checkpoint
-from symenum.search.judging import loss_floor
+from symenum.search.front_update import loss_floor
 from symenum.selection import HeldOut, choose_law, on_folds, on_rows, rule_while_searching
 
 __all__ = ["PSERegressor"]

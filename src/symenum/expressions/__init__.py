@@ -6,25 +6,30 @@ put in order (`canonical`) and compared as functions (`same_function`). Nothing 
 enumeration.
 """
 
-from symenum.expressions.build import apply, substitute
-from symenum.expressions.callables import ExpressionFunction, ExpressionModule, to_callable, to_torch
-from symenum.expressions.canonical import canonical, sort_key
-from symenum.expressions.code import to_c, to_numpy_source, to_python
-from symenum.expressions.convert import from_sympy, to_sympy
+from symenum.expressions.algebra import canonical, fingerprint, same_function, sample_points, simplify, sort_key
 from symenum.expressions.evaluate import evaluate
-from symenum.expressions.fingerprint import fingerprint, same_function, sample_points
-from symenum.expressions.names import formula_names
-from symenum.expressions.parse import parse
+from symenum.expressions.export import (
+    ExpressionFunction,
+    ExpressionModule,
+    to_c,
+    to_callable,
+    to_numpy_source,
+    to_python,
+    to_torch,
+)
+from symenum.expressions.parse import formula_names, parse
 from symenum.expressions.render import mathml_equation, to_latex, to_mathml, to_text
-from symenum.expressions.simplify import simplify
+from symenum.expressions.sympy_bridge import from_sympy, to_sympy
 from symenum.expressions.tree import (
     NAMED_CONSTANTS,
     Apply,
     Constant,
     Expression,
     Variable,
+    apply,
     fold,
     natural_key,
+    substitute,
     variables,
     walk,
 )

@@ -18,13 +18,18 @@ from symenum.expressions.tree import Apply, Constant, Expression, Variable, fold
 
 __all__ = ["evaluate"]
 
+
 Array = npt.NDArray[Any]
 
 
 @overload
 def evaluate(expression: Expression, columns: Mapping[str, Tensor]) -> Tensor: ...
+
+
 @overload
 def evaluate(expression: Expression, columns: Mapping[str, Array]) -> Array: ...
+
+
 def evaluate(expression: Expression, columns: Mapping[str, Any]) -> Any:
     """The values of the expression, one for each entry of the columns.
 

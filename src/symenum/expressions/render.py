@@ -17,8 +17,8 @@ from symenum.expressions.tree import Constant, Expression, Variable, fold
 
 __all__ = ["latex_name", "mathml_equation", "to_latex", "to_mathml", "to_text"]
 
-_ATOM = 5  # binds more strongly than any operator
 
+_ATOM = 5  # binds more strongly than any operator
 # lambda is a keyword of Python and omicron no command of LaTeX.
 _GREEK = re.compile(
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|mu|nu|xi|rho|sigma|tau|upsilon|phi|chi|psi|omega|"
@@ -28,7 +28,6 @@ _LATEX_CONSTANTS = {"pi": r"\pi", "E": "e"}
 _MATHML_CONSTANTS = {"pi": "π", "E": "e"}
 _MATHML_SIGNS = {"add": "+", "sub": "−", "mul": "·"}
 _MINUS = "<mo>−</mo>"
-
 # A piece of output and how strongly its outermost operator binds.
 _Piece = tuple[str, int]
 

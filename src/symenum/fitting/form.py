@@ -15,12 +15,12 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON, EXACTNESS
-from symenum.enumeration.seeds import some_rows, stream
+from symenum.core.seeds import some_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held, part_of_size
 from symenum.fitting.program import Array, Flags, Whole
 from symenum.fitting.uncertainty import errors_of
-from symenum.operators import ADDITIVE, Role
+from symenum.operators.traits import ADDITIVE, Role
 
 __all__ = ["FormFit", "derivatives", "fit_form", "judge_form", "linear_in"]
 

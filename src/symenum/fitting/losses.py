@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from symenum.enumeration.target import Target
+from symenum.core.target import Target
 
 __all__ = [
     "LOSSES",

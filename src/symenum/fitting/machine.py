@@ -1,25 +1,262 @@
-"""Values and derivatives of a batch of programs: equal operators of all members are one call on a block of memory.
-
-Everything is laid out when the machine is made: a run is a list of calls from block to block. Each call writes a
-contiguous block; what it reads was gathered into one before. In a tree each node has one parent, so a slope is fetched
-from where that parent left it, and is never summed up.
-"""
+"""Values and derivatives of a batch of programs: equal operators of all members are one call on a block of memory."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
 
-from symenum.fitting.blocks import HOST, Blocks
-from symenum.fitting.kernels import Array, Call, hands_on
 from symenum.fitting.program import CONSTANT, DATA, Program, Whole
 from symenum.operators import Operator
+from symenum.operators.traits import ARITHMETIC, Role
 
-__all__ = ["Machine", "Slopes"]
+__all__ = [
+    "HOST",
+    "Array",
+    "Blocks",
+    "Call",
+    "DeviceBlocks",
+    "HostBlocks",
+    "Machine",
+    "Slopes",
+    "backward",
+    "forward",
+    "hands_on",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How a machine computes an operator on blocks of memory: calls that write where they are told.
+#
+# At the sizes of a fit a call costs as much as its work, so the common operators have calls of their own here:
+# NumPy's, which cost the least, but torch's sine and cosine, which are several times as fast. All others, the user's
+# among them, go through the functions and derivatives of their record.
+
+
+Array = npt.NDArray[np.float64]
+Call = tuple[Callable[..., object], tuple[Any, ...]]  # a function and its arguments, the memory for the result last
+_BY_NUMPY = (*ARITHMETIC, Role.EXPONENTIAL, Role.LOGARITHM, Role.NEGATION, Role.ROOT, Role.MAGNITUDE)
+
+
+def _sin(a: Tensor, out: Tensor) -> None:
+    torch.sin(a, out=out)
+
+
+def _cos(a: Tensor, out: Tensor) -> None:
+    torch.cos(a, out=out)
+
+
+def _general(operator: Operator, operands: Sequence[Tensor], out: Tensor) -> None:
+    out.copy_(operator.function(*operands))
+
+
+def _general_slope(operator: Operator, by: int, value: Tensor, operands: Sequence[Tensor], out: Tensor) -> None:
+    slope = operator.partial(by, value, *operands)
+    if isinstance(slope, Tensor):
+        out.copy_(slope)
+    else:
+        out.fill_(slope)
+
+
+def forward(operator: Operator, operands: Sequence[Array], value: Array) -> Call:
+    """value = operator(*operands), all of them (nodes, rows)."""
+    if operator.role in _BY_NUMPY and operator.numpy is not None:
+        return operator.numpy, (*operands, value)
+    tensors = [torch.from_numpy(operand) for operand in operands]
+    out = torch.from_numpy(value)
+    if operator.role is Role.SINE or operator.role is Role.COSINE:
+        return _sin if operator.role is Role.SINE else _cos, (*tensors, out)
+    return _general, (operator, tensors, out)
+
+
+def hands_on(operator: Operator, by: int) -> bool:
+    """Whether the slope of that operand is the slope of the node itself, so that there is nothing to compute."""
+    return operator.role is Role.SUM or (operator.role is Role.DIFFERENCE and by == 0)
+
+
+def backward(
+    operator: Operator, by: int, slope: Array, value: Array, operands: Sequence[Array], out: Array
+) -> list[Call]:
+    """out = slope · ∂operator/∂operands[by], all of them (nodes, rows)."""
+    a, b = operands[0], operands[-1]
+    role = operator.role
+    if role is Role.DIFFERENCE or role is Role.NEGATION:
+        return [(np.negative, (slope, out))]
+    if role is Role.PRODUCT:
+        return [(np.multiply, (slope, operands[1 - by], out))]
+    if role is Role.EXPONENTIAL:
+        return [(np.multiply, (slope, value, out))]
+    if role is Role.LOGARITHM or (role is Role.QUOTIENT and by == 0):
+        return [(np.divide, (slope, b, out))]
+    if role is Role.QUOTIENT:
+        return [(np.multiply, (slope, value, out)), (np.divide, (out, b, out)), (np.negative, (out, out))]
+    here = torch.from_numpy(out)
+    calls: list[Call]
+    if role is Role.SINE:
+        calls = [(_cos, (torch.from_numpy(a), here))]
+    elif role is Role.COSINE:
+        calls = [(_sin, (torch.from_numpy(a), here)), (np.negative, (out, out))]
+    else:
+        tensors = [torch.from_numpy(operand) for operand in operands]
+        calls = [(_general_slope, (operator, by, torch.from_numpy(value), tensors, here))]
+    return [*calls, (np.multiply, (slope, out, out))]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Where the memory of a machine lies, and what is done on it: NumPy on the CPU, or torch on a GPU.
+#
+# On a GPU a call costs as much as ten thousand numbers, so only large batches (many rows) belong there.
+
+
+_COPIES = 4  # of a machine's numbers would fit into what is free
+
+
+class Blocks(Protocol):
+    """Arrays of float64 of one kind, here called blocks: slices are views, and calls write where they are told."""
+
+    @property
+    def room(self) -> int:
+        """How many numbers a machine should have, at most."""
+
+    def empty(self, *shape: int) -> Any:
+        """A block."""
+
+    def take_over(self, array: Array) -> Any:
+        """A block of these numbers; the numbers themselves where they lie there already."""
+
+    def give_back(self, block: Any) -> Array:
+        """The numbers of a block."""
+
+    def gather(self, source: Any, rows: Whole, out: Any) -> Call:
+        """out = source[rows]."""
+
+    def forward(self, operator: Operator, operands: Sequence[Any], value: Any) -> Call:
+        """value = operator(*operands), all of them (nodes, rows)."""
+
+    def backward(
+        self, operator: Operator, by: int, slope: Any, value: Any, operands: Sequence[Any], out: Any
+    ) -> list[Call]:
+        """out = slope · ∂operator/∂operands[by], all of them (nodes, rows)."""
+
+    def square_sums(self, residual: Any) -> Array:
+        """Sums of squares over the last axis."""
+
+    def gram(self, block: Any) -> Array:
+        """For a block (members, k, copies, rows) the products of its lines (members, copies, k, k)."""
+
+
+class HostBlocks:
+    """In the memory of the CPU."""
+
+    room = 1_500_000  # what the caches hold
+    backward = staticmethod(backward)
+    forward = staticmethod(forward)
+
+    def empty(self, *shape: int) -> Array:
+        """See `Blocks`."""
+        return np.empty(shape)
+
+    def take_over(self, array: Array) -> Array:
+        """See `Blocks`."""
+        return array
+
+    def give_back(self, block: Array) -> Array:
+        """See `Blocks`."""
+        return block
+
+    def gather(self, source: Array, rows: Whole, out: Array) -> Call:
+        """See `Blocks`."""
+        return source.take, (rows, 0, out, "clip")
+
+    def square_sums(self, residual: Array) -> Array:
+        """See `Blocks`."""
+        return np.asarray(np.einsum("bcr,bcr->bc", residual, residual))
+
+    def gram(self, block: Array) -> Array:
+        """See `Blocks`."""
+        # A copy, because NumPy multiplies a matrix by its own transpose in a way that is slow for small ones.
+        return np.asarray(block.transpose(0, 2, 1, 3).copy() @ block.transpose(0, 2, 3, 1))
+
+
+class DeviceBlocks:
+    """In the memory of a device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    @property
+    def room(self) -> int:
+        """See `Blocks`."""
+        free = torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else 1 << 31
+        return free // (8 * _COPIES)
+
+    def empty(self, *shape: int) -> Tensor:
+        """See `Blocks`."""
+        return torch.empty(shape, dtype=torch.float64, device=self._device)
+
+    def take_over(self, array: Array) -> Tensor:
+        """See `Blocks`."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
+
+    def give_back(self, block: Tensor) -> Array:
+        """See `Blocks`."""
+        return np.asarray(block.cpu().numpy())
+
+    def gather(self, source: Tensor, rows: Whole, out: Tensor) -> Call:
+        """See `Blocks`."""
+        return _gather, (source, torch.from_numpy(rows).to(self._device), out)
+
+    def forward(self, operator: Operator, operands: Sequence[Tensor], value: Tensor) -> Call:
+        """See `Blocks`."""
+        return _forward, (operator, operands, value)
+
+    def backward(
+        self, operator: Operator, by: int, slope: Tensor, value: Tensor, operands: Sequence[Tensor], out: Tensor
+    ) -> list[Call]:
+        """See `Blocks`."""
+        return [(_backward, (operator, by, slope, value, operands, out))]
+
+    def square_sums(self, residual: Tensor) -> Array:
+        """See `Blocks`."""
+        return self.give_back(residual.square().sum(dim=-1))
+
+    def gram(self, block: Tensor) -> Array:
+        """See `Blocks`."""
+        lines = block.transpose(1, 2)
+        return self.give_back(lines @ lines.transpose(2, 3))
+
+
+def _gather(source: Tensor, rows: Tensor, out: Tensor) -> None:
+    torch.index_select(source, 0, rows, out=out)
+
+
+def _forward(operator: Operator, operands: Sequence[Tensor], value: Tensor) -> None:
+    value.copy_(operator.function(*operands))
+
+
+def _backward(
+    operator: Operator, by: int, slope: Tensor, value: Tensor, operands: Sequence[Tensor], out: Tensor
+) -> None:
+    torch.mul(slope, operator.partial(by, value, *operands), out=out)
+
+
+HOST = HostBlocks()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Values and derivatives of a batch of programs: equal operators of all members are one call on a block of memory.
+#
+# Everything is laid out when the machine is made: a run is a list of calls from block to block. Each call writes a
+# contiguous block; what it reads was gathered into one before. In a tree each node has one parent, so a slope is
+# fetched from where that parent left it, and is never summed up.
+
 
 # Of nodes of which no, the first, the second, both operands move: those of each operand lie next to each other.
 _ORDER = np.array([3, 0, 2, 1])

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from symenum.expressions import Apply, Constant, Expression, Variable
-from symenum.operators import ADDITIVE, Operator, Role
+from symenum.operators import Operator
+from symenum.operators.traits import ADDITIVE, Role
 
 __all__ = ["Array", "Flags", "Program", "Whole", "compile_program"]
 

@@ -3,18 +3,18 @@
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
 from symenum.heads.features import Features, build_features
-from symenum.heads.first_pass import first_pass
-from symenum.heads.goal import Data, Goal, make_data
 from symenum.heads.head import Head
-from symenum.heads.inner import InnerConstants
+from symenum.heads.inner_constants import InnerConstants
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.polynomial import Polynomial
 from symenum.heads.powers_of_sums import PowersOfSums
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
+from symenum.heads.response import Data, Response, make_data
+from symenum.heads.stages import first_pass
 from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SumOfTerms
-from symenum.heads.transforms import goals_of
+from symenum.heads.transforms import responses_of
 from symenum.heads.two_terms import TwoTerms
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "Combine",
     "Data",
     "Features",
-    "Goal",
+    "Response",
     "Head",
     "InnerConstants",
     "OneFeature",
@@ -36,6 +36,6 @@ __all__ = [
     "TwoTerms",
     "build_features",
     "first_pass",
-    "goals_of",
+    "responses_of",
     "make_data",
 ]

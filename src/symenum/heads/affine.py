@@ -15,22 +15,20 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.layer import apply_poisoned
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.threads import torch_threads
+from symenum.core.threads import torch_threads
+from symenum.engine.layer import apply_poisoned
 from symenum.expressions import Constant, apply
-from symenum.heads.best_pairs import BestPairs, Pairs, pieces
-from symenum.heads.certified import Exact, certified_scan
-from symenum.heads.device_ladder import PairScan
-from symenum.heads.device_pairs import AffineProducts, AffineSums
+from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
-from symenum.heads.pair_tests import AffineProductTest, AffineSumTest
-from symenum.heads.placement import scan_where_it_suits
-from symenum.heads.projection import off_each, orthonormal, project_off, project_off_one, unit_rows
-from symenum.operators import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Kind, Operator, Role
+from symenum.heads.response import Response
+from symenum.operators import Kind, Operator
+from symenum.operators.traits import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Role
+from symenum.scans.best_pairs import BestPairs, Exact, Pairs, certified_scan, pieces, scan_where_it_suits
+from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan
+from symenum.scans.pair_tests import AffineProductTest, AffineSumTest
 from symenum.scans.pairs import best_single
+from symenum.scans.projection import off_each, orthonormal, project_off, project_off_one, unit_rows
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
@@ -142,19 +140,19 @@ class Affine:
     device: str = "cpu"
     name: str = "affine"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`."""
-        t, root = goal.scanned()
+        t, root = response.scanned()
         if len(t) < 2:
             return []
-        rounding = rounding_of(goal)
+        rounding = rounding_of(response)
         out: list[Candidate] = []
         for operator in self.operators:
             if budget.over():
                 break
             found = self._scan_one(operator, features, t, root, k, rounding, budget)
-            out += fit_chosen(goal, found.choice, partial(found.fit, goal), budget)
-            if any(goal.data.is_law(candidate) for candidate in out):
+            out += fit_chosen(response, found.choice, partial(found.fit, response), budget)
+            if any(response.data.is_law(candidate) for candidate in out):
                 break
         return out
 
@@ -205,6 +203,6 @@ class _Found:
     operands: tuple[Tensor, ...]
     choice: Choice
 
-    def fit(self, goal: Goal, at: int) -> list[Candidate | None]:
+    def fit(self, response: Response, at: int) -> list[Candidate | None]:
         operands = (self.features.expression(int(side[at])) for side in self.operands)
-        return [goal.fit((ONE, apply(self.operator, *operands)))]
+        return [response.fit((ONE, apply(self.operator, *operands)))]

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import torch
 
 from symenum.core.budget import Budget
-from symenum.enumeration.backends import cpu
-from symenum.enumeration.bank import NONE, Bank
-from symenum.enumeration.layer import SymbolLayer
-from symenum.enumeration.scoring import Scorer
-from symenum.enumeration.shortlist import Candidate, Pool
-from symenum.enumeration.target import Target
-from symenum.enumeration.threads import available_cores
+from symenum.core.target import Target
+from symenum.core.threads import available_cores
+from symenum.engine import cpu
+from symenum.engine.bank import NONE, Bank
+from symenum.engine.layer import SymbolLayer
+from symenum.engine.shortlist import Pool, Scorer
 from symenum.expressions import apply
+from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
+from symenum.heads.response import Response
 from symenum.operators import Operator
 
 __all__ = ["Combine"]
@@ -33,10 +33,10 @@ class Combine:
     cap: int = 20_000
     name: str = "combine"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the best k differ on the scanned rows."""
         chosen = features.simplest(self.cap)
-        t, root = goal.scanned()
+        t, root = response.scanned()
         target = Target(t, root.square())
         layer = SymbolLayer(self.operators, len(chosen))
         pool = Pool(k, target)
@@ -45,7 +45,7 @@ class Combine:
         found: list[Candidate] = []
         for number in [] if best is None else best.number.tolist():
             operator, operands = layer.structure(number)
-            candidate = goal.candidate(apply(operator, *map(chosen.expression, operands)))
+            candidate = response.candidate(apply(operator, *map(chosen.expression, operands)))
             if candidate is not None:
                 found.append(candidate)
         return found

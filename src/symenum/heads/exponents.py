@@ -1,27 +1,128 @@
-"""What the heads with continuous exponents share: logarithms of slots, rows to work on, and exponents as people write.
-
-A product of powers is exp(p·log x): smooth in p, so that exponents of any size come out of a fit, with as many slots as
-there are, and whole ones are recognised afterwards.
-"""
+"""What the heads with continuous exponents share: logarithms of slots, extra factors, exponents as people write."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import torch
 from torch import Tensor
 
-from symenum.core.exactness import EXACTNESS
-from symenum.expressions import Constant, Expression, apply, variables
-from symenum.fitting import Number, nice_number, recognise
-from symenum.heads.companions import Companions, make_companions
-from symenum.heads.goal import Goal
-from symenum.heads.power_factors import raised
-from symenum.operators import Operator
+from symenum.core.exactness import EXACTNESS, is_flat
+from symenum.expressions import Apply, Constant, Expression, apply, variables
+from symenum.fitting import Number, nice_number, recognise, scaled
+from symenum.heads.response import Response
+from symenum.operators import Abilities, Kind, Operator
+from symenum.operators.traits import Role
 
-__all__ = ["EXACT", "Bases", "fewer_rows", "make_bases", "monomial", "snapped_exponent"]
+__all__ = [
+    "EXACT",
+    "Bases",
+    "Companions",
+    "fewer_rows",
+    "make_bases",
+    "make_companions",
+    "monomial",
+    "raised",
+    "snapped_exponent",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One factor base**exponent as a tree.
+
+
+def raised(base: Expression, exponent: Number) -> Expression:
+    """base to the absolute value of the exponent."""
+    size = abs(exponent.value)
+    if size == 1:
+        return base
+    if isinstance(base, Apply) and base.operator.role is Role.EXPONENTIAL:
+        return apply("exp", scaled(replace(exponent, value=size), base.operands[0]))
+    if size == 0.5:
+        return apply("sqrt", base)
+    # x**1.5 rather than x**(3/2): a division would count as an operator.
+    short = size == round(size, 3)
+    return apply("pow", base, Constant(size) if short and size != int(size) else exponent.magnitude)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Functions of one slot, of a difference or of a product of two: the factors that no power of a slot is.
+#
+# Heads whose exponents are continuous know products of powers of the slots; one factor out of this short list makes
+# x·sin(θ), a·b·cos(θ₁ - θ₂) or x·exp(-y) of them.
+
+
+_LARGEST = 1e8
+_MOST = 64
+
+
+@dataclass(frozen=True)
+class Companions:
+    """`values` (G, n) float64 and what they are; the first is 1."""
+
+    values: Tensor
+    expressions: tuple[Expression, ...]
+
+    def __len__(self) -> int:
+        return len(self.expressions)
+
+
+def make_companions(slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]) -> Companions:
+    """1, the slots that change sign, and u(x), u(x - x'), u(x·x') for the unary operators; values (slots, n)."""
+    rows = [torch.ones_like(values[0])]
+    expressions: list[Expression] = [Constant(1)]
+    for expression, row in _offers(slots, values, operators):
+        size = float(row.abs().max())
+        varies = not bool(is_flat(row))
+        if len(rows) < _MOST and bool(torch.isfinite(row).all()) and 1 / _LARGEST < size < _LARGEST and varies:
+            rows.append(row)
+            expressions.append(expression)
+    return Companions(torch.stack(rows), tuple(expressions))
+
+
+def _offers(
+    slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]
+) -> Iterator[tuple[Expression, Tensor]]:
+    able = Abilities(tuple(operators))
+    unary = [operator for operator in operators if _is_function(operator)]
+    single = list(zip(slots, values, strict=True))
+    for slot, row in single:
+        if bool((row <= 0).any()) and bool((row >= 0).any()):
+            yield slot, row
+    for slot, row in single:
+        for operator in unary:
+            yield apply(operator, slot), operator.function(row)
+        if Role.EXPONENTIAL in able.roles:
+            yield apply("exp", apply("neg", slot)), torch.exp(-row)
+    periodic = [operator for operator in unary if operator.periodic]
+    if able.products:
+        for operator in periodic:
+            for slot, row in single:
+                yield apply("pow", apply(operator, slot), Constant(2)), operator.function(row).square()
+    pairs = list(itertools.combinations(single, 2))
+    for operator in periodic:
+        if able.differences:
+            for (a, u), (b, v) in pairs:
+                yield apply(operator, apply("sub", a, b)), operator.function(u - v)
+        if able.products:
+            for (a, u), (b, v) in pairs:
+                yield apply(operator, apply("mul", a, b)), operator.function(u * v)
+
+
+def _is_function(operator: Operator) -> bool:
+    """Products of powers of the slots hold the others already."""
+    return operator.kind is Kind.UNARY and operator.exponent is None and operator.form is None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What the heads with continuous exponents share: logarithms of slots, rows to work on, and exponents as people write.
+#
+# A product of powers is exp(p·log x): smooth in p, so that exponents of any size come out of a fit, with as many
+# slots as there are, and whole ones are recognised afterwards.
+
 
 EXACT = EXACTNESS.scanned**2  # of a relative loss: below it exponents must be small rationals
 _MOST_EXPONENT = 8.5
@@ -58,9 +159,9 @@ class Bases:
         return torch.tensor([[float(variables(slot) <= inner) for slot in self.slots] for inner in names]).double()
 
 
-def make_bases(goal: Goal, operators: Sequence[Operator], *, functions: bool) -> Bases:
+def make_bases(response: Response, operators: Sequence[Operator], *, functions: bool) -> Bases:
     """The bases on the rows that scans look at; without `functions` the only companion is 1."""
-    data = goal.data
+    data = response.data
     rows = data.scan_rows
     slots = tuple(slot for slot in data.stand_ins if _of_one_sign(data.evaluate(slot)))
     values = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])

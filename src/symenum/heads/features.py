@@ -15,11 +15,12 @@ from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.exactness import EXACTNESS, is_flat
-from symenum.enumeration.architecture import complexity_rank
-from symenum.enumeration.distinct import canonical_signs, representatives, signature
-from symenum.enumeration.layer import SymbolLayer
+from symenum.engine.architecture import complexity_rank
+from symenum.engine.distinct import canonical_signs, representatives, signature
+from symenum.engine.layer import SymbolLayer
 from symenum.expressions import Constant, Expression, apply
-from symenum.operators import Kind, Operator, Role
+from symenum.operators import Kind, Operator
+from symenum.operators.traits import Role
 
 __all__ = ["Features", "build_features", "extended_by_unary"]
 

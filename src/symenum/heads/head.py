@@ -1,21 +1,37 @@
-"""The protocol of a head, and the choice, common to all, of which survivors of a scan are worth a fit."""
+"""The protocol of a head, heads from outside the package, and which survivors of a scan are worth a fit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 
-from symenum.core.budget import Budget
+from symenum.core.budget import Budget, CutShortError
 from symenum.core.exactness import EPSILON, EXACTNESS
-from symenum.enumeration.shortlist import Candidate
+from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
+from symenum.heads.response import Response
 
-__all__ = ["LAST_FITS", "Choice", "Head", "choose", "fit_chosen", "rounding_of"]
+__all__ = [
+    "HEADS",
+    "LAST_FITS",
+    "Choice",
+    "Head",
+    "RegisteredHead",
+    "Wanted",
+    "choose",
+    "fit_chosen",
+    "registered_heads",
+    "rounding_of",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The protocol of a head, and the choice, common to all, of which survivors of a scan are worth a fit.
+
 
 _ENOUGH_LAWS = 5
 LAST_FITS = 3  # the best, which are fitted even if the time is over
@@ -28,7 +44,7 @@ class Head(Protocol):
     @property
     def name(self) -> str: ...
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """At least the best k by loss, in no order, and simpler ones that are the best of their complexity.
 
         Where the budget is over, what was found so far; or CutShortError, if nothing could be.
@@ -36,9 +52,9 @@ class Head(Protocol):
         ...
 
 
-def rounding_of(goal: Goal) -> float:
+def rounding_of(response: Response) -> float:
     """The relative residual that rounding of t alone leaves, on the part of t that is not its mean."""
-    t, root = goal.scanned()
+    t, root = response.scanned()
     weight = root.square()
     spread = float(((t - (t * weight).sum()).square() * weight).sum().sqrt())
     size = float((t.square() * weight).sum().sqrt())
@@ -78,7 +94,7 @@ def choose(residual: Tensor, complexity: Tensor, k: int, rounding: float = EXACT
 
 
 def fit_chosen(
-    goal: Goal, choice: Choice, fit: Callable[[int], Iterable[Candidate | None]], budget: Budget
+    response: Response, choice: Choice, fit: Callable[[int], Iterable[Candidate | None]], budget: Budget
 ) -> list[Candidate]:
     """The candidates that `fit` makes of the chosen survivors.
 
@@ -92,5 +108,50 @@ def fit_chosen(
             break
         found = [candidate for candidate in fit(index) if candidate is not None]
         out += found
-        laws += any(goal.data.is_law(candidate) for candidate in found)
+        laws += any(response.data.is_law(candidate) for candidate in found)
     return out
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Heads from outside the package: which there are, and how one of them is run so that a fault in it bears its name.
+#
+# `symenum.plugins.register_head` checks a head before it comes here.
+
+
+Wanted = Literal["slots", "layers", "extended"]
+
+
+@dataclass(frozen=True)
+class RegisteredHead:
+    """`wanted`: the features that its scan gets; `late`: whether its stage comes after all others."""
+
+    head: Head
+    wanted: Wanted = "slots"
+    late: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.head.name
+
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
+        """What the head finds; whatever goes wrong in it is an error with its name."""
+        try:
+            found = self.head.scan(features, response, k, budget)
+        except CutShortError:  # the time is over, which is no fault
+            raise
+        except Exception as error:
+            raise RuntimeError(f"the head {self.name!r} raised {type(error).__name__}: {error}") from error
+        if not isinstance(found, list) or not all(isinstance(one, Candidate) for one in found):
+            raise TypeError(
+                f"scan of the head {self.name!r} must return a list of Candidate, as a Response makes "
+                f"them, not {found!r:.80}"
+            )
+        return found
+
+
+HEADS: dict[str, RegisteredHead] = {}
+"""By name, in the order of registration."""
+
+
+def registered_heads() -> tuple[RegisteredHead, ...]:
+    return tuple(HEADS.values())

@@ -1,6 +1,6 @@
 """One feature: t = a·v + b, and the small families a·v + b/v + c, a·v + b·v² + c, a·v + b·log|v| + c.
 
-Each family is made orthonormal once per feature, and all goals share it: y and its transforms cost one product.
+Each family is made orthonormal once per feature, and all responses share it: y and its transforms cost one product.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
+from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
-from symenum.heads.projection import off_each, project_off
+from symenum.heads.response import Response
+from symenum.scans.projection import off_each, project_off
 
 __all__ = ["FAMILIES", "Family", "OneFeature", "scan_families"]
 
@@ -54,7 +54,7 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Hits:
-    """Of one goal: feature and family indices (m,) int64, and relative residuals (m,) float64, ascending."""
+    """Of one response: feature and family indices (m,) int64, and relative residuals (m,) float64, ascending."""
 
     feature: Tensor
     family: Tensor
@@ -129,33 +129,35 @@ def _best(loss: Tensor, where: Tensor, V: Tensor, root: Tensor, target: Tensor, 
 
 @dataclass(frozen=True)
 class OneFeature:
-    """The best features for a goal, or for several goals at once."""
+    """The best features for a response, or for several responses at once."""
 
     name: str = "one feature"
     width: int = 128
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`."""
-        return self.scan_goals(features, [goal], k, budget)
+        return self.scan_responses(features, [response], k, budget)
 
-    def scan_goals(self, features: Features, goals: Sequence[Goal], k: int, budget: Budget) -> list[Candidate]:
-        """The same for several goals on the same rows; the scan has one set of weights, the fits have each its own."""
-        if not goals or len(goals[0].data.scan_rows) < 2:
+    def scan_responses(
+        self, features: Features, responses: Sequence[Response], k: int, budget: Budget
+    ) -> list[Candidate]:
+        """For several responses on the same rows: the scan has one set of weights, each fit has its own."""
+        if not responses or len(responses[0].data.scan_rows) < 2:
             return []
-        _, root = goals[0].scanned()
-        T = torch.stack([goal.scanned()[0] for goal in goals])
+        _, root = responses[0].scanned()
+        T = torch.stack([response.scanned()[0] for response in responses])
         out: list[Candidate] = []
         costs = torch.tensor([family.cost for family in FAMILIES])
-        for goal, hits in zip(goals, scan_families(features.values, root, T, self.width, budget), strict=True):
+        for response, hits in zip(responses, scan_families(features.values, root, T, self.width, budget), strict=True):
             complexity = features.complexity[hits.feature] + costs[hits.family]
             # Transforms that are not exact are many, and seldom better than y itself: a few of each.
-            wanted = k if goal.is_target else max(1, k // len(goals))
-            choice = choose(hits.residual, complexity, wanted, rounding_of(goal))
-            out += fit_chosen(goal, choice, partial(_fit, features, goal, hits), budget)
+            wanted = k if response.is_target else max(1, k // len(responses))
+            choice = choose(hits.residual, complexity, wanted, rounding_of(response))
+            out += fit_chosen(response, choice, partial(_fit, features, response, hits), budget)
             if budget.over():
                 break
         return out
 
 
-def _fit(features: Features, goal: Goal, hits: Hits, at: int) -> list[Candidate | None]:
-    return [goal.fit(FAMILIES[int(hits.family[at])].terms(features.expression(int(hits.feature[at]))))]
+def _fit(features: Features, response: Response, hits: Hits, at: int) -> list[Candidate | None]:
+    return [response.fit(FAMILIES[int(hits.family[at])].terms(features.expression(int(hits.feature[at]))))]

@@ -19,16 +19,17 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import plain_number, recognise, scaled
-from symenum.fitting.least_squares import least_squares_of_each
+from symenum.fitting.linear import least_squares_of_each
+from symenum.fitting.many_starts import KINDS, feature_values
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.rational import fit_ratio
-from symenum.heads.variable_projection import KINDS, feature_values
-from symenum.operators import Operator, Role, get_operator
+from symenum.heads.response import Response
+from symenum.operators import Operator, get_operator
+from symenum.operators.traits import Role
 
 __all__ = ["OneVariable"]
 
@@ -92,9 +93,9 @@ class OneVariable:
     operators: tuple[Operator, ...]
     name: str = "one variable"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
-        data = goal.data
+        data = response.data
         if len(data.stand_ins) != 1 or data.target.rows < _FEWEST_ROWS:
             return []
         rows = data.scan_rows
@@ -104,16 +105,16 @@ class OneVariable:
         if not bool((z > 0).all()):
             return []
         grid = _grid(z, [kind for kind in _KINDS if get_operator(kind) in self.operators])
-        sample = _Sample.of(goal, rows)
+        sample = _Sample.of(response, rows)
         out: list[Candidate] = []
         for degree in _DEGREES:
             if grid is None or budget.over() or any(data.is_law(candidate) for candidate in out):
                 break
-            out += _scan(goal, sample, grid, degree, k, budget)
+            out += _scan(response, sample, grid, degree, k, budget)
         return out
 
 
-def _scan(goal: Goal, sample: _Sample, grid: _Batch, degree: int, k: int, budget: Budget) -> list[Candidate]:
+def _scan(response: Response, sample: _Sample, grid: _Batch, degree: int, k: int, budget: Budget) -> list[Candidate]:
     """Grid, sharpening and fits for one degree of the denominator."""
     some = torch.linspace(0, len(sample.t) - 1, min(_ROUGH_ROWS, len(sample.t))).long()
     rough, thin = sample.at(some), grid.at(some)
@@ -127,9 +128,9 @@ def _scan(goal: Goal, sample: _Sample, grid: _Batch, degree: int, k: int, budget
     cost = torch.tensor([family.cost for family in chosen.families])
 
     def fit(at: int) -> Iterator[Candidate | None]:
-        yield from _fits(goal, chosen.families[at], degree, float(c[at]), float(residual[at]))
+        yield from _fits(response, chosen.families[at], degree, float(c[at]), float(residual[at]))
 
-    return fit_chosen(goal, choose(residual, cost, k, rounding_of(goal)), fit, budget)
+    return fit_chosen(response, choose(residual, cost, k, rounding_of(response)), fit, budget)
 
 
 def _best_per_family(residual: Tensor, families: tuple[_Family, ...]) -> Tensor:
@@ -177,9 +178,9 @@ class _Sample:
     size: float
 
     @staticmethod
-    def of(goal: Goal, rows: Tensor) -> _Sample:
-        weight = goal.weight[rows] / goal.weight[rows].sum()
-        t = goal.t[rows]
+    def of(response: Response, rows: Tensor) -> _Sample:
+        weight = response.weight[rows] / response.weight[rows].sum()
+        t = response.t[rows]
         size = float(((t - (t * weight).sum()).square() * weight).sum().sqrt())
         return _Sample(t, weight.sqrt(), max(size, torch.finfo(t.dtype).tiny))
 
@@ -218,32 +219,32 @@ class _Sample:
         return torch.where(fine, missed, torch.full_like(missed, float("inf")))
 
 
-def _fits(goal: Goal, family: _Family, degree: int, c: float, residual: float) -> Iterator[Candidate | None]:
+def _fits(response: Response, family: _Family, degree: int, c: float, residual: float) -> Iterator[Candidate | None]:
     """With c recognised, where it is near a nice number, and as it is."""
-    slot = goal.data.stand_ins[0]
+    slot = response.data.stand_ins[0]
     nice = recognise(c, residual * c, exact=residual < EXACTNESS.scanned, zero=False, polished=False)
     v, before = (_power(slot, exponent) for exponent in (family.base, family.factor))
     for number in (nice, plain_number(c)):
         if number is None:
             continue
-        candidates = _written(goal, apply(family.kind, scaled(number, v)), before, degree)
+        candidates = _written(response, apply(family.kind, scaled(number, v)), before, degree)
         if get_operator(family.kind).role is Role.EXPONENTIAL and degree:
             # exp(c·v)/exp(c·v) breaks down far away: growth stands in a denominator alone, or it is decay.
             decay = apply("exp", apply("neg", scaled(number, v)))
-            candidates = [*_written(goal, apply("exp", scaled(number, v)), before, degree, plain=True)]
-            candidates += _written(goal, decay, before, degree)
+            candidates = [*_written(response, apply("exp", scaled(number, v)), before, degree, plain=True)]
+            candidates += _written(response, decay, before, degree)
         yield from candidates
-        if any(candidate is not None and goal.data.is_law(candidate) for candidate in candidates):
+        if any(candidate is not None and response.data.is_law(candidate) for candidate in candidates):
             return
 
 
 def _written(
-    goal: Goal, f: Expression, before: Expression, degree: int, *, plain: bool = False
+    response: Response, f: Expression, before: Expression, degree: int, *, plain: bool = False
 ) -> list[Candidate | None]:
     """The fit with this f; `plain`: with none of it in the numerator."""
     above = [before] if plain else [before, f if before == ONE else apply("mul", before, f)]
     below = [f, apply("pow", f, Constant(2))][:degree]
-    return [fit_ratio(goal, above, below) if below else goal.fit(above)]
+    return [fit_ratio(response, above, below) if below else response.fit(above)]
 
 
 def _power(slot: Expression, exponent: Fraction) -> Expression:

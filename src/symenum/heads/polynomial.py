@@ -16,11 +16,11 @@ import torch
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import is_exact_sum, row_rounding
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
-from symenum.fitting.least_squares import least_squares
+from symenum.expressions.candidate import Candidate
+from symenum.fitting.linear import least_squares
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
+from symenum.heads.response import Response
 
 __all__ = ["Polynomial", "monomials", "power"]
 
@@ -61,11 +61,11 @@ class Polynomial:
     def name(self) -> str:
         return "polynomial"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
-        data = goal.data
-        root = goal.weight.sqrt()
-        t = (goal.t * root).numpy()
+        data = response.data
+        root = response.weight.sqrt()
+        t = (response.t * root).numpy()
         size = float(torch.from_numpy(t).norm())
         found: list[Candidate] = []
         for degree in range(1, self.max_degree + 1):
@@ -82,8 +82,8 @@ class Polynomial:
             # Rows hold the roots of weights that sum to 1: a norm over all rows is a root mean square.
             rounding = row_rounding(float((abs(scaled) @ abs(fit.coefficients)).max()) * len(t) ** 0.5)
             exact = is_exact_sum(residual, size, rounding)
-            if exact or (goal.is_target and count <= _FITTED_ANYWAY):
-                candidate = goal.fit(terms)
+            if exact or (response.is_target and count <= _FITTED_ANYWAY):
+                candidate = response.fit(terms)
                 if candidate is not None:
                     found.append(candidate)
             if exact:

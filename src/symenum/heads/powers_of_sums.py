@@ -16,17 +16,17 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.enumeration.seeds import torch_stream
-from symenum.enumeration.shortlist import Candidate
+from symenum.core.seeds import torch_stream
 from symenum.expressions import Constant, Expression
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, nice_number, plain_number, recognise
+from symenum.fitting.many_starts import Solved, Starts, race, solve
 from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.product_of_powers import damped, fit_products
-from symenum.heads.projected_fit import Solved, Starts, race, solve
-from symenum.heads.projection import off, orthonormal
+from symenum.heads.response import Response
 from symenum.operators import Operator
+from symenum.scans.projection import off, orthonormal
 
 __all__ = ["PowersOfSums"]
 
@@ -87,28 +87,28 @@ class PowersOfSums:
     def name(self) -> str:
         return f"powers of {self.sums} sums"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
-        if bool((goal.t == 0).any()):
+        if bool((response.t == 0).any()):
             return []
-        bases = make_bases(goal, self.operators, functions=self.functions)
+        bases = make_bases(response, self.operators, functions=self.functions)
         unknowns = (self.sums + 1) * (len(bases.slots) + 1) + self.sums
         if not bases.suffice(unknowns, functions=self.functions):
             return []
         bases = fewer_rows(bases, max(_ROWS, _ROWS_PER_UNKNOWN * unknowns))
-        model, target = self._model(goal, bases)
-        rough = race(model, self._starts(goal, bases), target, _SURVIVORS, budget)
+        model, target = self._model(response, bases)
+        rough = race(model, self._starts(response, bases), target, _SURVIVORS, budget)
         solved = solve(model, rough.best(_SURVIVORS), target, steps=_STEPS, budget=budget)
         order = torch.argsort(solved.loss, stable=True).tolist()
         found = (self._features(bases, solved, at) for at in order)
         sets = dict.fromkeys(tuple(chosen) for chosen in found if chosen is not None)
-        return fit_products(goal, list(sets)[:k], 1, budget)
+        return fit_products(response, list(sets)[:k], 1, budget)
 
-    def _starts(self, goal: Goal, bases: Bases) -> Starts:
+    def _starts(self, response: Response, bases: Bases) -> Starts:
         """Random exponents, and constants that keep the sums above zero; the same ones for the same seed."""
         count = len(bases.companions)
         companions = torch.arange(1, count).repeat(_STARTS_EACH) if self.functions else torch.zeros(_STARTS).long()
-        generator = torch_stream(goal.data.seed, self.name)
+        generator = torch_stream(response.data.seed, self.name)
         signs = torch.randint(1 << self.sums, companions.shape, generator=generator)
         q = torch.randn(len(companions), self.sums, len(bases.slots), generator=generator, dtype=torch.float64)
         q *= (1 - bases.inside[companions])[:, None]  # an angle is seldom a base of a power too
@@ -117,10 +117,10 @@ class PowersOfSums:
         theta = torch.cat([(math.log(_FIRST_SIZE) - largest)[..., None], q], dim=2)
         return Starts(theta.flatten(1), (companions << self.sums) | signs)
 
-    def _model(self, goal: Goal, bases: Bases) -> tuple[_Logarithm, Tensor]:
+    def _model(self, response: Response, bases: Bases) -> tuple[_Logarithm, Tensor]:
         """The model, and log|t| off its background, as a part of log|t|."""
-        t = goal.t[bases.rows]
-        root = (goal.weight[bases.rows] * damped(t)).sqrt()
+        t = response.t[bases.rows]
+        root = (response.weight[bases.rows] * damped(t)).sqrt()
         rows = torch.cat([torch.ones(1, len(t), dtype=torch.float64), bases.logs.T]) * root
         background = orthonormal(rows)
         log_t = t.abs().log() * root

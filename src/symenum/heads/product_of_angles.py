@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
+from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import choose
 from symenum.heads.product_of_powers import damped, fit_products
-from symenum.heads.projection import orthonormal
+from symenum.heads.response import Response
 from symenum.operators import Abilities, Operator
 from symenum.scans.pairs import best_pairs, best_single
+from symenum.scans.projection import orthonormal
 from symenum.scans.triples import best_triples
 
 __all__ = ["ProductOfAngles"]
@@ -71,15 +71,15 @@ class ProductOfAngles:
     operators: tuple[Operator, ...]
     name: str = "product of angles"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
-        data = goal.data
-        if bool((goal.t == 0).any()) or len(data.stand_ins) > _MOST_SLOTS:
+        data = response.data
+        if bool((response.t == 0).any()) or len(data.stand_ins) > _MOST_SLOTS:
             return []
-        t, root = goal.scanned()
+        t, root = response.scanned()
         weight = root.square() * damped(t)
         root = (weight / weight.sum()).sqrt()
-        factors, logs = _logarithms(goal, list(_factors(data.stand_ins, self.operators)))
+        factors, logs = _logarithms(response, list(_factors(data.stand_ins, self.operators)))
         usable = [value for slot in data.stand_ins if bool(((value := data.evaluate(slot)) != 0).all())]
         background = torch.stack([torch.ones_like(t), *(value[data.scan_rows].abs().log() for value in usable)])
         if len(logs) < 3 or len(t) < len(background) + 6:
@@ -90,13 +90,15 @@ class ProductOfAngles:
         for level in (scan.singles, scan.pairs, scan.triples):
             if budget.over() or any(data.is_law(candidate) for candidate in out):
                 break
-            out += fit_products(goal, [tuple(factors[at] for at in chosen) for chosen in level(k, budget)], 1, budget)
+            out += fit_products(
+                response, [tuple(factors[at] for at in chosen) for chosen in level(k, budget)], 1, budget
+            )
         return out
 
 
-def _logarithms(goal: Goal, offered: Sequence[Expression]) -> tuple[list[Expression], Tensor]:
+def _logarithms(response: Response, offered: Sequence[Expression]) -> tuple[list[Expression], Tensor]:
     """The factors without a zero on any row, simplest first, and their logarithms (N, n) on the scanned rows."""
-    data = goal.data
+    data = response.data
     factors: list[Expression] = []
     rows: list[Tensor] = []
     for factor in sorted(offered, key=lambda factor: factor.complexity):

@@ -16,17 +16,17 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON, EXACTNESS, is_exact
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, nice_number, plain_number, recognise, scaled
-from symenum.fitting.least_squares import Array, least_squares
+from symenum.fitting.linear import Array, least_squares
+from symenum.heads.exponents import raised
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import LAST_FITS, choose
-from symenum.heads.power_factors import raised
-from symenum.heads.projection import orthonormal
+from symenum.heads.response import Response
 from symenum.operators import OPERATORS
 from symenum.scans.pairs import best_pairs, best_single
+from symenum.scans.projection import orthonormal
 
 __all__ = ["ProductOfPowers", "damped", "fit_products"]
 
@@ -61,22 +61,22 @@ class ProductOfPowers:
     def name(self) -> str:
         return f"product of powers, {self.features} features"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`. Nothing comes back if y has a zero: no logarithm, and no such law but trivially."""
-        if bool((goal.t == 0).any()):
+        if bool((response.t == 0).any()):
             return []
-        usable = _usable(goal)
-        if len(goal.t) < len(usable) + self.features + 2:
+        usable = _usable(response)
+        if len(response.t) < len(usable) + self.features + 2:
             return []
-        sets = [()] if self.features == 0 else self._best(features, goal, usable, k, budget)
-        return fit_products(goal, sets, k, budget)
+        sets = [()] if self.features == 0 else self._best(features, response, usable, k, budget)
+        return fit_products(response, sets, k, budget)
 
     def _best(
-        self, features: Features, goal: Goal, usable: Sequence[Expression], k: int, budget: Budget
+        self, features: Features, response: Response, usable: Sequence[Expression], k: int, budget: Budget
     ) -> list[tuple[Expression, ...]]:
-        data = goal.data
-        t, root = goal.scanned()
-        if bool((goal.weight <= 0).any()):
+        data = response.data
+        t, root = response.scanned()
+        if bool((response.weight <= 0).any()):
             return []
         # d(log y) = dy/y: to first order the loss on y is that of log|y| with weights times y².
         weight = root.square() * damped(t)
@@ -119,34 +119,34 @@ class ProductOfPowers:
         return sets
 
 
-def fit_products(goal: Goal, sets: Sequence[tuple[Expression, ...]], k: int, budget: Budget) -> list[Candidate]:
+def fit_products(response: Response, sets: Sequence[tuple[Expression, ...]], k: int, budget: Budget) -> list[Candidate]:
     """Products of powers of the slots and of each set of further factors, until k of them are laws; t has no zero.
 
     The sets that come first are the best; when the time is over, a few of them are still fitted.
     """
-    usable = _usable(goal)
+    usable = _usable(response)
     drafts: list[_Draft] = []
     for place, chosen in enumerate(sets):
         if place >= LAST_FITS and budget.over():
             break
-        draft = _draft(goal, usable, chosen)
+        draft = _draft(response, usable, chosen)
         drafts += [] if draft is None else [draft]
     # Fractional exponents change the domain, so they weigh most.
     drafts.sort(key=lambda draft: (draft.fractional, len(draft.factors), draft.product.complexity))
     out: list[Candidate] = []
     laws = 0
     for draft in drafts:
-        found = draft.candidates(goal)
+        found = draft.candidates(response)
         out += found
-        laws += any(goal.data.is_law(candidate) for candidate in found)
+        laws += any(response.data.is_law(candidate) for candidate in found)
         if laws >= k:
             break
     return out
 
 
-def _usable(goal: Goal) -> list[Expression]:
+def _usable(response: Response) -> list[Expression]:
     """The slots that have a logarithm."""
-    return [slot for slot in goal.data.stand_ins if bool((goal.data.evaluate(slot) != 0).all())]
+    return [slot for slot in response.data.stand_ins if bool((response.data.evaluate(slot) != 0).all())]
 
 
 @dataclass(frozen=True)
@@ -158,25 +158,25 @@ class _Draft:
     values: Tensor
     fractional: int
 
-    def candidates(self, goal: Goal) -> list[Candidate]:
+    def candidates(self, response: Response) -> list[Candidate]:
         """The product times its constant: fitted, recognised, or the root of one that is recognised (sqrt(1.23·x))."""
-        counted = goal.weight > _COUNTS * goal.weight.max()
-        ratio = (goal.t / self.values)[counted].numpy()
-        constants = [*_constants(ratio), *_fitted_constant(goal, self.values)]
-        found = [goal.candidate(scaled(number, self.product)) for number in constants]
+        counted = response.weight > _COUNTS * response.weight.max()
+        ratio = (response.t / self.values)[counted].numpy()
+        constants = [*_constants(ratio), *_fitted_constant(response, self.values)]
+        found = [response.candidate(scaled(number, self.product)) for number in constants]
         return [candidate for candidate in found if candidate is not None]
 
 
-def _draft(goal: Goal, usable: Sequence[Expression], chosen: tuple[Expression, ...]) -> _Draft | None:
+def _draft(response: Response, usable: Sequence[Expression], chosen: tuple[Expression, ...]) -> _Draft | None:
     """Exponents by least squares on the logarithms; small rationals if they are, else as they are."""
-    data = goal.data
+    data = response.data
     bases = [*usable, *chosen]
     values = [data.evaluate(base) for base in bases]
-    A = torch.stack([torch.ones_like(goal.t), *(value.abs().log() for value in values)], dim=1)
+    A = torch.stack([torch.ones_like(response.t), *(value.abs().log() for value in values)], dim=1)
     if not bool(torch.isfinite(A).all()):
         return None
-    root = (goal.weight * damped(goal.t)).sqrt()
-    log_t = goal.t.abs().log()
+    root = (response.weight * damped(response.t)).sqrt()
+    log_t = response.t.abs().log()
     fit = least_squares((A * root[:, None]).numpy(), (log_t * root).numpy())
     left = (log_t - A @ torch.from_numpy(fit.coefficients)).numpy()
     size = float(log_t.abs().max())
@@ -237,16 +237,16 @@ def _constants(ratio: Array) -> list[Number]:
     return [plain_number(middle)]
 
 
-def _fitted_constant(goal: Goal, values: Tensor) -> list[Number]:
+def _fitted_constant(response: Response, values: Tensor) -> list[Number]:
     """The constant of least loss on t itself, where t over the product is not constant."""
-    square = float((goal.weight * values.square()).sum())
-    product = float((goal.weight * values * goal.t).sum())
+    square = float((response.weight * values.square()).sum())
+    product = float((response.weight * values * response.t).sum())
     if not (0 < square < float("inf")) or product == 0 or not abs(product) < float("inf"):
         return []
     best = product / square
-    left = goal.t - best * values
-    mean_square = float((goal.weight * goal.t.square()).sum())
-    if is_exact(float((goal.weight * left.square()).sum()), mean_square, EXACTNESS.scanned):
+    left = response.t - best * values
+    mean_square = float((response.weight * response.t.square()).sum())
+    if is_exact(float((response.weight * left.square()).sum()), mean_square, EXACTNESS.scanned):
         return []
     return [plain_number(best)]
 

@@ -16,16 +16,16 @@ import torch
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression, apply
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
-from symenum.fitting.least_squares import Array, least_squares
+from symenum.fitting.linear import Array, least_squares
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.polynomial import monomials
-from symenum.heads.projection import orthonormal
+from symenum.heads.response import Response
 from symenum.scans.pairs import best_pairs
+from symenum.scans.projection import orthonormal
 from symenum.scans.triples import best_triples
 
 __all__ = ["RatioOfPolynomials", "Rational", "fit_ratio"]
@@ -51,38 +51,38 @@ class _Ratio:
 
 
 def fit_ratio(
-    goal: Goal, above: Sequence[Expression], below: Sequence[Expression], *, only_exact: bool = False
+    response: Response, above: Sequence[Expression], below: Sequence[Expression], *, only_exact: bool = False
 ) -> Candidate | None:
     """The fit of t by a combination of `above` over 1 plus one of `below`; constants snapped.
 
     Rows are weighted by 1/|Q|, found by iteration (Sanathanan and Koerner), so that the residual is that of t, and by
     1/|t|, since ratios range over decades.
     """
-    data = goal.data
+    data = response.data
     P = torch.stack([data.evaluate(term) for term in above], dim=1)
     Q = torch.stack([data.evaluate(term) for term in below], dim=1)
     if not bool(torch.isfinite(P).all() and torch.isfinite(Q).all()):
         return None
-    ratio = _iterate(P.numpy(), Q.numpy(), goal)
+    ratio = _iterate(P.numpy(), Q.numpy(), response)
     if ratio is None:
         return None
     root = np.sqrt(ratio.weight)
     free = least_squares(ratio.columns * root[:, None], ratio.t * root).coefficients
-    if only_exact and not _relative_error(ratio, free, goal.weight.numpy()) <= EXACTNESS.law:
+    if only_exact and not _relative_error(ratio, free, response.weight.numpy()) <= EXACTNESS.law:
         return None
     snapped = snap(ratio.columns, ratio.t, ratio.weight)
     plain = [plain_number(float(value)) for value in free]
-    return goal.rather(
-        _judge(goal, snapped.numbers, above, below), _judge(goal, plain, above, below), len(above) + len(below)
+    return response.prefer_snapped(
+        _judge(response, snapped.numbers, above, below), _judge(response, plain, above, below), len(above) + len(below)
     )
 
 
-def _iterate(P: Array, Q: Array, goal: Goal) -> _Ratio | None:
-    t = goal.t.numpy()
+def _iterate(P: Array, Q: Array, response: Response) -> _Ratio | None:
+    t = response.t.numpy()
     largest = float(np.abs(t).max())
     if largest == 0.0:
         return None
-    own = goal.weight.numpy() / np.maximum(np.abs(t), _SMALL * largest) ** 2
+    own = response.weight.numpy() / np.maximum(np.abs(t), _SMALL * largest) ** 2
     ratio = _Ratio(P, Q, t, own)
     for _ in range(_PASSES):
         root = np.sqrt(ratio.weight)
@@ -109,15 +109,15 @@ def _relative_error(ratio: _Ratio, coefficients: Array, weight: Array) -> float:
 
 
 def _judge(
-    goal: Goal, numbers: Sequence[Number], above: Sequence[Expression], below: Sequence[Expression]
+    response: Response, numbers: Sequence[Number], above: Sequence[Expression], below: Sequence[Expression]
 ) -> Candidate | None:
     one = nice_number(1.0, 0.0)
     assert one is not None  # 1 is nice
     numerator = linear_combination(numbers[: len(above)], above)
     denominators = numbers[len(above) :]
     if all(number.value == 0 for number in denominators):
-        return goal.candidate(numerator)
-    return goal.candidate(apply("div", numerator, linear_combination([one, *denominators], [ONE, *below])))
+        return response.candidate(numerator)
+    return response.candidate(apply("div", numerator, linear_combination([one, *denominators], [ONE, *below])))
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,9 @@ class RatioOfPolynomials:
     max_slots: int = 3
     name: str = "ratio of polynomials"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
-        slots = goal.data.stand_ins
+        slots = response.data.stand_ins
         if len(slots) > self.max_slots:
             return []
         for total in range(2, self.max_total + 1):
@@ -140,10 +140,10 @@ class RatioOfPolynomials:
             for q in range(max(1, total - self.max_numerator), min(total, self.max_denominator) + 1):
                 p = total - q
                 unknowns = math.comb(p + len(slots), p) + math.comb(q + len(slots), q) - 1
-                if unknowns > len(goal.t) - _SPARE_ROWS or budget.over():
+                if unknowns > len(response.t) - _SPARE_ROWS or budget.over():
                     continue
                 below = monomials(slots, q)[1:]
-                candidate = fit_ratio(goal, monomials(slots, p), below, only_exact=True)
+                candidate = fit_ratio(response, monomials(slots, p), below, only_exact=True)
                 if candidate is not None:
                     found.append(candidate)
             if found:
@@ -162,15 +162,15 @@ class Rational:
     device: str = "cpu"  # see `placement`
     name: str = "rational"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`."""
-        t, root = goal.scanned()
+        t, root = response.scanned()
         if len(t) < 4 + _SPARE_ROWS:
             return []
         chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.numerators, len(chosen))))
         F, H = chosen.values, chosen.values[: self.denominators] * t
-        rounding = rounding_of(goal)
+        rounding = rounding_of(response)
         background = orthonormal(root[None])
         pairs = best_pairs(
             F * root, t * root, background, H * root, width=self.width, budget=budget, device=self.device
@@ -179,13 +179,15 @@ class Rational:
 
         def fit(above: Sequence[int], h: int) -> list[Candidate | None]:
             terms = [ONE, *(chosen.expression(index) for index in above)]
-            return [fit_ratio(goal, terms, [chosen.expression(h)])]
+            return [fit_ratio(response, terms, [chosen.expression(h)])]
 
-        out = fit_chosen(goal, choice, lambda at: fit([int(pairs.i[at])], int(pairs.j[at])), budget)
-        if any(goal.data.is_law(candidate) for candidate in out):
+        out = fit_chosen(response, choice, lambda at: fit([int(pairs.i[at])], int(pairs.j[at])), budget)
+        if any(response.data.is_law(candidate) for candidate in out):
             return out
         some = slice(0, self.in_threes)
         threes = best_triples(F[some] * root, t * root, background, H[some] * root, width=4 * k, budget=budget)
         complexity = chosen.complexity[threes.pair].sum(dim=1) + chosen.complexity[threes.third]
         choice = choose(threes.residual, complexity, k, rounding)
-        return out + fit_chosen(goal, choice, lambda at: fit(threes.pair[at].tolist(), int(threes.third[at])), budget)
+        return out + fit_chosen(
+            response, choice, lambda at: fit(threes.pair[at].tolist(), int(threes.third[at])), budget
+        )

@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.enumeration.seeds import torch_stream
-from symenum.enumeration.shortlist import Candidate
+from symenum.core.seeds import torch_stream
 from symenum.expressions import Constant, Expression
-from symenum.fitting.least_squares import least_squares
+from symenum.expressions.candidate import Candidate
+from symenum.fitting.linear import least_squares
+from symenum.fitting.many_starts import Solved, Starts, race, solve
 from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
-from symenum.heads.projected_fit import Solved, Starts, race, solve
+from symenum.heads.response import Response
 from symenum.operators import Operator
 
 __all__ = ["SumOfPowers"]
@@ -76,23 +76,23 @@ class SumOfPowers:
     def name(self) -> str:
         return f"sum of {self.terms} powers"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
-        bases = make_bases(goal, self.operators, functions=self.functions)
+        bases = make_bases(response, self.operators, functions=self.functions)
         unknowns = self.terms * (len(bases.slots) + 1) + self.constant
         if not bases.suffice(unknowns, functions=self.functions):
             return []
         few = fewer_rows(bases, max(_ROWS, _ROWS_PER_UNKNOWN * unknowns))
-        model, target = self._model(goal, few)
-        rough = race(model, self._starts(goal, few), target, _SURVIVORS, budget)
+        model, target = self._model(response, few)
+        rough = race(model, self._starts(response, few), target, _SURVIVORS, budget)
         if float(rough.loss.min()) > EXACT:  # noise: more rows make better exponents
-            model, target = self._model(goal, bases)
+            model, target = self._model(response, bases)
         solved = solve(model, rough.best(_SURVIVORS), target, steps=_STEPS, budget=budget)
-        return self._candidates(goal, bases, solved, k, budget)
+        return self._candidates(response, bases, solved, k, budget)
 
-    def _starts(self, goal: Goal, bases: Bases) -> Starts:
+    def _starts(self, response: Response, bases: Bases) -> Starts:
         """Random exponents about those of the best single product of powers, and about 0; they follow from the seed."""
-        t = goal.t[bases.rows].abs()
+        t = response.t[bases.rows].abs()
         middle = float(t.median()) or float(t.max())  # most of t may be zero
         size = t.clamp_min(max(_SMALL * middle, torch.finfo(t.dtype).tiny))
         A = torch.cat([torch.ones(len(t), 1, dtype=torch.float64), bases.logs], dim=1)
@@ -101,19 +101,19 @@ class SumOfPowers:
         single = torch.from_numpy(least_squares(A.numpy(), size.log().numpy()).coefficients[1:])
         companions = torch.arange(len(bases.companions))
         members = companions[1:].repeat_interleave(_STARTS_EACH) if self.functions else companions.repeat(_STARTS)
-        generator = torch_stream(goal.data.seed, self.name)
+        generator = torch_stream(response.data.seed, self.name)
         theta = torch.randn(len(members), self.terms, len(single), generator=generator, dtype=torch.float64)
         theta[::2] = single + _NEAR * theta[::2]
         theta[1::2] *= _FAR
         return Starts(theta.flatten(1), members)
 
-    def _model(self, goal: Goal, bases: Bases) -> tuple[_Sum, Tensor]:
+    def _model(self, response: Response, bases: Bases) -> tuple[_Sum, Tensor]:
         """The model, and what it is to fit."""
-        root = goal.weight[bases.rows].sqrt()
-        target = goal.t[bases.rows] * root
+        root = response.weight[bases.rows].sqrt()
+        target = response.t[bases.rows] * root
         return _Sum(bases, root, self.terms, self.constant), target / target.norm()
 
-    def _candidates(self, goal: Goal, bases: Bases, solved: Solved, k: int, budget: Budget) -> list[Candidate]:
+    def _candidates(self, response: Response, bases: Bases, solved: Solved, k: int, budget: Budget) -> list[Candidate]:
         """The sums with recognised exponents, those that fit best first; a sum that is exact ends it."""
         out: list[Candidate] = []
         seen: set[frozenset[Expression]] = set()
@@ -124,10 +124,10 @@ class SumOfPowers:
             if terms is None or frozenset(terms) in seen:
                 continue
             seen.add(frozenset(terms))
-            candidate = goal.fit([ONE, *terms] if self.constant else terms)
+            candidate = response.fit([ONE, *terms] if self.constant else terms)
             if candidate is not None:
                 out.append(candidate)
-                if goal.data.is_law(candidate):
+                if response.data.is_law(candidate):
                     break
         return out
 

@@ -16,17 +16,17 @@ from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.memory import DEFAULT_MEMORY
-from symenum.enumeration.shortlist import Candidate
+from symenum.core.memory import DEFAULT_MEMORY
 from symenum.expressions import Constant, Expression
+from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import Choice, choose, fit_chosen
-from symenum.heads.placement import run_where_it_suits
-from symenum.heads.products import Factors, Ids, Products, make_factors
-from symenum.heads.projection import off, orthonormal, project_off
+from symenum.heads.response import Response
 from symenum.operators import Operator
+from symenum.scans.best_pairs import run_where_it_suits
 from symenum.scans.pairs import best_pairs
+from symenum.scans.products import Factors, Ids, Products, make_factors
+from symenum.scans.projection import off, orthonormal, project_off
 from symenum.scans.triples import best_triples
 
 __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
@@ -169,9 +169,9 @@ class SumOfTerms:
     max_memory: int = DEFAULT_MEMORY
     device: str = "cpu"  # see `placement`
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
-        data = goal.data
+        data = response.data
         rows = data.scan_rows
         if len(rows) < 4 or not data.stand_ins:
             return []
@@ -179,19 +179,21 @@ class SumOfTerms:
         factors = make_factors(data.stand_ins, slots, self.operators)
         if not factors.expressions:
             return []
-        work = _SCANS * len(rows) * Products(factors, goal.scanned()[1]).sizes[4]
+        work = _SCANS * len(rows) * Products(factors, response.scanned()[1]).sizes[4]
         return run_where_it_suits(
-            lambda there: self._search(factors, goal, k, budget, there),
+            lambda there: self._search(factors, response, k, budget, there),
             work=work, device=self.device, head=self.name,
         )  # fmt: skip
 
-    def _search(self, factors: Factors, goal: Goal, k: int, budget: Budget, there: torch.device) -> list[Candidate]:
-        data = goal.data
-        t, root = goal.scanned()
+    def _search(
+        self, factors: Factors, response: Response, k: int, budget: Budget, there: torch.device
+    ) -> list[Candidate]:
+        data = response.data
+        t, root = response.scanned()
         damping = _damping(t)
         root = root * damping.sqrt()
         products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS, there)
-        terms = _Terms(goal, products, t * root, root, _damping(goal.t), self.max_terms, self.device)
+        terms = _Terms(response, products, t * root, root, _damping(response.t), self.max_terms, self.device)
         linear = len(t) > _LINEAR_ROWS * (len(data.stand_ins) + 1)
         wide = terms.backgrounds(linear)
         out: list[Candidate] = []
@@ -215,9 +217,9 @@ class SumOfTerms:
 
 @dataclass(frozen=True)
 class _Terms:
-    """One goal and its products, and the searches on them."""
+    """One response and its products, and the searches on them."""
 
-    goal: Goal
+    response: Response
     products: Products
     t: Tensor  # weighted (n,)
     root: Tensor
@@ -228,7 +230,7 @@ class _Terms:
     def backgrounds(self, linear: bool) -> list[tuple[Expression, ...]]:
         """1 alone, and, with rows enough, 1 and all slots: what is not needed leaves when constants are snapped."""
         one: tuple[Expression, ...] = (ONE,)
-        return [one, (ONE, *self.goal.data.stand_ins)] if linear else [one]
+        return [one, (ONE, *self.response.data.stand_ins)] if linear else [one]
 
     def beam(self, beam: Beam, background: Sequence[Expression], k: int, budget: Budget) -> list[Candidate]:
         """The best sets of a beam, and the best of each number of terms."""
@@ -307,7 +309,7 @@ class _Terms:
                 ids, parts = [], []
 
     def _rows(self, background: Sequence[Expression]) -> Tensor:
-        data = self.goal.data
+        data = self.response.data
         return torch.stack([data.evaluate(term)[data.scan_rows] for term in background]) * self.root
 
     def _fit(
@@ -317,12 +319,12 @@ class _Terms:
             terms = [*background, *(self.products.factors.expression(ids) for ids in sets[at])]
             # An exact law comes out of the rows that have digits left; what is none, out of all rows as they count.
             damped = at in choice.indices[: choice.nearly]
-            candidate = self.goal.fit(terms, self.goal.weight * self.damping) if damped else None
-            if candidate is not None and self.goal.data.is_law(candidate):
+            candidate = self.response.fit(terms, self.response.weight * self.damping) if damped else None
+            if candidate is not None and self.response.data.is_law(candidate):
                 return [candidate]
-            return [self.goal.fit(terms)]
+            return [self.response.fit(terms)]
 
-        return fit_chosen(self.goal, choice, fit, budget)
+        return fit_chosen(self.response, choice, fit, budget)
 
 
 def _damping(t: Tensor) -> Tensor:

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from symenum.core.exactness import is_flat
 from symenum.expressions import Constant, Expression, apply
-from symenum.heads.goal import Data, Goal
-from symenum.operators import Abilities, Operator, Role
+from symenum.heads.response import Data, Response
+from symenum.operators import Abilities, Operator
+from symenum.operators.traits import Role
 
-__all__ = ["Transform", "goals_of", "power_goals", "transforms"]
+__all__ = ["Transform", "power_responses", "responses_of", "transforms"]
 
 Wrap = Callable[[Expression], Expression]
 
@@ -37,16 +38,16 @@ class Transform:
     wrap: Wrap
 
 
-def goals_of(data: Data, operators: Sequence[Operator], *, with_slots: bool = True) -> list[Goal]:
-    """One goal for each transform that the data allow; y itself is not among them.
+def responses_of(data: Data, operators: Sequence[Operator], *, with_slots: bool = True) -> list[Response]:
+    """One response for each transform that the data allow; y itself is not among them.
 
     Without `with_slots` those that join y with a slot are left out.
     """
     return _goals(data, transforms(data, Abilities(tuple(operators)), with_slots=with_slots))
 
 
-def power_goals(data: Data, operators: Sequence[Operator]) -> list[Goal]:
-    """y², 1/y and 1/y² as goals: what sums of products of powers are often a root or a denominator of."""
+def power_responses(data: Data, operators: Sequence[Operator]) -> list[Response]:
+    """y², 1/y and 1/y² as responses: what sums of products of powers are often a root or a denominator of."""
     y = data.target.y
     able = Abilities(tuple(operators))
     powers = [transform for transform in _functions(y, able) if transform.name == "y**2"]
@@ -58,10 +59,10 @@ def power_goals(data: Data, operators: Sequence[Operator]) -> list[Goal]:
     return _goals(data, powers)
 
 
-def _goals(data: Data, offered: Iterable[Transform]) -> list[Goal]:
+def _goals(data: Data, offered: Iterable[Transform]) -> list[Response]:
     """Those that the data allow."""
     return [
-        Goal(data, transform.name, transform.t, _weights(data.target.weight, transform.slope), transform.wrap)
+        Response(data, transform.name, transform.t, _weights(data.target.weight, transform.slope), transform.wrap)
         for transform in offered
         if _allowed(transform)
     ]

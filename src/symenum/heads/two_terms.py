@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import torch
 
 from symenum.core.budget import Budget
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import Constant, Expression
+from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
-from symenum.heads.goal import Goal
 from symenum.heads.head import choose, fit_chosen, rounding_of
-from symenum.heads.projection import orthonormal
+from symenum.heads.response import Response
 from symenum.scans.pairs import best_pairs, best_single
+from symenum.scans.projection import orthonormal
 
 __all__ = ["TwoTerms"]
 
@@ -38,10 +38,10 @@ class TwoTerms:
     def name(self) -> str:
         return f"two terms on {len(self.background)}"
 
-    def scan(self, features: Features, goal: Goal, k: int, budget: Budget) -> list[Candidate]:
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`."""
-        data = goal.data
-        t, root = goal.scanned()
+        data = response.data
+        t, root = response.scanned()
         if len(t) <= len(self.background):
             return []
         beside = torch.stack([data.evaluate(term)[data.scan_rows] for term in self.background]) * root
@@ -50,12 +50,15 @@ class TwoTerms:
         background = orthonormal(beside)
         chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
-        rounding = rounding_of(goal)
+        rounding = rounding_of(response)
         V = chosen.values * root
         single, residual = best_single(V, t * root, background, self.width)
         single_choice = choose(residual, chosen.complexity[single], k, rounding)
         out = fit_chosen(
-            goal, single_choice, lambda at: [goal.fit((*self.background, chosen.expression(int(single[at]))))], budget
+            response,
+            single_choice,
+            lambda at: [response.fit((*self.background, chosen.expression(int(single[at]))))],
+            budget,
         )
         if any(data.is_law(candidate) for candidate in out):
             return out
@@ -68,8 +71,8 @@ class TwoTerms:
 
         def fit(at: int) -> list[Candidate | None]:
             terms = (chosen.expression(int(side[at])) for side in (i, j))
-            return [goal.fit((*self.background, *terms))]
+            return [response.fit((*self.background, *terms))]
 
         return out + fit_chosen(
-            goal, choose(pairs.residual, chosen.complexity[i] + chosen.complexity[j], k, rounding), fit, budget
+            response, choose(pairs.residual, chosen.complexity[i] + chosen.complexity[j], k, rounding), fit, budget
         )

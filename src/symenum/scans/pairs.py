@@ -14,14 +14,11 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.enumeration.threads import torch_threads
-from symenum.heads.best_pairs import Pairs, pieces
-from symenum.heads.certified import certified_scan
-from symenum.heads.device_ladder import PairScan
-from symenum.heads.device_pairs import TwoTermPairs
-from symenum.heads.pair_tests import TwoTermTest
-from symenum.heads.placement import scan_where_it_suits
-from symenum.heads.projection import off_each, project_off
+from symenum.core.threads import torch_threads
+from symenum.scans.best_pairs import Pairs, certified_scan, pieces, scan_where_it_suits
+from symenum.scans.cuda_pairs import PairScan, TwoTermPairs
+from symenum.scans.pair_tests import TwoTermTest
+from symenum.scans.projection import off_each, project_off
 
 __all__ = ["best_pairs", "best_single", "rescore_pairs", "scan_pairs"]
 

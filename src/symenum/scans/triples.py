@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.heads.projection import off, orthonormal
 from symenum.scans.pairs import best_pairs
+from symenum.scans.projection import off, orthonormal
 
 __all__ = ["Triples", "best_triples"]
 

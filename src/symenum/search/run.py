@@ -9,14 +9,13 @@ from functools import cached_property
 
 from symenum.core.budget import Budget
 from symenum.core.interrupts import ctrl_c_ends
-from symenum.enumeration.allocator import kept_low
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.threads import single_threaded
+from symenum.core.memory import kept_low
+from symenum.core.threads import single_threaded
+from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.search.coefficients import refitted
-from symenum.search.state import State, StepReport
-from symenum.search.step import start, step, stop_reason
-from symenum.search.task import Task
+from symenum.search.polish import refitted
+from symenum.search.problem import Task
+from symenum.search.step import State, StepReport, start, step, stop_reason
 
 __all__ = ["Outcome", "run"]
 

@@ -1,36 +1,174 @@
-"""One step of a search: a stage of the heads on the raw variables, or a pass with tokens; then the front.
-
-First the heads look for y itself, so that simple laws come out in the first second. After that passes with tokens
-take turns with the heads on transforms of y, as long as there are transforms. What is new on the front is tried
-without one of its parts, and later with further coefficients; before the first pass with tokens, the whole front is.
-"""
+"""One step of a search: a stage of the heads on the raw variables, or a pass with tokens; then the front."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from symenum.core.budget import Budget
-from symenum.enumeration.allocator import hand_back
-from symenum.enumeration.shortlist import Candidate
-from symenum.enumeration.threads import single_threaded
-from symenum.expressions import Constant, Expression, apply, same_function
+from symenum.core.budget import Budget, CutShortError
+from symenum.core.memory import hand_back
+from symenum.core.threads import single_threaded
+from symenum.engine.shortlist import Shortlist
+from symenum.expressions import Constant, Expression, Variable, apply, same_function
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine, with_coefficients
 from symenum.front import Front
-from symenum.heads.all_heads import Stage
 from symenum.heads.head import LAST_FITS
-from symenum.search.coefficients import loosened, pruned, rounded
-from symenum.search.declared import with_names
-from symenum.search.judging import best_under
-from symenum.search.runners_up import near, runners_up
-from symenum.search.state import State
-from symenum.search.task import Task
-from symenum.search.token_pass import token_pass
+from symenum.heads.response import make_data
+from symenum.heads.stages import AllHeads, Stage
+from symenum.search.front_update import best_under, near, runners_up
+from symenum.search.named_constants import with_names
+from symenum.search.polish import loosened, pruned, refined, rounded
+from symenum.search.problem import Task
 from symenum.selection import reward
-from symenum.tokens import Praised
+from symenum.tokens import ScoredExpression
+from symenum.tokens.trees import random_constant
 
-__all__ = ["start", "step", "stop_reason"]
+__all__ = ["Passed", "State", "StepReport", "start", "step", "stop_reason", "token_pass"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Where a search stands, and what one step reports. Plain values: a search can be stopped, kept and taken up again.
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a search knows after `iteration` steps; random numbers follow from seed and iteration."""
+
+    seed: int
+    iteration: int
+    front: Front
+    generator: object = None  # the token generator's own state, once it has begun
+    scored: int = 0
+    elapsed: float = 0.0
+    beside: tuple[Candidate, ...] = ()  # what the heads found that nearly stands on the front, until it is looked into
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What callbacks are told after each step. `scored` and `rate` count candidates of the network's passes."""
+
+    iteration: int
+    stage: str
+    seconds: float
+    elapsed: float
+    time_left: float | None
+    scored: int
+    rate: float
+    front: Front
+    message: str
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One pass with tokens (the paper's Algorithm 2, lines 1 to 4): slots, network, heads, coefficients.
+
+
+_NETWORK_ROWS = 32  # a new draw in every pass, as in the paper; what is found is judged on all
+_HEAD_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What was found (losses on the working rows), how many candidates were scored, and the generator's new state."""
+
+    found: list[Candidate]
+    scored: int
+    generator: object
+
+
+def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> Passed:
+    """Fill the slots, scan the network and the quick heads on them, and fit the coefficients of what comes out."""
+    try:
+        budget.check()
+        slots, generator = _fill(task, generator, rng, budget)
+    except CutShortError:
+        return Passed([], 0, generator)
+    values = torch.stack([task.data.evaluate(slot) for slot in slots])
+    shortlist = _network(task, slots, values, rng, budget)
+    found = [candidate.expression for candidate in shortlist if task.prior.allows(candidate.expression)]
+    found = found[: task.settings.top_k]
+    by_heads = _heads(task, slots, values, budget) if task.settings.constants else []
+    return Passed(refined(task, found, by_heads, budget), shortlist.scored, generator)
+
+
+def _fill(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> tuple[list[Expression], object]:
+    """Slots for the network: variables in random order, a constant in every second pass or so, tokens."""
+    plan, settings = task.plan, task.settings
+    names = list(task.data.columns)
+    chosen = rng.permutation(len(names))[: plan.variables]
+    slots: list[Expression] = [Variable(names[i]) for i in chosen]
+    if settings.constants and plan.inputs - len(slots) > 1 and rng.random() < 0.5:
+        slots.append(random_constant(task.material, rng))
+    wanted = plan.inputs - len(slots)
+    asked = task.fetched(wanted) if task.prior.forbids_parts else wanted
+    tokens, generator = task.generator.propose(task.material, generator, asked, rng, budget)
+    allowed = [token for token in tokens if task.prior.allows_part(token)][:wanted]
+    # The generator has seen a part of the rows only.
+    slots += [token for token in allowed if bool(torch.isfinite(task.data.evaluate(token)).all())]
+    filling = (Constant(float(value)) for value in range(1, plan.inputs + 1))
+    while len(slots) < plan.inputs:
+        filler = next(filling)
+        if filler not in slots:
+            slots.append(filler)
+    return slots, generator
+
+
+def _network(
+    task: Task, slots: Sequence[Expression], values: Tensor, rng: np.random.Generator, budget: Budget
+) -> Shortlist:
+    """The network's best on some of the rows, for slot values (slots, rows)."""
+    target = task.data.target
+    rows = torch.arange(target.rows)
+    if target.rows > _NETWORK_ROWS:
+        rows = torch.from_numpy(np.sort(rng.choice(target.rows, _NETWORK_ROWS, replace=False)))
+    part = target.at(rows)
+    return task.network.search(
+        values[:, rows].T,
+        part.y,
+        task.fetched(task.settings.top_k),
+        part.weight,
+        slots=slots,
+        stop=budget.over,
+        threads=task.settings.threads,
+        device=task.settings.device,
+        seed=task.settings.seed,
+    )
+
+
+def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budget) -> list[Candidate]:
+    varying = [i for i, slot in enumerate(slots) if not isinstance(slot, Constant)]
+    data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS, task.settings.seed)
+    settings = task.settings
+    k = task.fetched(min(10, settings.top_k))
+    heads = AllHeads(
+        data,
+        settings.operators,
+        k,
+        settings.max_memory,
+        settings.prior,
+        device=settings.device,
+        leave_out=settings.leave_out,
+    )
+    found: list[Candidate] = []
+    for stage in heads.quick():
+        found += stage.run(budget)
+        if budget.over() or any(data.is_law(candidate) for candidate in found):
+            break
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One step of a search: a stage of the heads on the raw variables, or a pass with tokens; then the front.
+#
+# First the heads look for y itself, so that simple laws come out in the first second. After that passes with tokens
+# take turns with the heads on transforms of y, as long as there are transforms. What is new on the front is tried
+# without one of its parts, and later with further coefficients; before the first pass with tokens, the whole front
+# is.
+
 
 _LINEAR = 30  # variables; beyond, the linear regression is left to the sums of terms
 _QUICK = 4  # stages
@@ -43,7 +181,7 @@ def start(task: Task, seed: int) -> State:
     found += [guess for law in task.settings.guesses if (guess := task.data.candidate(law)) is not None]
     slots = task.data.stand_ins
     if task.settings.constants and len(slots) <= min(_LINEAR, task.data.target.rows - 2):
-        linear = task.heads.goal.fit([Constant(1), *slots])
+        linear = task.heads.response.fit([Constant(1), *slots])
         found += [] if linear is None else [linear]
     front, _ = _updated(task, task.empty_front, found, Budget())
     return State(seed, 0, front)
@@ -179,12 +317,12 @@ def _best_reward(task: Task, found: list[Candidate]) -> float:
     return max((_reward(task, candidate) for candidate in front), default=0.0)
 
 
-def _praised(task: Task, front: Front) -> list[Praised]:
+def _praised(task: Task, front: Front) -> list[ScoredExpression]:
     """The members of the front, and the guesses, whose parts are tokens whether they stand on it or not."""
     known = {entry.expression for entry in front}
     guesses = [task.data.candidate(law) for law in task.settings.guesses if law not in known]
     members = [*front, *(guess for guess in guesses if guess is not None)]
-    return [Praised(member.expression, _reward(task, member)) for member in members]
+    return [ScoredExpression(member.expression, _reward(task, member)) for member in members]
 
 
 def _reward(task: Task, candidate: Candidate) -> float:

@@ -19,15 +19,16 @@ from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Expression, Variable
-from symenum.operators import Operator, Role
+from symenum.operators import Operator
+from symenum.operators.traits import Role
 
-__all__ = ["Material", "Praised", "TokenGenerator", "check_count", "check_front"]
+__all__ = ["ScoredExpression", "TokenContext", "TokenGenerator", "check_count", "check_front"]
 
 S = TypeVar("S")
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class TokenContext:
     """What every generator works with, fixed for a search.
 
     `columns` (variable's name -> (rows,)), `y` and `weight` (rows,) are float64, on the CPU and finite, the weights
@@ -76,7 +77,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Praised:
+class ScoredExpression:
     """A member of the front with its reward."""
 
     expression: Expression
@@ -89,13 +90,13 @@ class TokenGenerator(Protocol[S]):
     @property
     def name(self) -> str: ...
 
-    def start(self, material: Material) -> S:
+    def start(self, material: TokenContext) -> S:
         """The state before the first pass."""
         ...
 
     def propose(
         self,
-        material: Material,
+        material: TokenContext,
         state: S,
         count: int,
         rng: np.random.Generator,
@@ -109,7 +110,7 @@ class TokenGenerator(Protocol[S]):
         """
         ...
 
-    def learn(self, material: Material, state: S, reward: float, front: Sequence[Praised]) -> S:
+    def learn(self, material: TokenContext, state: S, reward: float, front: Sequence[ScoredExpression]) -> S:
         """The state after the pass with the tokens proposed last: its best reward, and the front as it now is."""
         ...
 
@@ -120,7 +121,7 @@ def check_count(count: int) -> None:
         raise ValueError(f"count must be a whole number of at least 0, not {count!r}")
 
 
-def check_front(reward: float, front: Sequence[Praised], material: Material) -> None:
+def check_front(reward: float, front: Sequence[ScoredExpression], material: TokenContext) -> None:
     """Refuse rewards that are no numbers, and expressions in variables that the material does not have."""
     from symenum.expressions import variables
 

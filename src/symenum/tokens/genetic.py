@@ -16,15 +16,12 @@ import numpy.typing as npt
 import torch
 
 from symenum.core.budget import NO_LIMIT, Budget
-from symenum.enumeration.threads import torch_threads
+from symenum.core.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, sort_key, walk
-from symenum.tokens.explain import PRICE, Explainer, promising_features, simple_partners
-from symenum.tokens.generator import Material, Praised, check_count, check_front
+from symenum.tokens.explain import PRICE, Explainer, Scouted, promising_features, scout, simple_partners
+from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, cross_variable, front_parts
-from symenum.tokens.scout import Scouted, scout
-from symenum.tokens.trees import random_tree, random_trees
-from symenum.tokens.values import Evaluator, composite_parts, pick_distinct
-from symenum.tokens.variation import crossover, mutate
+from symenum.tokens.trees import Evaluator, composite_parts, crossover, mutate, pick_distinct, random_tree, random_trees
 
 __all__ = ["Genetic", "GeneticState"]
 
@@ -71,13 +68,13 @@ class Genetic:
     scouts: int = 600
     name: str = "gp"
 
-    def start(self, material: Material) -> GeneticState:
+    def start(self, material: TokenContext) -> GeneticState:
         partners = simple_partners(material)
         return GeneticState((), (), partners, promising_features(material, partners))
 
     def propose(
         self,
-        material: Material,
+        material: TokenContext,
         state: GeneticState,
         count: int,
         rng: np.random.Generator,
@@ -93,7 +90,9 @@ class Genetic:
         memory = state.memory.with_proposal(tokens)
         return tokens, replace(state, population=population, hall=hall, scouted=run.scouted, memory=memory)
 
-    def learn(self, material: Material, state: GeneticState, reward: float, front: Sequence[Praised]) -> GeneticState:
+    def learn(
+        self, material: TokenContext, state: GeneticState, reward: float, front: Sequence[ScoredExpression]
+    ) -> GeneticState:
         check_front(reward, front, material)
         memory = state.memory.after_pass(reward, front)
         if memory.stale and memory.stale % _STALE == 0:  # a population that leads nowhere makes room for another
@@ -104,7 +103,9 @@ class Genetic:
 class _Run:
     """One proposal: what is computed once for it, and its random numbers."""
 
-    def __init__(self, settings: Genetic, material: Material, state: GeneticState, rng: np.random.Generator) -> None:
+    def __init__(
+        self, settings: Genetic, material: TokenContext, state: GeneticState, rng: np.random.Generator
+    ) -> None:
         self.settings = settings
         self.material = material
         self.state = state

@@ -14,10 +14,9 @@ import numpy as np
 
 from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Apply, Constant, Expression, apply, canonical, fold
-from symenum.operators import ARITHMETIC, Role
-from symenum.tokens.generator import Material, Praised
-from symenum.tokens.trees import random_constant
-from symenum.tokens.values import composite_parts
+from symenum.operators.traits import ARITHMETIC, Role
+from symenum.tokens.generator import ScoredExpression, TokenContext
+from symenum.tokens.trees import composite_parts, random_constant
 
 __all__ = ["MAX_COMPLEXITY", "Memory", "Record", "cross_variable", "front_parts", "stripped"]
 
@@ -41,7 +40,7 @@ class Memory:
 
     records: tuple[Record, ...] = ()
     proposed: tuple[Expression, ...] = ()
-    front: tuple[Praised, ...] = ()
+    front: tuple[ScoredExpression, ...] = ()
     best_reward: float = float("-inf")
     steps: int = 0
     stale: int = 0  # passes since the last that found something better
@@ -58,7 +57,7 @@ class Memory:
     def with_proposal(self, tokens: Sequence[Expression]) -> Memory:
         return Memory(self.records, tuple(tokens), self.front, self.best_reward, self.steps, self.stale)
 
-    def after_pass(self, reward: float, front: Sequence[Praised]) -> Memory:
+    def after_pass(self, reward: float, front: Sequence[ScoredExpression]) -> Memory:
         """The memory with the outcome of the pass on the tokens proposed last.
 
         A better reward is the success of those tokens that occur in front members which were not there before; if
@@ -115,7 +114,7 @@ def stripped(expression: Expression) -> Expression:
     return fold(expression, visit)
 
 
-def front_parts(front: Sequence[Praised], max_complexity: int = MAX_COMPLEXITY) -> dict[Expression, float]:
+def front_parts(front: Sequence[ScoredExpression], max_complexity: int = MAX_COMPLEXITY) -> dict[Expression, float]:
     """Composite parts of the front members, with and without constants, and their weights.
 
     A part weighs the rewards of the members that it occurs in: what the best laws share comes first.
@@ -135,7 +134,7 @@ def front_parts(front: Sequence[Praised], max_complexity: int = MAX_COMPLEXITY) 
     return weights
 
 
-def cross_variable(material: Material, rng: np.random.Generator) -> Expression | None:
+def cross_variable(material: TokenContext, rng: np.random.Generator) -> Expression | None:
     """A sum, difference, product or quotient of two variables, or of a variable and a constant, at random."""
     binary = [operator for operator in material.working if operator.arity == 2]
     if not binary:

@@ -12,9 +12,8 @@ import numpy as np
 
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Expression
-from symenum.tokens.generator import Material, Praised, check_count, check_front
-from symenum.tokens.trees import random_trees
-from symenum.tokens.values import Evaluator, pick_distinct
+from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
+from symenum.tokens.trees import Evaluator, pick_distinct, random_trees
 
 __all__ = ["RandomState", "RandomTokens"]
 
@@ -31,12 +30,12 @@ class RandomTokens:
     depth: int = 3
     name: str = "random"
 
-    def start(self, material: Material) -> RandomState:
+    def start(self, material: TokenContext) -> RandomState:
         return RandomState()
 
     def propose(
         self,
-        material: Material,
+        material: TokenContext,
         state: RandomState,
         count: int,
         rng: np.random.Generator,
@@ -47,6 +46,8 @@ class RandomTokens:
         trees = random_trees(material, rng, count, self.depth)
         return tuple(pick_distinct(Evaluator(material), material, trees, count)), state
 
-    def learn(self, material: Material, state: RandomState, reward: float, front: Sequence[Praised]) -> RandomState:
+    def learn(
+        self, material: TokenContext, state: RandomState, reward: float, front: Sequence[ScoredExpression]
+    ) -> RandomState:
         check_front(reward, front, material)
         return state

@@ -15,14 +15,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from symenum.core.budget import NO_LIMIT, Budget
-from symenum.enumeration.threads import torch_threads
+from symenum.core.threads import torch_threads
 from symenum.expressions import Expression, apply, sort_key
-from symenum.tokens.explain import UNEXPLAINED, Explainer, promising_features, simple_partners
-from symenum.tokens.generator import Material, Praised, check_count, check_front
+from symenum.tokens.explain import UNEXPLAINED, Explainer, Scouted, promising_features, scout, simple_partners
+from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, front_parts
-from symenum.tokens.scout import Scouted, scout
-from symenum.tokens.trees import random_constant, random_trees
-from symenum.tokens.values import Evaluator, pick_distinct
+from symenum.tokens.trees import Evaluator, pick_distinct, random_constant, random_trees
 
 __all__ = ["SetNode", "TreeSearch", "TreeSearchState"]
 
@@ -74,13 +72,13 @@ class TreeSearch:
     scouts: int = 600
     name: str = "mcts"
 
-    def start(self, material: Material) -> TreeSearchState:
+    def start(self, material: TokenContext) -> TreeSearchState:
         partners = simple_partners(material)
         return TreeSearchState(partners, promising_features(material, partners))
 
     def propose(
         self,
-        material: Material,
+        material: TokenContext,
         state: TreeSearchState,
         count: int,
         rng: np.random.Generator,
@@ -98,7 +96,7 @@ class TreeSearch:
         )
 
     def learn(
-        self, material: Material, state: TreeSearchState, reward: float, front: Sequence[Praised]
+        self, material: TokenContext, state: TreeSearchState, reward: float, front: Sequence[ScoredExpression]
     ) -> TreeSearchState:
         check_front(reward, front, material)
         memory = state.memory.after_pass(reward, front)
@@ -118,7 +116,7 @@ class _Planner:
     """One proposal: the tree while it grows, and what is computed once."""
 
     def __init__(
-        self, settings: TreeSearch, material: Material, state: TreeSearchState, rng: np.random.Generator
+        self, settings: TreeSearch, material: TokenContext, state: TreeSearchState, rng: np.random.Generator
     ) -> None:
         self.settings = settings
         self.material = material

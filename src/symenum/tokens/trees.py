@@ -1,23 +1,43 @@
-"""Random trees over variables and constants: the raw material of all generators."""
+"""Trees that may be tokens: random ones, crossover and four mutations, and their values on the rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from symenum.expressions import Constant, Expression, apply
-from symenum.tokens.generator import Material
+from symenum.core.exactness import is_flat
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, walk
+from symenum.tokens.generator import TokenContext
 
-__all__ = ["random_constant", "random_leaf", "random_tree", "random_trees"]
+__all__ = [
+    "Evaluator",
+    "composite_parts",
+    "crossover",
+    "mutate",
+    "nodes",
+    "pick_distinct",
+    "random_constant",
+    "random_leaf",
+    "random_tree",
+    "random_trees",
+    "replaced",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Random trees over variables and constants: the raw material of all generators.
+
 
 _CONSTANT_LEAVES = 0.2  # of the leaves, where constants are wanted at all
 _STOP = 0.3  # how often a branch ends before its full depth
 _TRIES = 200  # per token
 
 
-def random_constant(material: Material, rng: np.random.Generator) -> Constant:
+def random_constant(material: TokenContext, rng: np.random.Generator) -> Constant:
     """A constant of the range, to a sixtieth of its width: the fit finds the other digits. Not 0: it says nothing."""
     low, high = material.constant_range or (1.0, 1.0)
     decimals = max(0, 1 - math.floor(math.log10((high - low) / 6))) if high > low else 15
@@ -28,14 +48,14 @@ def random_constant(material: Material, rng: np.random.Generator) -> Constant:
     return Constant(high or low)
 
 
-def random_leaf(material: Material, rng: np.random.Generator) -> Expression:
+def random_leaf(material: TokenContext, rng: np.random.Generator) -> Expression:
     """A variable, or now and then a constant."""
     if material.constant_range is not None and rng.random() < _CONSTANT_LEAVES:
         return random_constant(material, rng)
     return material.variables[int(rng.integers(len(material.variables)))]
 
 
-def random_tree(material: Material, rng: np.random.Generator, depth: int) -> Expression:
+def random_tree(material: TokenContext, rng: np.random.Generator, depth: int) -> Expression:
     """A tree of at most that many operators from root to leaf, operators drawn evenly; needs an operator."""
     operators = material.working
     operator = operators[int(rng.integers(len(operators)))]
@@ -46,9 +66,253 @@ def random_tree(material: Material, rng: np.random.Generator, depth: int) -> Exp
     return apply(operator, *operands)
 
 
-def random_trees(material: Material, rng: np.random.Generator, count: int, depth: int) -> Iterator[Expression]:
+def random_trees(material: TokenContext, rng: np.random.Generator, count: int, depth: int) -> Iterator[Expression]:
     """Enough random trees of depth 1 to `depth` that `count` of them should do as tokens."""
     if not material.working:
         return
     for _ in range(_TRIES * count):
         yield random_tree(material, rng, int(rng.integers(1, depth + 1)))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How trees change: crossover and the four mutations of genetic programming, on immutable trees.
+#
+# Positions are those of `nodes`: the root first, then the operands from left to right. Results above the height limit
+# are given up for the parent, which keeps heights bounded without a bias towards small trees.
+
+
+_NEW_DEPTH = 2  # of the sub-trees that mutations plant
+_POOL_SHARE = 0.5  # how often a planted sub-tree is one that has proved itself, where there are any
+
+
+def nodes(expression: Expression) -> list[Expression]:
+    """All nodes, the root first."""
+    out: list[Expression] = []
+    stack: list[Expression] = [expression]
+    while stack:
+        node = stack.pop()
+        out.append(node)
+        if isinstance(node, Apply):
+            stack.extend(reversed(node.operands))
+    return out
+
+
+def replaced(expression: Expression, position: int, new: Expression) -> Expression:
+    """The expression with the node at that position (as in `nodes`) replaced."""
+    if position == 0:
+        return new
+    # The path from the root down: at each node, the operand whose sub-tree holds the position.
+    path: list[tuple[Apply, int]] = []
+    node, offset = expression, position
+    while offset:
+        if not isinstance(node, Apply):
+            raise IndexError(f"the tree has no position {position}")
+        offset -= 1
+        for place, operand in enumerate(node.operands):
+            size = len(nodes(operand))
+            if offset < size:
+                path.append((node, place))
+                node = operand
+                break
+            offset -= size
+        else:
+            raise IndexError(f"the tree has no position {position}")
+    for parent, place in reversed(path):
+        new = Apply(parent.operator, (*parent.operands[:place], new, *parent.operands[place + 1 :]))
+    return new
+
+
+def crossover(a: Expression, b: Expression, rng: np.random.Generator, max_height: int) -> tuple[Expression, Expression]:
+    """Two trees that exchanged a sub-tree."""
+    nodes_a, nodes_b = nodes(a), nodes(b)
+    i, j = int(rng.integers(len(nodes_a))), int(rng.integers(len(nodes_b)))
+    new_a, new_b = replaced(a, i, nodes_b[j]), replaced(b, j, nodes_a[i])
+    return (
+        new_a if _allowed(new_a, max_height) else a,
+        new_b if _allowed(new_b, max_height) else b,
+    )
+
+
+def mutate(
+    tree: Expression,
+    material: TokenContext,
+    rng: np.random.Generator,
+    max_height: int,
+    pool: Sequence[Expression] = (),
+) -> Expression:
+    """The tree after one of four changes at a random node, each as likely: sub-tree, node, insertion, shrinking."""
+    everything = nodes(tree)
+    position = int(rng.integers(len(everything)))
+    node = everything[position]
+    kind = int(rng.integers(4))
+    if kind == 0:
+        new = _planted(material, rng, pool)
+    elif kind == 1:
+        new = _other_node(node, material, rng)
+    elif kind == 2:
+        new = _inserted(node, material, rng, pool)
+    else:
+        new = node.operands[int(rng.integers(len(node.operands)))] if isinstance(node, Apply) else node
+    changed = replaced(tree, position, new)
+    return changed if _allowed(changed, max_height) else tree
+
+
+def _allowed(tree: Expression, max_height: int) -> bool:
+    return isinstance(tree, Apply) and tree.depth <= max_height
+
+
+def _planted(material: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]) -> Expression:
+    """A proven sub-tree, a leaf or a small random tree."""
+    if pool and rng.random() < _POOL_SHARE:
+        return pool[int(rng.integers(len(pool)))]
+    depth = int(rng.integers(_NEW_DEPTH + 1))
+    return random_tree(material, rng, depth) if depth else random_leaf(material, rng)
+
+
+def _other_node(node: Expression, material: TokenContext, rng: np.random.Generator) -> Expression:
+    """The same operands under another operator of that arity; another leaf for a leaf."""
+    if not isinstance(node, Apply):
+        return random_leaf(material, rng)
+    same = [operator for operator in material.working if operator.arity == node.operator.arity]
+    if not same:
+        return node
+    operands = node.operands if rng.random() < 0.5 else node.operands[::-1]
+    return apply(same[int(rng.integers(len(same)))], *operands)
+
+
+def _inserted(
+    node: Expression, material: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]
+) -> Expression:
+    """The node as one operand of a new operator."""
+    operator = material.working[int(rng.integers(len(material.working)))]
+    if operator.arity == 1:
+        return apply(operator, node)
+    other = _planted(material, rng, pool)
+    return apply(operator, node, other) if rng.random() < 0.5 else apply(operator, other, node)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Values of many trees that share sub-trees on the material's rows, and the choice of those that may be tokens.
+#
+# Trees come from other trees by small changes, so each sub-tree is computed once and looked up afterwards: a tree
+# costs its new nodes only. Not for the pass itself, which has its own, batched way.
+
+
+_LARGEST = 1e150  # of the sum of squares: a product of two tokens must not overflow
+_SAME = 1e-9  # columns nearer than this, relative to their norm, are one
+
+
+class Evaluator:
+    """Values (rows,) float64 of expressions, kept for the next question; used within one call and then dropped."""
+
+    def __init__(self, material: TokenContext) -> None:
+        self._rows = material.rows
+        self._known: dict[Expression, Tensor | None] = {
+            Variable(name): column for name, column in material.columns.items()
+        }
+        self._usable: dict[Expression, bool] = {}
+
+    def values(self, expression: Expression) -> Tensor | None:
+        """The values; None where the expression or a part of it is not finite, or too large, on some row."""
+        known = self._known
+        if expression in known:
+            return known[expression]
+        stack: list[Expression] = [expression]
+        while stack:
+            node = stack[-1]
+            if node in known:
+                stack.pop()
+            elif isinstance(node, Apply):
+                missing = [operand for operand in node.operands if operand not in known]
+                if missing:
+                    stack.extend(missing)
+                else:
+                    known[node] = self._apply(node)
+            elif isinstance(node, Constant):
+                known[node] = torch.full((self._rows,), float(node.value), dtype=torch.float64)
+            else:
+                known[node] = None  # a variable without a column
+        return known[expression]
+
+    def _apply(self, node: Apply) -> Tensor | None:
+        operands = []
+        for operand in node.operands:
+            value = self._known[operand]
+            if value is None:
+                return None
+            operands.append(value)
+        result = node.operator.function(*operands)
+        # One number tells all: NaN and infinities survive in a sum of squares.
+        return result if float(torch.dot(result, result)) < _LARGEST else None
+
+    def usable(self, expression: Expression) -> bool:
+        """Whether it may be a token: composite, finite and not constant on the rows."""
+        known = self._usable.get(expression)
+        if known is None:
+            values = self.values(expression) if isinstance(expression, Apply) else None
+            known = values is not None and _varies(values)
+            self._usable[expression] = known
+        return known
+
+    def matrix(self, expressions: Sequence[Expression]) -> Tensor:
+        """Values (expressions, rows), float64; a row of NaN where there are none."""
+        if not expressions:
+            return torch.empty(0, self._rows, dtype=torch.float64)
+        nothing = torch.full((self._rows,), float("nan"), dtype=torch.float64)
+        rows = (self.values(expression) for expression in expressions)
+        return torch.stack([nothing if row is None else row for row in rows])
+
+
+def pick_distinct(
+    evaluator: Evaluator,
+    material: TokenContext,
+    stream: Iterable[Expression],
+    count: int,
+    start: Sequence[Expression] = (),
+) -> list[Expression]:
+    """The tokens `start` and the first of the stream that may join them, `count` in all if the stream has so many.
+
+    An expression and its negative count as one: the pass has both signs of everything.
+    """
+    chosen = list(start)
+    if len(chosen) >= count:
+        return chosen[:count]
+    taken = _unit(evaluator.matrix([*material.variables, *chosen]))
+    for expression in stream:
+        if not evaluator.usable(expression):
+            continue
+        unit = _unit(evaluator.matrix([expression]))
+        # 1 - |cos| is half the squared distance, too small to be told from rounding: the distance itself is compared.
+        near = torch.minimum((taken - unit).norm(dim=1), (taken + unit).norm(dim=1)) <= _SAME
+        if bool(near.any()) and _same_size(evaluator, expression, material, chosen, near):
+            continue
+        chosen.append(expression)
+        taken = torch.cat([taken, unit])
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def composite_parts(expression: Expression) -> list[Expression]:
+    """All sub-trees that are neither variables nor constants, each once, the smaller ones first."""
+    return list(dict.fromkeys(node for node in walk(expression) if isinstance(node, Apply)))
+
+
+def _varies(values: Tensor) -> bool:
+    return not bool(is_flat(values))
+
+
+def _unit(rows: Tensor) -> Tensor:
+    norm: Tensor = rows.norm(dim=1, keepdim=True)
+    return rows / norm.clamp_min(1e-300)
+
+
+def _same_size(
+    evaluator: Evaluator, expression: Expression, material: TokenContext, chosen: list[Expression], near: Tensor
+) -> bool:
+    """Whether one of those that have the direction of `expression` has its size too: 2·x is not x."""
+    everything = [*material.variables, *chosen]
+    size = float(evaluator.matrix([expression]).norm())
+    others = [everything[i] for i in torch.nonzero(near).flatten().tolist()]
+    sizes = evaluator.matrix(others).norm(dim=1)
+    return bool(((sizes - size).abs() <= _SAME * size).any())

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from symenum.enumeration.target import check_target
+from symenum.core.target import check_target
 from symenum.expressions import Variable, evaluate, parse
-from symenum.heads.goal import Data, make_data
+from symenum.heads.response import Data, make_data
 
 
 @dataclass(frozen=True)

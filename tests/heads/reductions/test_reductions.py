@@ -10,16 +10,21 @@ import torch
 from heads.reductions.reduced_problems import PLANTED, Planted, data_of
 
 from symenum.core.budget import Budget, CutShortError
-from symenum.enumeration.shortlist import Candidate
 from symenum.expressions import evaluate, parse, same_function
-from symenum.expressions.powers import merged, power_product, powers_of
-from symenum.heads.all_heads import AllHeads
-from symenum.heads.prior import Prior
-from symenum.heads.reductions import reductions, search_reduced
-from symenum.heads.reductions.find import FEWEST_ROWS
-from symenum.heads.reductions.reduced import Reduced, reduce_by
-from symenum.heads.reductions.surface import best_surface
-from symenum.heads.reductions.symmetry import Symmetry, symmetries
+from symenum.expressions.algebra import merged, power_product, powers_of
+from symenum.expressions.candidate import Candidate
+from symenum.heads.operator_grammar import Prior
+from symenum.heads.reductions import (
+    FEWEST_ROWS,
+    Reduced,
+    Symmetry,
+    best_surface,
+    reduce_by,
+    reductions,
+    search_reduced,
+    symmetries,
+)
+from symenum.heads.stages import AllHeads
 from symenum.operators import get_operators
 
 

@@ -26,7 +26,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from symenum.expressions import Apply, Constant, Expression, Variable, apply, evaluate, fold, simplify, variables
-from symenum.operators import ADDITIVE, Role
+from symenum.operators.traits import ADDITIVE, Role
 
 __all__ = ["multiplied_out", "same_structure"]
 

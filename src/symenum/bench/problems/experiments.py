@@ -27,7 +27,7 @@ from symenum.bench.problems.problem import Array, data_file
 from symenum.dynamics import Differentiator, Motion
 from symenum.dynamics.simulate import right_side
 from symenum.expressions import Constant, Expression, evaluate, parse, simplify, substitute
-from symenum.fitting.least_squares import least_squares
+from symenum.fitting.linear import least_squares
 from symenum.front import Front
 from symenum.selection import reward
 

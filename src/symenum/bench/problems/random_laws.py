@@ -29,7 +29,7 @@ import numpy as np
 
 from symenum.bench.problems.problem import Array, Problem, law_values
 from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, walk
-from symenum.operators import OPERATORS, Kind
+from symenum.operators import OPERATORS, Kind, Role
 
 __all__ = ["DEPTHS", "EVERY_OPERATOR", "LAWS", "VARIABLES", "law_name", "random_law", "random_laws", "shape"]
 
@@ -148,7 +148,9 @@ def _grown(
     return apply(operator, *operands)
 
 
-_UNARY = tuple(operator for operator in OPERATORS.values() if operator.arity == 1 and operator.name != "identity")
+_UNARY = tuple(
+    operator for operator in OPERATORS.values() if operator.arity == 1 and operator.role is not Role.IDENTITY
+)
 _BINARY = tuple(OPERATORS[name] for name in ("add", "sub", "mul", "div"))
 
 

@@ -19,8 +19,8 @@ from symenum.bench.problems.external import (
 from symenum.bench.problems.problem import Case, MissingDataError, NoiseKind
 from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAWS, law_name, random_law, random_laws
 from symenum.bench.problems.tables import PROBLEM_SETS, reference_problems
+from symenum.core.registration import check_attributes, check_methods, check_name
 from symenum.operators import OPERATOR_SETS
-from symenum.registration import check_attributes, check_methods, check_name
 
 __all__ = ["SETS", "ProblemSet", "Protocol", "Rule", "get_set", "register_set"]
 

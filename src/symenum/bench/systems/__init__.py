@@ -15,7 +15,7 @@ from symenum.bench.systems.gplearn import Gplearn
 from symenum.bench.systems.operon import Operon
 from symenum.bench.systems.ours import Symenum
 from symenum.bench.systems.psrn import Psrn
-from symenum.registration import check_methods, check_name
+from symenum.core.registration import check_methods, check_name
 
 __all__ = [
     "SYSTEMS",

@@ -11,12 +11,12 @@ import torch
 from symenum.bench.problems.problem import Array
 from symenum.bench.systems.base import Found, Law, variable_names
 from symenum.core.budget import NO_LIMIT, Budget
-from symenum.enumeration.target import check_target
+from symenum.core.target import check_target
 from symenum.expressions import Expression
-from symenum.heads.order import STAGE_NAMES
+from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
 from symenum.search import Settings, make_task, run
-from symenum.tokens import Material
+from symenum.tokens import TokenContext
 
 __all__ = ["Symenum"]
 
@@ -77,13 +77,13 @@ class _NoTokens:
 
     name = "none"
 
-    def start(self, material: Material) -> None:
+    def start(self, material: TokenContext) -> None:
         return None
 
     def propose(
-        self, material: Material, state: None, count: int, rng: np.random.Generator, budget: Budget = NO_LIMIT
+        self, material: TokenContext, state: None, count: int, rng: np.random.Generator, budget: Budget = NO_LIMIT
     ) -> tuple[tuple[Expression, ...], None]:
         return (), None
 
-    def learn(self, material: Material, state: None, reward: float, praised: object) -> None:
+    def learn(self, material: TokenContext, state: None, reward: float, praised: object) -> None:
         return None

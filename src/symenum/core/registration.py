@@ -1,0 +1,87 @@
+"""What every door for plug-ins asks: a name that is free, attributes and methods that are there. And: load plug-ins.
+
+Knows nothing of heads, losses or systems; `symenum.plugins` and the registries of the benchmark do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+__all__ = ["VARIABLE", "PluginError", "check_attributes", "check_methods", "check_name", "load_plugins"]
+
+
+VARIABLE = "SYMENUM_PLUGINS"
+"""Modules, with commas between them, that the command line and the bench's processes import at their start."""
+# Names are typed on a command line, cut at commas there (and at the colon before a system's options), and name files.
+_NAME = re.compile(r"[a-z][a-z0-9_ -]*")
+
+
+class PluginError(ValueError):
+    """A module that was named as a plug-in cannot be loaded; the message says why."""
+
+
+def check_name(kind: str, name: object, taken: Collection[str]) -> str:
+    """The name, if it is one and nobody has it."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"name of a {kind} must be small letters, digits, spaces, - and _, a letter first, not {name!r:.80}"
+        )
+    if name in taken:
+        raise ValueError(f"name {name!r} of a {kind} is taken: choose another; taken are {', '.join(sorted(taken))}")
+    return name
+
+
+def check_attributes(what: str, value: object, names: Iterable[str]) -> None:
+    """Refuse a value that lacks one of the attributes."""
+    missing = [name for name in names if not hasattr(value, name)]
+    if missing:
+        raise TypeError(f"{what} ({type(value).__name__}) has no {', '.join(missing)}")
+
+
+def check_methods(
+    what: str, value: object, methods: Mapping[str, tuple[str, ...]], keywords: tuple[str, ...] = ()
+) -> None:
+    """Refuse a value without a method, or with one that does not take so many arguments and these keywords."""
+    for method, arguments in methods.items():
+        function = getattr(value, method, None)
+        call = f"{method}({', '.join((*arguments, *(f'{name}=' for name in keywords)))})"
+        if isinstance(value, type):
+            raise TypeError(f"{what} is the class {value.__name__}: give an object of it")
+        if not callable(function):
+            raise TypeError(f"{what} ({type(value).__name__}) has no method {call}")
+        try:
+            inspect.signature(function).bind(*arguments, **dict.fromkeys(keywords))
+        except TypeError as error:
+            raise TypeError(f"{what} is called as {call}, and its method does not take that: {error}") from error
+        except ValueError:  # functions written in C do not say what they take: the trial will
+            continue
+
+
+def load_plugins(modules: Iterable[str] | None = None) -> None:
+    """Import the modules, which register what they have; without an argument, those of $SYMENUM_PLUGINS.
+
+    Modules are looked for in the working folder too. Those that are named here join $SYMENUM_PLUGINS, so that
+    processes started from this one load them as well. Only name modules whose code you trust: it is run.
+    """
+    known = [name for name in os.environ.get(VARIABLE, "").split(",") if name]
+    wanted = list(dict.fromkeys([*known, *(modules or ())]))
+    if not wanted:
+        return
+    if not {"", str(Path.cwd())} & set(sys.path):
+        sys.path.insert(0, str(Path.cwd()))
+    for name in wanted:
+        _load(name)
+    os.environ[VARIABLE] = ",".join(wanted)
+
+
+def _load(module: str) -> None:
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # a module may raise anything when it is imported
+        raise PluginError(f"the plug-in {module!r} cannot be loaded: {type(error).__name__}: {error}") from error

@@ -1,0 +1,181 @@
+"""How laws of motion are shown: tables, LaTeX, source code, progress, and pictures of trajectories."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+
+from symenum.display.figures import COLOURS
+from symenum.display.observers import for_estimator
+from symenum.display.plots import new_panels
+from symenum.display.progress import Observer, Report
+from symenum.display.rows import rows_of
+from symenum.display.table import equations_table, terminal_width, text_table
+from symenum.dynamics.derivatives import local_fit
+from symenum.dynamics.selection import Judged
+from symenum.dynamics.trajectory import make_pieces
+from symenum.expressions import Expression, to_c, to_latex, to_numpy_source, to_python
+from symenum.front import Front
+from symenum.selection import rule_while_searching
+
+if TYPE_CHECKING:
+    from symenum.dynamics.regressor import ODERegressor
+
+__all__ = [
+    "LANGUAGES",
+    "RULE_IF_HELD_OUT",
+    "law_table",
+    "plot_trajectories",
+    "print_system",
+    "system_latex",
+    "system_source",
+    "title_of",
+    "watching",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A whole system of laws as text: tables to read, LaTeX, and source code in Python, NumPy and C.
+
+
+LANGUAGES = ("python", "numpy", "c")
+
+
+def law_table(front: Front, judged: Judged, names: Sequence[str]) -> pandas.DataFrame:
+    """PSERegressor's columns, and how each law did on held-out pieces and against the noise."""
+    table = equations_table(rows_of(front), names)
+    table.insert(2, "heldout_loss", judged.heldout)
+    table.insert(3, "chi_square", judged.chi_square)
+    table.insert(4, "bits", judged.bits)
+    table.insert(5, "indistinguishable", judged.indistinguishable)
+    return table
+
+
+def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: Sequence[int], order: int) -> str:
+    """One table for each state; `~` marks laws that the data cannot tell from the chosen one."""
+    parts = []
+    for (name, front), judge, selected in zip(fronts.items(), judged, chosen, strict=True):
+        table = text_table(rows_of(front), selected, width=terminal_width(), alike=judge.indistinguishable)
+        parts.append(f"{left_side(name, order)} =\n{table}")
+    return "\n\n".join(parts)
+
+
+def left_side(state: str, order: int) -> str:
+    """How the derivative is written in text.
+
+    >>> left_side("x", 1), left_side("q", 2)
+    ("x'", "q''")
+    """
+    return state + "'" * order
+
+
+def system_latex(laws: Mapping[str, Expression], order: int, precision: int) -> str:
+    """The laws as one aligned LaTeX environment (package amsmath)."""
+    dot = "\\dot" if order == 1 else "\\ddot"
+    lines = []
+    for name, law in laws.items():
+        letter = name if len(name) == 1 else f"\\mathit{{{name.replace('_', chr(92) + '_')}}}"
+        lines.append(f"{dot}{{{letter}}} &= {to_latex(law, precision)}")
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+def system_source(laws: Sequence[Expression], names: Sequence[str], language: str, order: int) -> str:
+    """One function for each law, f1, f2, …, of all variables, and `system` that calls them.
+
+    `names`: the states (for order 2 positions, then velocities), then the inputs.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"language must be one of {', '.join(map(repr, LANGUAGES))}, not {language!r}")
+    write = {"python": to_python, "numpy": to_numpy_source, "c": to_c}[language]
+    head: list[str] = []
+    bodies: list[str] = []
+    for i, law in enumerate(laws):
+        lines = write(law, names, f"f{i + 1}").rstrip("\n").splitlines()
+        start = next(at for at, line in enumerate(lines) if f"f{i + 1}(" in line)
+        head += [line for line in _blocks(lines[:start]) if line not in head]
+        bodies.append("\n".join(lines[start:]))
+    tail = _c_system(len(laws), len(names), order) if language == "c" else _python_system(len(laws), len(names), order)
+    between = "\n\n" if language == "c" else "\n\n\n"
+    return between.join([*head, *bodies, tail]) + "\n"
+
+
+def _blocks(lines: Sequence[str]) -> list[str]:
+    """The parts between empty lines: imports and helpers."""
+    text = "\n".join(lines)
+    return [block.strip("\n") for block in text.split("\n\n") if block.strip()]
+
+
+def _python_system(laws: int, names: int, order: int) -> str:
+    count = laws * order
+    given = ", u=()" if names > count else ""
+    arguments = "*state, *u" if names > count else "*state"
+    values = ", ".join(f"f{i + 1}({arguments})" for i in range(laws))
+    moving = f"*state[{laws}:], " if order == 2 else ""
+    return f"def system(t, state{given}):\n    return [{moving}{values}]"
+
+
+def _c_system(laws: int, names: int, order: int) -> str:
+    count = laws * order
+    arguments = ", ".join([f"state[{i}]" for i in range(count)] + [f"u[{i}]" for i in range(names - count)])
+    lines = ["void system_derivative(double t, const double *state, const double *u, double *derivative) {"]
+    lines += ["    (void)t;", *([] if names > count else ["    (void)u;"])]
+    if order == 2:
+        lines += [f"    derivative[{i}] = state[{laws + i}];" for i in range(laws)]
+    first = laws if order == 2 else 0
+    lines += [f"    derivative[{first + i}] = f{i + 1}({arguments});" for i in range(laws)]
+    return "\n".join([*lines, "}"])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How the search for laws of motion is shown: what the laws are laws of, and which one is marked meanwhile.
+
+
+RULE_IF_HELD_OUT = "mdl"
+"""How a law is marked while the search runs, where held-out pieces decide in the end."""
+
+
+def title_of(report: Report) -> str:
+    """The left side of the laws of a SystemReport."""
+    return f"{getattr(report, 'state', '')}'"
+
+
+def watching(model: ODERegressor) -> Observer:
+    """The observer that suits `verbose` and the place."""
+    rule = rule_while_searching(model.model_selection, RULE_IF_HELD_OUT)
+    return for_estimator(title_of, rule, model.max_time, verbose=model.verbose, several=True)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Measured and simulated trajectories of a fitted ODERegressor.
+
+
+_DOTS, _LINE = COLOURS[:2]
+_WINDOW = 15  # samples that the start of a simulation is smoothed over
+
+
+def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = None) -> Any:
+    """One panel for each state: the samples as dots, the laws simulated from the start of each piece as lines.
+
+    X, t and u are what `fit` takes. Gives the figure; save it with `figure.savefig("trajectories.png")`.
+    """
+    count = len(model.state_names_)
+    panels = new_panels(count, 1.6 * count + 1.4)
+    for piece in make_pieces(X, t, u):
+        # The first sample has its noise; the start of a simulation should not.
+        begin = local_fit(piece.t, piece.X, _WINDOW)
+        start = begin.values[0] if model.order == 1 else np.concatenate([begin.values[0], begin.first[0]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a motion that blows up is seen in the picture
+            simulated = model.simulate(start, piece.t, piece.U if piece.U.size else None)
+        for i, panel in enumerate(panels):
+            panel.plot(piece.t, piece.X[:, i], ".", markersize=3, color=_DOTS, alpha=0.5)
+            panel.plot(piece.t, simulated[:, i], linewidth=1.2, color=_LINE)
+    for panel, name in zip(panels, model.state_names_, strict=True):
+        panel.set_ylabel(name)
+    panels[0].legend(panels[0].lines[:2], ["measured", "simulated from the start of each piece"], loc="upper right")
+    panels[-1].set_xlabel("time")
+    return panels[0].figure

@@ -1,0 +1,272 @@
+"""What a network can build, before any data: its layers, its distinct sub-expressions, its candidates' numbers.
+
+An architecture is `inputs` slots and `layers` symbol layers over one operator set. The distinct outputs of the last
+layer but one feed the last layer, whose outputs are the candidates: numbered, and never stored. Of an output and its
+negative only one is stored (a *column* of the bank); the other is the same column with a sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from symenum.core.files import cached_numbers, key_of
+from symenum.core.threads import torch_threads
+from symenum.engine.distinct import canonical_signs, representatives_by_domain
+from symenum.engine.layer import SymbolLayer, layer_sizes
+from symenum.expressions import Expression, apply, sample_points
+from symenum.operators import OPERATORS, Operator
+
+__all__ = ["Architecture", "check_bank_fits", "check_mask_fits", "complexity_rank", "fits_memory"]
+
+
+_CHUNK = 1 << 22  # numbers in memory at a time where only a verdict on each is wanted
+_CPU = torch.device("cpu")
+_MASK_VERSION = 2  # raise it when the way to find duplicates changes: old cache files are then ignored
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """`layers` symbol layers of `operators` on `inputs` slots."""
+
+    inputs: int
+    operators: tuple[Operator, ...]
+    layers: int
+
+    @cached_property
+    def raw_sizes(self) -> tuple[int, ...]:
+        """The paper's layer sizes, before the removal of duplicates: 105, 33705, … for koza on 5 inputs."""
+        return layer_sizes(self.operators, self.inputs, self.layers)
+
+    @property
+    def raw_width(self) -> int:
+        """The number of outputs below the last layer, before the removal of duplicates."""
+        return self.raw_sizes[-2] if self.layers > 1 else self.inputs
+
+    @cached_property
+    def lower_layers(self) -> tuple[SymbolLayer, ...]:
+        """The layers below the last one, in order."""
+        widths = (self.inputs, *self.raw_sizes)
+        return tuple(SymbolLayer(self.operators, width) for width in widths[: self.layers - 1])
+
+    @cached_property
+    def last_layer(self) -> SymbolLayer:
+        """The layer of the candidates, on the distinct outputs below it."""
+        return SymbolLayer(self.operators, len(self.kept))
+
+    @property
+    def kept(self) -> Tensor:
+        """The numbers (ascending int64) of the distinct outputs of the last layer but one: the paper's DR mask.
+
+        Distinct means: different functions of independent real inputs. Each stands for the class of all outputs equal
+        to it wherever they are defined, of which it is the simplest.
+        """
+        return self._mask.kept
+
+    @property
+    def twin(self) -> Tensor:
+        """For each class the index (int64, into `kept`) of the one stored for it: itself, or its negative."""
+        return self._mask.twin
+
+    @property
+    def class_of(self) -> Tensor:
+        """For each output of the last layer but one the index (int64, into `kept`) of its class; -1: finite nowhere."""
+        return self._mask.class_of
+
+    @cached_property
+    def columns(self) -> int:
+        """The number of distinct outputs up to sign, which is the width of the bank before it has seen data."""
+        return len(torch.unique(self.twin))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The layers' sizes, the last but one without duplicates and up to sign; the last: number of candidates."""
+        lower = (*self.raw_sizes[:-2], self.columns) if self.layers > 1 else ()
+        return (*lower, self.last_layer.size)
+
+    def values(self, slots: Tensor, numbers: Tensor) -> Tensor:
+        """Values (len(numbers), rows) of outputs of the last layer but one, for slot values (inputs, rows), float64."""
+        below = self._below(slots)
+        return below[numbers] if self.layers == 1 else self.lower_layers[-1].forward(below, numbers)
+
+    def finite(self, slots: Tensor, numbers: Tensor) -> Tensor:
+        """Which of these outputs are finite on every row; the values themselves are never all in memory."""
+        below = self._below(slots)
+        if self.layers == 1:
+            return torch.ones(len(numbers), dtype=torch.bool)
+        step = max(1, _CHUNK // max(1, slots.shape[1]))
+        out = torch.empty(len(numbers), dtype=torch.bool)
+        for start in range(0, len(numbers), step):
+            part = slice(start, start + step)
+            out[part] = torch.isfinite(self.lower_layers[-1].forward(below, numbers[part])).all(dim=1)
+        return out
+
+    def complexity(self, slots: Tensor, numbers: Tensor) -> Tensor:
+        """Complexities (int64) of outputs of the last layer but one, from those of the slots (inputs,)."""
+        for layer in self.lower_layers[:-1]:
+            slots = layer.complexity(slots)
+        return slots[numbers] if self.layers == 1 else self.lower_layers[-1].complexity(slots, numbers)
+
+    def reconstruct(self, number: int, slots: Sequence[Expression], stand_in: Tensor | None = None) -> Expression:
+        """The expression of the candidate of that number (Algorithm 1, step 4).
+
+        `stand_in` (int64, one output for each class) replaces `kept` where the data ask for another of the class.
+        """
+        outputs = self.kept if stand_in is None else stand_in
+        if not 0 <= number < self.last_layer.size:
+            raise ValueError(f"number must be from 0 to {self.last_layer.size - 1}, not {number}")
+        layers = (*self.lower_layers, self.last_layer)
+
+        def rebuild(index: int, level: int) -> Expression:
+            if level == 0:
+                return slots[index]
+            operator, operands = layers[level - 1].structure(index)
+            if level == self.layers:
+                operands = tuple(int(outputs[operand]) for operand in operands)
+            return apply(operator, *(rebuild(operand, level - 1) for operand in operands))
+
+        return rebuild(number, self.layers)
+
+    def _below(self, slots: Tensor) -> Tensor:
+        for layer in self.lower_layers[:-1]:
+            slots = layer.forward(slots)
+        return slots
+
+    def prepare(self, device: torch.device) -> None:
+        """Find the duplicates on that device, unless they are known; on the CPU where it has no room.
+
+        Else they are found on the CPU, when they are first asked for. The result is the same.
+        """
+        if "_mask" in vars(self):
+            return
+        try:
+            vars(self)["_mask"] = self._make_mask(device)
+        except torch.cuda.OutOfMemoryError:
+            torch.cuda.empty_cache()
+
+    @cached_property
+    def _mask(self) -> _Mask:
+        return self._make_mask(_CPU)
+
+    def _make_mask(self, device: torch.device) -> _Mask:
+        if self.layers == 1:
+            itself = torch.arange(self.inputs)  # slots are distinct by assumption; equal values are found on the data
+            return _Mask(itself, itself, itself)
+        if all(operator in OPERATORS.values() for operator in self.operators):
+            names = [(operator.name, operator.complexity, operator.kind) for operator in self.operators]
+            key = key_of("mask", _MASK_VERSION, self.inputs, self.layers, names)
+            numbers = cached_numbers(key, partial(self._find_distinct, device), self._could_be_mask)
+        else:
+            numbers = self._find_distinct(device)  # a user's function has no name that identifies it in a file
+        return _Mask.unpack(numbers, self.raw_width)
+
+    @torch_threads(1)
+    def _find_distinct(self, device: torch.device = _CPU) -> npt.NDArray[np.int64]:
+        values = sample_points(self.inputs).T.contiguous().to(device)
+        complexity = torch.zeros(self.inputs, dtype=torch.int64, device=device)
+        for layer in self.lower_layers:
+            values, complexity = layer.forward(values), layer.complexity(complexity)
+        found = representatives_by_domain(values, complexity_rank(complexity), wider=True)
+        kept = torch.unique(found[found >= 0])
+        class_of = torch.where(found >= 0, torch.searchsorted(kept, found), -1)
+        values, complexity = values[kept], complexity[kept]
+        signed = values.mul_(canonical_signs(values)[:, None])
+        # Of one domain only: where an output fails on the data, its twin must fail too.
+        twin = representatives_by_domain(signed, complexity_rank(complexity), wider=False)
+        return _Mask(class_of, kept, twin).pack()
+
+    def _could_be_mask(self, numbers: npt.NDArray[np.int64]) -> bool:
+        if len(numbers) <= self.raw_width or (len(numbers) - self.raw_width) % 2:
+            return False
+        class_of, kept, twin = _Mask.unpack(numbers, self.raw_width)
+        return bool(
+            (class_of >= -1).all()
+            and (class_of < len(kept)).all()
+            and (kept >= 0).all()
+            and (kept < self.raw_width).all()
+            and (kept.diff() > 0).all()
+            and torch.equal(class_of[kept], torch.arange(len(kept)))
+            and (twin >= 0).all()
+            and (twin < len(kept)).all()
+            and torch.equal(twin[twin], twin)
+        )
+
+
+class _Mask(NamedTuple):
+    class_of: Tensor
+    kept: Tensor
+    twin: Tensor
+
+    def pack(self) -> npt.NDArray[np.int64]:
+        return np.asarray(torch.cat(self).cpu().numpy(), dtype=np.int64)
+
+    @staticmethod
+    def unpack(numbers: npt.NDArray[np.int64], raw_width: int) -> _Mask:
+        everything = torch.from_numpy(numbers.copy())
+        kept, twin = everything[raw_width:].reshape(2, -1)
+        return _Mask(everything[:raw_width], kept, twin)
+
+
+def complexity_rank(complexity: Tensor) -> Tensor:
+    """The position of each when ordered by complexity, then index."""
+    order = torch.argsort(complexity, stable=True)
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device)
+    return rank
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How much memory there is, how much a pass will take, and the refusal of one that does not fit.
+
+
+_MASK_COPIES = 6  # values at the random points, and temporaries of the comparison
+_BANK_COPIES = 2  # as computed, and as ordered
+_WORKSPACE = 128 << 20  # tiles and factors of a few threads
+
+
+def fits_memory(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> bool:
+    """Whether the sub-expressions of an architecture fit, before any data."""
+    return all(_mask_memory(inputs, operators, depth) <= max_memory for depth in range(1, layers))
+
+
+def check_mask_fits(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> None:
+    """Refuse an architecture whose sub-expressions alone, without any data, do not fit."""
+    if 64 * inputs > max_memory:
+        raise ValueError(f"inputs = {inputs:,} slots alone need more than max_memory = {_gigabytes(max_memory)}")
+    for depth in range(1, layers):  # one layer at a time: sizes square with each, and must not be computed in vain
+        need = _mask_memory(inputs, operators, depth)
+        if need > max_memory:
+            size = layer_sizes(operators, inputs, depth)[-1]
+            raise ValueError(
+                f"layer {depth} of {layers} would have {size:,} sub-expressions and need {_gigabytes(need)}, more than "
+                f"max_memory = {_gigabytes(max_memory)}: use fewer layers, inputs (now {inputs}) or operators "
+                f"(now {len(operators)}), or raise max_memory"
+            )
+
+
+def check_bank_fits(columns: int, rows: int, max_memory: int) -> None:
+    """Refuse data on which the bank does not fit."""
+    need = columns * rows * 8 * _BANK_COPIES + _WORKSPACE
+    if need > max_memory:
+        raise ValueError(
+            f"the bank of {columns:,} sub-expressions on {rows:,} rows would need {_gigabytes(need)}, more than "
+            f"max_memory = {_gigabytes(max_memory)}: use mode='screen' or fewer rows, inputs, layers or operators, "
+            "or raise max_memory"
+        )
+
+
+def _mask_memory(inputs: int, operators: Sequence[Operator], depth: int) -> int:
+    """Bytes to tell the outputs of that layer apart."""
+    points = sample_points(1).shape[0]
+    return layer_sizes(operators, inputs, depth)[-1] * points * 8 * _MASK_COPIES + _WORKSPACE
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.3g} GB"

@@ -1,1 +1,0 @@
-"""Where a pass is computed; a backend is one module with one function, `scan`."""

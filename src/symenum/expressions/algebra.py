@@ -1,0 +1,606 @@
+"""Algebra on trees: canonical order, simplification, powers, the form that people write, and numeric fingerprints."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symenum.expressions.tree import Apply, Constant, Expression, Variable, apply, fold, natural_key, variables
+from symenum.operators import OPERATORS, Operator
+from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
+
+__all__ = [
+    "Powers",
+    "Product",
+    "Sum",
+    "as_product",
+    "as_sum",
+    "canonical",
+    "fingerprint",
+    "merged",
+    "plain",
+    "power_product",
+    "powers_of",
+    "same_function",
+    "sample_points",
+    "simplify",
+    "sort_key",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One order of operands for all trees that differ only by commuting and re-associating sums and products.
+#
+# a + b and b + a become the same tree, and so do (a + b) + c and a + (c + b). Nothing is simplified, expanded or
+# computed: whether two trees of different shape are one function is the question of `fingerprint`. Re-association may
+# move the last digits of a value, and an overflow, but not the function.
+
+
+_ASSOCIATIVE = (Role.SUM, Role.PRODUCT)
+_VARIABLE, _COMPOSITE, _CONSTANT = 0, 1, 2
+SortKey: TypeAlias = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The operands of a chain of one associative operator, in any order."""
+
+    operator: Operator
+    terms: tuple[Expression, ...]
+
+
+def canonical(expression: Expression) -> Expression:
+    """The tree with the operands of commutative operators in order, and sums and products associated to the left.
+
+    Constants come last in sums and first in products, as people write them.
+
+    >>> from symenum.expressions import parse
+    >>> print(canonical(parse("1 + (x10*3 + (x2 + sin(x1)))")))
+    x2 + sin(x1) + 3*x10 + 1
+    """
+    return _close(fold(expression, _visit))
+
+
+def _visit(node: Expression, operands: tuple[Expression | _Chain, ...]) -> Expression | _Chain:
+    if not isinstance(node, Apply):
+        return node
+    operator = node.operator
+    if operator.role in _ASSOCIATIVE:
+        terms: list[Expression] = []
+        for operand in operands:
+            if isinstance(operand, _Chain) and operand.operator == operator:
+                terms.extend(operand.terms)
+            else:
+                terms.append(_close(operand))
+        # Sorted only when the whole chain is known, or a sum of n terms would be sorted n times.
+        return _Chain(operator, tuple(terms))
+    closed = tuple(_close(operand) for operand in operands)
+    return Apply(operator, tuple(sorted(closed, key=sort_key)) if operator.commutative else closed)
+
+
+def _close(result: Expression | _Chain) -> Expression:
+    if not isinstance(result, _Chain):
+        return result
+    terms = sorted(result.terms, key=sort_key)
+    if result.operator.role is Role.PRODUCT:
+        constants = [term for term in terms if isinstance(term, Constant)]
+        terms = constants + [term for term in terms if not isinstance(term, Constant)]
+    closed = terms[0]
+    for term in terms[1:]:
+        closed = Apply(result.operator, (closed, term))
+    return closed
+
+
+def sort_key(expression: Expression) -> SortKey:
+    """A key that orders all trees: variables in natural order, then composites from small to large, then constants.
+
+    Only equal trees have equal keys (two operators of the user's that share a name apart).
+    """
+    # The nodes from the root down, in a flat tuple: a nested one could be too deep to compare.
+    nodes: list[SortKey] = []
+    stack: list[Expression] = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Variable):
+            nodes.append((_VARIABLE, natural_key(node.name)))
+        elif isinstance(node, Constant):
+            sign = math.copysign(1.0, node.value)
+            nodes.append((_CONSTANT, node.value, sign, isinstance(node.value, float), node.name or ""))
+        else:
+            nodes.append((_COMPOSITE, node.operator.name))
+            stack.extend(reversed(node.operands))
+    return (nodes[0][0], len(nodes), *nodes)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Constants folded and written as people write them; the function stays the same to rounding.
+#
+# Only numbers are worked on: nothing is cancelled, expanded or factored. Whole numbers stay whole and fractions of
+# them stay fractions; sqrt(2), 2*pi and 1/3 are left as they are written. 0·f is 0, also where f has no value.
+
+
+_ADD, _SUB, _MUL, _DIV, _NEG = (OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg"))
+_LARGEST = 1e300  # what is beyond, or below its inverse, is left as it is written
+_WHOLE = 2**53
+_SMALL = 10**9  # a float that is a whole number below this is written as one
+
+
+@dataclass(frozen=True)
+class Product:
+    """numerator/denominator · factors / divisors; a number that is not a fraction has the denominator 1."""
+
+    numerator: float
+    denominator: int
+    factors: tuple[Expression, ...]
+    divisors: tuple[Expression, ...]
+
+    @property
+    def number(self) -> float:
+        return self.numerator / self.denominator
+
+    def close(self) -> Expression:
+        """The product as one expression."""
+        if self.numerator == 0:
+            return Constant(0)
+        front = abs(self.numerator) != 1 or not self.factors
+        factors = (_number(self.numerator), *self.factors) if front else self.factors
+        below = (Constant(self.denominator), *self.divisors) if self.denominator != 1 else self.divisors
+        result = _chain(factors)
+        if not front and self.numerator < 0:
+            result = Apply(_NEG, (result,))
+        return Apply(_DIV, (result, _chain(below))) if below else result
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The terms, each with whether it is added (or subtracted), and a number."""
+
+    terms: tuple[tuple[bool, Expression], ...]
+    number: float
+
+    def close(self) -> Expression:
+        """The sum as one expression, a positive term first where there is one, the number last."""
+        terms = list(self.terms)
+        if self.number != 0 or not terms:
+            terms.append((self.number > 0 or not terms, _number(abs(self.number) if terms else self.number)))
+        first = next((i for i, (added, _) in enumerate(terms) if added), None)
+        result = _negated(terms.pop(0)[1]) if first is None else terms.pop(first)[1]
+        for added, term in terms:
+            result = Apply(_ADD if added else _SUB, (result, term))
+        return result
+
+
+def simplify(expression: Expression) -> Expression:
+    """The same function with its constants folded.
+
+    >>> from symenum.expressions import parse
+    >>> print(simplify(parse("(x + 1) + 2*3.5")), simplify(parse("4*sin(x)/2 + (-3)")), simplify(parse("1*x + 0*y")))
+    x + 8 2*sin(x) - 3 x
+    """
+    return _close_terms(fold(expression, _simplify_node))
+
+
+def as_sum(expression: Expression | Sum | Product) -> Sum:
+    """The terms and the number of a simplified expression."""
+    if isinstance(expression, Sum):
+        return expression
+    number = _number_of(expression)
+    if number is not None:
+        return Sum((), number)
+    product = as_product(expression)
+    if not product.factors and not product.divisors and product.denominator == 1:
+        return Sum((), product.numerator)
+    if product.numerator < 0:
+        return Sum(((False, replace(product, numerator=-product.numerator).close()),), 0)
+    if isinstance(expression, Apply) and expression.operator.role in ADDITIVE:
+        left, right = (as_sum(operand) for operand in expression.operands)
+        return _added(left, right, expression.operator.role is Role.SUM)
+    return Sum(((True, _close_terms(expression)),), 0) if product.numerator else Sum((), 0)
+
+
+def as_product(expression: Expression | Sum | Product) -> Product:
+    """The number, factors and divisors of a simplified expression."""
+    if isinstance(expression, Product):
+        return expression
+    number = _number_of(expression)
+    if number is not None:
+        return Product(number, 1, (), ())
+    if isinstance(expression, Apply) and expression.operator.role in (*MULTIPLICATIVE, Role.NEGATION):
+        parts = [as_product(operand) for operand in expression.operands]
+        if expression.operator.role is Role.NEGATION:
+            return replace(parts[0], numerator=-parts[0].numerator)
+        product = _multiplied(parts[0], parts[1], expression.operator.role is Role.QUOTIENT)
+        if product is not None:
+            return product
+    return Product(1, 1, (_close_terms(expression),), ())
+
+
+def _simplify_node(node: Expression, operands: tuple[Expression | Sum | Product, ...]) -> Expression | Sum | Product:
+    if not isinstance(node, Apply):
+        return node
+    role = node.operator.role
+    if role in ADDITIVE:
+        total = _added(as_sum(operands[0]), as_sum(operands[1]), role is Role.SUM)
+        if abs(total.number) < _LARGEST:
+            return total
+    if role is Role.NEGATION:
+        product = as_product(operands[0])
+        return replace(product, numerator=-product.numerator)
+    if role in MULTIPLICATIVE:
+        folded = _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
+        if folded is not None:
+            return folded
+    closed = tuple(_close_terms(operand) for operand in operands)
+    return _folded(Apply(node.operator, closed))
+
+
+def _folded(node: Apply) -> Expression:
+    """An operator on numbers alone is a number, unless all are whole: sqrt(2) says more than its digits."""
+    if node.operator.role is Role.POWER and _number_of(node.operands[1]) == 1:
+        return node.operands[0]
+    numbers = [number for number in map(_number_of, node.operands) if number is not None]
+    if len(numbers) < len(node.operands) or all(isinstance(number, int) for number in numbers):
+        return node
+    value = float(node.operator.function(*(torch.tensor([float(n)], dtype=torch.float64) for n in numbers)))
+    return Constant(value) if math.isfinite(value) else node
+
+
+def _added(left: Sum, right: Sum, plus: bool) -> Sum:
+    terms = right.terms if plus else tuple((not added, term) for added, term in right.terms)
+    return Sum(left.terms + terms, left.number + right.number if plus else left.number - right.number)
+
+
+def _multiplied(left: Product, right: Product, over: bool) -> Product | None:
+    """The product, or the quotient; None where the number would not be one."""
+    above: list[float] = [left.numerator, right.denominator if over else right.numerator]
+    below: list[float] = [left.denominator, right.numerator if over else right.denominator]
+    number = _fraction(above[0] * above[1], below[0] * below[1])
+    if number is None:
+        return None
+    inside, outside = (right.divisors, right.factors) if over else (right.factors, right.divisors)
+    return Product(*number, left.factors + inside, left.divisors + outside)
+
+
+def _fraction(above: float, below: float) -> tuple[float, int] | None:
+    """above/below as numerator and denominator; None where it is not finite or too near to the ends of the range."""
+    if below == 0:
+        return None
+    if isinstance(above, int) and isinstance(below, int):
+        divisor = math.gcd(above, below) * (1 if below > 0 else -1)
+        above, below = above // divisor, below // divisor
+        return (above, below) if max(abs(above), below) < _WHOLE else None
+    value = above / below
+    if above != 0 and not 1 / _LARGEST < abs(value) < _LARGEST:
+        return None
+    return (int(value) if value == round(value) and abs(value) < _SMALL else value), 1
+
+
+def _number(value: float) -> Constant:
+    return Constant(int(value) if value == round(value) and abs(value) < _SMALL else value)
+
+
+def _negated(expression: Expression) -> Expression:
+    product = as_product(expression)
+    return replace(product, numerator=-product.numerator).close()
+
+
+def _chain(factors: tuple[Expression, ...]) -> Expression:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = Apply(_MUL, (result, factor))
+    return result
+
+
+def _number_of(expression: Expression | Sum | Product) -> float | None:
+    """The value of a number without a name."""
+    return expression.value if isinstance(expression, Constant) and expression.name is None else None
+
+
+def _close_terms(result: Expression | Sum | Product) -> Expression:
+    return result.close() if isinstance(result, (Sum, Product)) else result
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Products of powers as expressions, flat: (x/y)²·y is x²/y, whatever it was made of.
+
+
+Powers = Mapping[Expression, Fraction]
+
+
+def powers_of(expression: Expression) -> Powers:
+    """The factors of a product and their exponents; the expression itself where it is none."""
+    if isinstance(expression, Apply):
+        role, operands = expression.operator.role, expression.operands
+        if role in MULTIPLICATIVE:
+            power = Fraction(1 if role is Role.PRODUCT else -1)
+            return merged((powers_of(operands[0]), Fraction(1)), (powers_of(operands[1]), power))
+        exponent = operands[-1]
+        if role is Role.POWER and isinstance(exponent, Constant) and isinstance(exponent.value, int):
+            return merged((powers_of(operands[0]), Fraction(exponent.value)))
+    return {} if expression == Constant(1) else {expression: Fraction(1)}
+
+
+def merged(*parts: tuple[Powers, Fraction]) -> Powers:
+    """The product of the parts, each to its exponent; what cancels is gone."""
+    total: dict[Expression, Fraction] = {}
+    for powers, exponent in parts:
+        for base, power in powers.items():
+            total[base] = total.get(base, Fraction(0)) + power * exponent
+    return {base: power for base, power in total.items() if power}
+
+
+def power_product(powers: Powers) -> Expression:
+    """Numerator over denominator.
+
+    >>> from symenum.expressions import parse
+    >>> print(power_product(merged((powers_of(parse("a/b")), Fraction(2)), (powers_of(parse("b")), Fraction(1)))))
+    a**2/b
+    """
+    above = [_raised(base, power) for base, power in powers.items() if power > 0]
+    below = [_raised(base, -power) for base, power in powers.items() if power < 0]
+    numerator = _product(above) if above else Constant(1)
+    return apply("div", numerator, _product(below)) if below else numerator
+
+
+def _raised(base: Expression, power: Fraction) -> Expression:
+    if power == 1:
+        return base
+    if power == Fraction(1, 2):
+        return apply("sqrt", base)
+    whole = power.denominator == 1
+    return apply("pow", base, Constant(int(power) if whole else float(power)))
+
+
+def _product(factors: list[Expression]) -> Expression:
+    return reduce(lambda a, b: apply("mul", a, b), factors)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The form that people would write for positive quantities: x*sqrt(y/x**2) is sqrt(y), exp(log(x)/2) is sqrt(x).
+#
+# Roots of products become products of roots and sums are multiplied out, as if all that stands under a root or a
+# logarithm were positive. So the result is another function where it is not: whoever asks must judge it by the data.
+
+
+_FINEST = 12  # the largest denominator of an exponent that is a fraction
+_E = Constant(math.e, "E")
+_Term = tuple[Fraction | float, Powers]  # a number and the factors
+
+
+def plain(expression: Expression) -> Expression:
+    """The sum of products that it is where all bases are positive.
+
+    >>> from symenum.expressions import parse
+    >>> print(plain(parse("x*(5*exp(1 - z)/(2*E) + exp(log(y/x**2)/2))")))
+    5*x*exp(-z)/2 + sqrt(y)
+    """
+    total: Expression = Constant(0)
+    for number, powers in _terms(expression):
+        total = apply("add", total, apply("mul", _constant(number), power_product(powers)))
+    return simplify(total)
+
+
+def _terms(expression: Expression) -> Iterator[_Term]:
+    total = as_sum(simplify(expression))
+    if total.number:
+        yield _exact(total.number), {}
+    for added, term in total.terms:
+        number, powers = _factors(term)
+        yield from _multiplied_out(number if added else -number, powers)
+
+
+def _multiplied_out(number: Fraction | float, powers: Powers) -> Iterator[_Term]:
+    """A sum among the factors is multiplied out, if it is one."""
+    sums = [base for base, power in powers.items() if power == 1 and _is_sum(base)]
+    if len(sums) != 1:
+        yield number, powers
+        return
+    rest = merged((powers, Fraction(1)), ({sums[0]: Fraction(1)}, Fraction(-1)))
+    for inner, factors in _terms(sums[0]):
+        yield number * inner, merged((rest, Fraction(1)), (factors, Fraction(1)))
+
+
+def _is_sum(expression: Expression) -> bool:
+    return isinstance(expression, Apply) and expression.operator.role in ADDITIVE
+
+
+def _factors(expression: Expression) -> _Term:
+    """The number and the factors of a product, or of what is raised to a power."""
+    product = as_product(simplify(expression))
+    number = _exact(product.numerator) / product.denominator
+    parts: list[tuple[Powers, Fraction]] = []
+    for factors, sign in ((product.factors, 1), (product.divisors, -1)):
+        for factor in factors:
+            own, powers = _factor(factor)
+            number *= own**sign
+            parts.append((powers, Fraction(sign)))
+    return number, merged(*parts)
+
+
+def _factor(factor: Expression) -> _Term:
+    if isinstance(factor, Apply):
+        role, operands = factor.operator.role, factor.operands
+        exponent = Fraction(1, 2) if role is Role.ROOT else _exponent(operands[-1]) if role is Role.POWER else None
+        if exponent is not None:
+            return _plain_power(_factors(operands[0]), exponent)
+        if role is Role.EXPONENTIAL:
+            return _exponential(operands[0])
+    return Fraction(1), {factor: Fraction(1)}
+
+
+def _plain_power(term: _Term, exponent: Fraction) -> _Term:
+    number, powers = term
+    if number < 0:
+        whole = power_product(powers)
+        return Fraction(1), {simplify(apply("mul", _constant(number), whole)): exponent}
+    value = float(number) ** float(exponent)
+    if exponent.denominator == 1 or value == round(value):
+        return (number ** int(exponent) if exponent.denominator == 1 else Fraction(round(value))), merged(
+            (powers, exponent)
+        )
+    return Fraction(1), merged((powers, exponent), ({_constant(number): Fraction(1)}, exponent))
+
+
+def _exponential(argument: Expression) -> _Term:
+    """Logarithms in the argument become powers, a whole number a power of E."""
+    total = as_sum(simplify(argument))
+    number: Fraction | float = Fraction(1)
+    whole = isinstance(total.number, int)
+    parts: list[tuple[Powers, Fraction]] = [({_E: Fraction(1)}, Fraction(total.number))] if whole else []
+    rest: Expression = Constant(0) if whole else Constant(total.number)
+    for added, term in total.terms:
+        product = as_product(term)
+        power = _exponent(Constant(product.number))
+        factor = product.factors[0] if len(product.factors) == 1 and not product.divisors else None
+        if power is not None and isinstance(factor, Apply) and factor.operator.role is Role.LOGARITHM:
+            own, powers = _plain_power(_factors(factor.operands[0]), power if added else -power)
+            number *= own
+            parts.append((powers, Fraction(1)))
+        else:
+            rest = apply("add" if added else "sub", rest, term)
+    rest = simplify(rest)
+    return number, merged(*parts, ({} if rest == Constant(0) else {apply("exp", rest): Fraction(1)}, Fraction(1)))
+
+
+def _exponent(expression: Expression) -> Fraction | None:
+    """The small fraction that a constant is, if it is one."""
+    if isinstance(expression, Apply):
+        parts = as_product(expression)
+        if parts.factors or parts.divisors:
+            return None
+        return Fraction(parts.number).limit_denominator(_FINEST)
+    if not isinstance(expression, Constant) or expression.name is not None:
+        return None
+    near = Fraction(expression.value).limit_denominator(_FINEST)
+    return near if abs(float(near) - expression.value) <= 1e-15 * abs(expression.value) else None
+
+
+def _exact(number: float) -> Fraction | float:
+    return Fraction(number) if isinstance(number, int) else number
+
+
+def _constant(number: Fraction | float) -> Expression:
+    if isinstance(number, float):
+        return Constant(number)
+    above, below = Constant(Fraction(number).numerator), Fraction(number).denominator
+    return above if below == 1 else apply("div", above, Constant(below))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Whether two trees are one function, decided by their values on fixed points in double precision.
+#
+# `same_function` decides; `fingerprint` is a key for buckets, so that a collection need not be compared pair by pair.
+# Both see identities that no reordering shows: log(exp(x)) and x, sin(x)**2 + cos(x)**2 and 1. Numbers cannot prove
+# an identity: functions that agree to 1e-9 on all points count as one. The points never depend on the data or on any
+# global state.
+
+
+_SEED = 20_240_229  # not the search's seed: whether two functions are equal must not depend on it
+_RTOL = 1e-9
+_MIN_FINITE = 4
+_EPSILON = float(np.finfo(np.float64).eps)
+# How many times its estimated rounding error a value may be off: the estimate is of first order.
+_SLACK = 8.0
+# Both signs, then inside and outside the unit interval: every operator of the table has values on many of the points.
+# Most have both signs: sign and abs tell two functions apart only where their arguments change sign.
+_DOMAINS = ((96, -3.0, 3.0), (24, 0.2, 1.0), (24, 1.0, 4.0))
+_POINTS = sum(count for count, _, _ in _DOMAINS)
+_LOW = np.concatenate([np.full(count, low) for count, low, _ in _DOMAINS])
+_WIDTH = np.concatenate([np.full(count, high - low) for count, low, high in _DOMAINS])
+
+
+def sample_points(inputs: int) -> Tensor:
+    """The fixed points, float64 of shape (144, inputs): 96 uniform in (-3, 3), 24 in (0.2, 1), 24 in (1, 4).
+
+    A coordinate's values do not depend on how many coordinates there are.
+    """
+    if isinstance(inputs, bool) or not isinstance(inputs, int) or inputs < 0:
+        raise ValueError(f"inputs must be a whole number of at least 0, not {inputs!r}")
+    uniform = np.random.default_rng(_SEED).random((inputs, _POINTS))
+    return torch.from_numpy(np.ascontiguousarray((_LOW + _WIDTH * uniform).T))
+
+
+def same_function(a: Expression, b: Expression) -> bool:
+    """Whether both have the same values: finite on the same points, and there equal to 1e-9 or to rounding error.
+
+    With fewer than 4 finite points the values say too little, and only equal canonical forms are the same.
+    """
+    if a == b:
+        return True
+    names = sorted({*variables(a), *variables(b)}, key=natural_key)
+    columns = dict(zip(names, sample_points(len(names)).unbind(1), strict=True))
+    value_a, error_a = _values(a, columns)
+    value_b, error_b = _values(b, columns)
+    finite = torch.isfinite(value_a)
+    if not torch.equal(finite, torch.isfinite(value_b)):
+        return False
+    if int(finite.sum()) < _MIN_FINITE:
+        return canonical(a) == canonical(b)
+    scale = torch.maximum(value_a.abs(), value_b.abs())
+    # Relative alone would tell (x + y) - y from x near x = 0; absolute alone would take 1e-12*x for 2e-12*x.
+    tolerance = _RTOL * scale + _SLACK * (error_a + error_b)
+    return bool(((value_a - value_b).abs() <= tolerance)[finite].all())
+
+
+def fingerprint(expression: Expression, variables: Sequence[str] | None = None) -> bytes:
+    """A key that equal functions nearly always share: the values on the points, to 6 significant digits.
+
+    Nearly, because a value may lie at the edge of two roundings; different functions may share it too, so follow it
+    with `same_function`. `variables` says which coordinate of the points each variable takes. Without it the
+    coordinate follows from the name, and fingerprints of all expressions compare; never mix the two ways.
+    """
+    names = _variables(expression)
+    if variables is None:
+        columns = {name: _column(name) for name in names}
+    else:
+        missing = [name for name in names if name not in variables]
+        if missing:
+            raise ValueError(f"variables must name every variable of the expression: {', '.join(missing)} missing")
+        columns = dict(zip(variables, sample_points(len(variables)).unbind(1), strict=True))
+    values, errors = _values(expression, columns)
+    # What is only rounding error counts as zero, and -0.0 as 0.0.
+    values = torch.where(values.abs() <= _SLACK * errors, 0.0, values) + 0.0
+    return " ".join([f"{value:.5e}" if abs(value) < np.inf else "-" for value in values.tolist()]).encode()
+
+
+_variables = variables  # the function, under a name that the parameter of fingerprint does not hide
+
+
+def _column(name: str) -> Tensor:
+    uniform = np.random.default_rng([_SEED, zlib.crc32(name.encode())]).random(_POINTS)
+    return torch.from_numpy(_LOW + _WIDTH * uniform)
+
+
+def _values(expression: Expression, columns: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Values and first-order estimates of their rounding error, float64 of shape (64,) each.
+
+    An operand's error is carried on by applying the operator to the operand moved by it. So each operator needs no
+    derivative, and a difference of nearly equal numbers is known to be noise.
+    """
+
+    def visit(node: Expression, operands: tuple[tuple[Tensor, Tensor], ...]) -> tuple[Tensor, Tensor]:
+        if isinstance(node, Variable):
+            return columns[node.name], torch.zeros(_POINTS, dtype=torch.float64)
+        if isinstance(node, Constant):
+            full = torch.full((_POINTS,), float(node.value), dtype=torch.float64)
+            return full, torch.zeros(_POINTS, dtype=torch.float64)
+        arguments = [value for value, _ in operands]
+        value = node.operator.function(*arguments)
+        error = _EPSILON * value.abs()
+        for i, (argument, moved) in enumerate(operands):
+            if bool(moved.any()):
+                neighbour = node.operator.function(*arguments[:i], argument + moved, *arguments[i + 1 :])
+                error = error + (neighbour - value).abs()
+        # Next to a pole or the end of a domain there is no estimate; none is the cautious choice.
+        return value, torch.where(torch.isfinite(error), error, 0.0)
+
+    return fold(expression, visit)

@@ -1,0 +1,171 @@
+"""Constants fitted under a loss that is not the mean square error, from where least squares has left them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.optimize
+import torch
+from torch import Tensor
+
+from symenum.core.budget import Budget
+from symenum.expressions import Constant, Expression, evaluate, substitute
+from symenum.expressions.candidate import Candidate
+from symenum.fitting.constants import free_constants, with_constants
+from symenum.fitting.form import FormFit, fit_form, judge_form
+from symenum.fitting.losses import Loss
+from symenum.fitting.program import Array
+from symenum.fitting.refine import refine
+
+__all__ = ["fit_form_under", "judged", "refit"]
+
+
+_ROUNDS, _ROUNDS_OF_ONE = 12, 100  # of weights from residuals and least squares with these weights
+_STEPS = 8  # of Levenberg–Marquardt in each
+_SETTLED = 1e-7  # part of the loss: a round that gains less is the last
+_CALLS = 80  # of a user's loss for each constant
+
+
+def judged(expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss) -> Candidate:
+    """The expression with its loss; inf where it is not finite on some row."""
+    values: Tensor = evaluate(expression, columns)
+    return Candidate(expression, loss.total(y, values.to(torch.float64), weight))
+
+
+def refit(
+    expressions: Sequence[Expression],
+    columns: Mapping[str, Tensor],
+    y: Tensor,
+    weight: Tensor,
+    loss: Loss,
+    *,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> list[Candidate]:
+    """Each expression with the constants of least loss near those that it has; none becomes worse.
+
+    Whole numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1. By iteratively reweighted
+    least squares; for a callable, whose slopes nobody knows, by the simplex method.
+    """
+    budget = Budget() if budget is None else budget
+    found = [judged(expression, columns, y, weight, loss) for expression in expressions]
+    moving = [
+        i for i, one in enumerate(found) if one.loss < math.inf and free_constants(one.expression, integers=False)
+    ]
+    if not moving:
+        return found
+    if loss.weights(y, y) is None:
+        for i in moving:
+            if not budget.over():
+                found[i] = _by_simplex(found[i], columns, y, weight, loss, budget)
+        return found
+    for _ in range(_ROUNDS):
+        if not moving or budget.over():
+            break
+        weights = torch.stack([_reweighted(found[i].expression, columns, y, weight, loss) for i in moving])
+        results = refine(
+            [found[i].expression for i in moving],
+            columns,
+            y,
+            weights,
+            starts=0,
+            steps=_STEPS,
+            integers=False,
+            budget=budget,
+            seed=seed,
+        )
+        going = []
+        for i, result in zip(moving, results, strict=True):
+            new = judged(result.expression, columns, y, weight, loss)
+            if new.loss < found[i].loss * (1 - _SETTLED):
+                going.append(i)
+            if new.loss < found[i].loss:
+                found[i] = new
+        moving = going
+    return found
+
+
+def fit_form_under(
+    form: Expression,
+    starts: Mapping[str, float | None],
+    columns: Mapping[str, Tensor],
+    y: Tensor,
+    weight: Tensor,
+    loss: Loss,
+    *,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> FormFit:
+    """`fit_form` under a loss: `loss` of the result is in its measure.
+
+    Standard errors are those of the loss's minimum; under a callable, of least squares.
+    """
+
+    def total(constants: Mapping[str, float]) -> float:
+        law = substitute(form, {name: Constant(value) for name, value in constants.items()})
+        return judged(law, columns, y, weight, loss).loss
+
+    budget = Budget() if budget is None else budget
+    found = fit_form(form, starts, columns, y, weight, budget=budget, seed=seed)
+    found = replace(found, loss=total(found.constants))
+    names = tuple(found.constants)
+    if loss.is_squared or not names or found.loss == math.inf:
+        return found
+    if loss.weights(y, y) is None:
+        values = _simplex(
+            lambda values: math.inf if budget.over() else total(dict(zip(names, values.tolist(), strict=True))),
+            list(found.constants.values()),
+        )
+        constants = dict(zip(names, values.tolist(), strict=True))
+        return replace(judge_form(form, constants, columns, y, weight), loss=total(constants))
+    for _ in range(_ROUNDS_OF_ONE):
+        if budget.over():
+            break
+        law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
+        changed = _reweighted(law, columns, y, weight, loss)
+        new = fit_form(form, found.constants, columns, y, changed, steps=_STEPS, budget=budget)
+        before, value = found.loss, total(new.constants)
+        if value < before:
+            found = replace(new, loss=value)
+        if not value < before * (1 - _SETTLED):
+            break
+    law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
+    factors = loss.weights(y, evaluate(law, columns))
+    return replace(judge_form(form, found.constants, columns, y, weight, factors), loss=found.loss)
+
+
+def _reweighted(expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss) -> Tensor:
+    values: Tensor = evaluate(expression, columns)
+    factors = loss.weights(y, values)
+    assert factors is not None
+    return weight * factors / (weight * factors).sum()
+
+
+def _by_simplex(
+    start: Candidate, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss, budget: Budget
+) -> Candidate:
+    def at(values: Array) -> Candidate:
+        changed = with_constants(start.expression, values.tolist(), integers=False)
+        return judged(changed, columns, y, weight, loss)
+
+    def total(values: Array) -> float:
+        return math.inf if budget.over() else at(values).loss
+
+    best = at(_simplex(total, free_constants(start.expression, integers=False)))
+    return best if best.loss < start.loss else start
+
+
+def _simplex(total: Callable[[Array], float], start: Sequence[float]) -> Array:
+    """Where the total is least, near the start; the start itself where nothing is better."""
+    first = np.array(start, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # the difference of two infinite totals, when the time is over
+        ended = scipy.optimize.minimize(
+            lambda values: total(values) if np.isfinite(values).all() else math.inf,
+            first,
+            method="Nelder-Mead",
+            options={"maxfev": _CALLS * len(start), "xatol": 1e-12, "fatol": 0.0, "adaptive": True},
+        )
+    return np.asarray(ended.x) if ended.fun < math.inf else first

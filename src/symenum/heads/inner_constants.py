@@ -1,0 +1,248 @@
+"""Inner constants: sin(c·v), cos(c·v), exp(c·v), log(v + c), 1/(v + c), sqrt(v + c), in pairs, summed or multiplied.
+
+A scale-free grid of c gives a start for every pair of families (a kind of feature on one row v), and the best family
+pairs are sharpened by variable projection. The best per pair of *families* is kept, not the best grid points: the right
+family may start far behind the finer grid of a wrong one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
+from symenum.expressions import Constant, Expression, apply
+from symenum.expressions.candidate import Candidate
+from symenum.fitting import Number, linear_combination, nice_number, plain_number, recognise, scaled
+from symenum.fitting.many_starts import KINDS, Inner, Polished, feature_values, polish
+from symenum.heads.features import Features, build_features
+from symenum.heads.head import choose, fit_chosen, rounding_of
+from symenum.heads.response import Response
+from symenum.operators import Operator, get_operator
+from symenum.scans.projection import project_off
+from symenum.scans.r_squared import affine_r_squared, pair_r_squared
+
+__all__ = ["InnerConstants"]
+
+
+ONE = Constant(1)
+_PLAIN, *_FUNCTIONS = KINDS
+_SHIFTED = tuple(kind for kind in _FUNCTIONS if not get_operator(kind).entire)  # u(v + c); the others are u(c·v)
+_TURNING = tuple(kind for kind in _FUNCTIONS if get_operator(kind).periodic)
+# These are there whatever the operators are: v itself and its fixed powers.
+_ALWAYS = (_PLAIN, *(kind for kind in _FUNCTIONS if get_operator(kind).exponent is not None))
+_ROWS = 200  # for grid and polishing; the fits in the end are on all rows
+_LARGEST = 1e10
+_ROUGH_STEPS = 10  # show which starts lead somewhere
+_POLISHED = 400
+_PIECE = 4  # grid points of the first family that share one start
+# Grids, in units of the range of v (or its inverse): turns of a sine, growth of an exponential, shifts beyond the ends.
+_TURNS = tuple(0.6 * i for i in range(1, 24))
+_GROWTHS = (0.15, 0.3, 0.6, 1.0, 1.6, 2.5, 4.0, 7.0)
+_SHIFTS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 7.0)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Features on the grid: kind, base row and constant (m,), and their values (m, rows)."""
+
+    kind: Tensor
+    row: Tensor
+    c: Tensor
+    values: Tensor
+
+
+@dataclass(frozen=True)
+class InnerConstants:
+    """Pairs of features with one inner constant each; `operators` says which kinds there are."""
+
+    operators: tuple[Operator, ...]
+    max_rows: int = 40
+    family_pairs: int = 3000
+    name: str = "inner constants"
+
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`; of the features only the slots play a part."""
+        data = response.data
+        if data.target.rows < 6:
+            return []
+        rows = data.scan_rows
+        if len(rows) > _ROWS:
+            rows = rows[torch.linspace(0, len(rows) - 1, _ROWS).long()]
+        binary = [operator for operator in self.operators if operator.arity == 2]
+        slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
+        base = build_features(data.stand_ins, slots, binary, 1, with_one=False, budget=budget).up_to_scale(budget)
+        base = base.take(torch.arange(min(self.max_rows, len(base))))
+        grid = _grid(base.values, self.operators)
+        t, root = response.t[rows], (response.weight[rows] / response.weight[rows].sum()).sqrt()
+        out: list[Candidate] = []
+        for product in (False, True):
+            if budget.over() or any(data.is_law(candidate) for candidate in out):
+                break
+            out += self._pairs(grid, base, response, t, root, k, product, budget)
+        return out
+
+    def _pairs(
+        self,
+        grid: _Grid,
+        base: Features,
+        response: Response,
+        t: Tensor,
+        root: Tensor,
+        k: int,
+        product: bool,
+        budget: Budget,
+    ) -> list[Candidate]:
+        family = grid.kind * len(base) + grid.row
+        i, j = _best_per_family(grid.values, t, root, family, product, self.family_pairs, budget)
+        if not len(i):
+            return []
+        first, second = (Inner(grid.kind[s], base.values[grid.row[s]], grid.c[s]) for s in (i, j))
+        rough = polish(t, root, first, second, product=product, budget=budget, steps=_ROUGH_STEPS)
+        best = torch.argsort(rough.residual, stable=True)[:_POLISHED]
+        i, j = i[best], j[best]
+        first, second = (side.take(best, rough.c[best, place]) for place, side in enumerate((first, second)))
+        polished = polish(t, root, first, second, product=product, budget=budget)
+        complexity = sum((grid.kind[side] > 0).long() * 3 + base.complexity[grid.row[side]] for side in (i, j))
+        assert isinstance(complexity, Tensor)  # a sum of tensors
+
+        def fit(at: int) -> Iterator[Candidate | None]:
+            sides = [(int(grid.kind[side[at]]), base.expression(int(grid.row[side[at]]))) for side in (i, j)]
+            for snapped in (True, False):
+                terms = [
+                    _term(*side, _number(polished, at, place, side[0], snapped)) for place, side in enumerate(sides)
+                ]
+                candidate = response.fit([ONE, apply("mul", *terms)] if product else [ONE, *terms])
+                yield candidate
+                if candidate is not None and response.data.is_law(candidate):
+                    return
+
+        return fit_chosen(response, choose(polished.residual, complexity, k, rounding_of(response)), fit, budget)
+
+
+def _number(polished: Polished, index: int, at: int, kind: int, snapped: bool) -> Number:
+    """The inner constant, recognised if it is known to be near a nice one. A shift may be 0, a factor may not."""
+    value, error = float(polished.c[index, at]), float(polished.error[index, at])
+    number: Number | None = None
+    if snapped:
+        exact = float(polished.residual[index]) < EXACTNESS.scanned
+        shift = KINDS[kind] in _SHIFTED
+        number = recognise(value, error, exact=exact, zero=shift, polished=False)
+    return number or plain_number(value)
+
+
+def _term(kind: int, v: Expression, number: Number) -> Expression:
+    name = KINDS[kind]
+    if name == _PLAIN:
+        return v
+    if name in _SHIFTED:
+        one = nice_number(1.0, 0.0)
+        assert one is not None  # 1 is nice
+        return apply(name, linear_combination([one, number], [v, ONE]))
+    return apply(name, scaled(number, v))
+
+
+def _grid(base: Tensor, operators: Sequence[Operator]) -> _Grid:
+    """All features on the grid for base rows (m, n), those that are finite and of moderate size."""
+    kinds: list[int] = []
+    rows: list[int] = []
+    constants: list[float] = []
+
+    def add(kind: str, row: int, values: list[float]) -> None:
+        if kind in _ALWAYS or get_operator(kind) in operators:
+            kinds.extend([KINDS.index(kind)] * len(values))
+            rows.extend([row] * len(values))
+            constants.extend(values)
+
+    for row, v in enumerate(base):
+        low, high = float(v.min()), float(v.max())
+        width = high - low
+        if not width > 0:
+            continue
+        add(_PLAIN, row, [0.0])
+        for kind in _TURNING:
+            add(kind, row, [turn / width for turn in _TURNS])
+        add("exp", row, [sign * growth / width for growth in _GROWTHS for sign in (1, -1)])
+        above = [-low + shift * width for shift in _SHIFTS]
+        add("log", row, above)
+        add("inv", row, above + [-high - shift * width for shift in _SHIFTS])
+        add("sqrt", row, above)
+    which, of = torch.tensor(kinds, dtype=torch.int64), torch.tensor(rows, dtype=torch.int64)
+    c = torch.tensor(constants, dtype=torch.float64)
+    values, _ = feature_values(which, base[of], c)
+    fine = torch.nonzero(torch.isfinite(values).all(dim=1) & (values.abs().amax(dim=1) < _LARGEST)).flatten()
+    return _Grid(which[fine], of[fine], c[fine], values[fine])
+
+
+def _best_per_family(
+    V: Tensor, t: Tensor, root: Tensor, family: Tensor, product: bool, count: int, budget: Budget
+) -> tuple[Tensor, Tensor]:
+    """For every pair of families the best grid pair for each piece of the first one's grid; the best `count` of them.
+
+    In pieces, because a slow sine can start better than the right one and then lead nowhere.
+    """
+    _, member = torch.unique(family, return_inverse=True)
+    order = torch.argsort(member, stable=True)
+    V, member = V[order], member[order]
+    families = int(member.max()) + 1 if len(member) else 0
+    start = torch.cat(
+        [torch.zeros(1, dtype=torch.int64), torch.bincount(member, minlength=families).cumsum(0)]
+    ).tolist()
+    unit = (root / root.norm())[None]
+    target = project_off((t * root)[None], unit)[0][0]
+    losses = _ProductLosses(V, target, root) if product else _SumLosses(V, target, root, unit)
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    for a in range(families):
+        if budget.over():
+            break
+        low, high = start[a], start[a + 1]
+        pieces = -(-(high - low) // _PIECE)
+        edges = [low + (high - low) * piece // pieces for piece in range(pieces + 1)]
+        for part in itertools.pairwise(edges):
+            loss, i = losses(slice(*part), slice(low, None)).min(dim=0)
+            best = torch.full((families,), float("inf"), dtype=torch.float64)
+            best.scatter_reduce_(0, member[low:], loss, reduce="amin")
+            hit = torch.nonzero((loss == best[member[low:]]) & torch.isfinite(loss)).flatten()
+            at = torch.full((families,), -1)
+            at[member[low:][hit]] = hit
+            there = torch.nonzero(at >= 0).flatten()
+            found.append((best[there], i[at[there]] + part[0], at[there] + low))
+    if not found:
+        return torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
+    loss, i, j = (torch.cat(parts) for parts in zip(*found, strict=True))
+    chosen = torch.argsort(loss)[:count]
+    return order[i[chosen]], order[j[chosen]]
+
+
+class _SumLosses:
+    """1 - R² of a·v + b·w + c for tiles of rows."""
+
+    def __init__(self, V: Tensor, target: Tensor, root: Tensor, unit: Tensor) -> None:
+        self.C, _ = project_off(V * root, unit)
+        self.along = self.C @ target
+
+    def __call__(self, a: slice, b: slice) -> Tensor:
+        cosine = self.C[a] @ self.C[b].T
+        return 1 - pair_r_squared(self.along[a, None], self.along[None, b], cosine, otherwise=-math.inf)
+
+
+class _ProductLosses:
+    """1 - R² of a·v·w + b for tiles of rows."""
+
+    def __init__(self, V: Tensor, target: Tensor, root: Tensor) -> None:
+        self.V = V / V.abs().amax(dim=1, keepdim=True).clamp_min(1e-300)
+        self.once = self.V * root.square()
+        self.square = self.V.square()
+        self.squared = self.square * root.square()
+        self.along = self.V * (target * root)
+
+    def __call__(self, a: slice, b: slice) -> Tensor:
+        S1, S2 = self.once[a] @ self.V[b].T, self.squared[a] @ self.square[b].T
+        along = self.along[a] @ self.V[b].T
+        return 1 - affine_r_squared(along, S2 - S1.square(), S2, otherwise=-math.inf)

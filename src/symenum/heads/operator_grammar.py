@@ -1,0 +1,150 @@
+"""Which expressions may be laws: what a set of operators can write, and what the user knows of a law's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from symenum.expressions import Apply, Constant, Expression, Variable, fold, same_function, substitute, variables, walk
+from symenum.operators import Abilities, Operator, get_operator
+from symenum.operators.traits import ADDITIVE, Role
+
+__all__ = ["NO_PRIOR", "OperatorGrammar", "Prior"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Which expressions a set of operators allows, where coefficients are free.
+#
+# Heads multiply by fitted numbers and add them whatever the set says: that is what coefficients are. Joining two
+# parts that both vary takes the operator itself.
+
+
+class OperatorGrammar:
+    """A test for expressions: `allows` says whether the operators can write it."""
+
+    def __init__(self, operators: Iterable[Operator]) -> None:
+        self._operators = frozenset(operators)
+        able = Abilities(tuple(self._operators))
+        self.sums, self.products, self.quotients = able.sums, able.products, able.quotients
+        self.powers, self._whole = able.powers, able.whole_powers
+        self._varying_powers = Role.POWER in able.roles
+
+    def allows(self, expression: Expression) -> bool:
+        """Whether every operator in it is of the set, or only scales or shifts by a constant."""
+        return all(self.allows_node(node) for node in walk(expression) if isinstance(node, Apply))
+
+    def allows_node(self, node: Apply) -> bool:
+        """The same for one operator on whatever its operands are."""
+        role = node.operator.role
+        if not variables(node):
+            return True  # a number, however it is written
+        varying = [bool(variables(operand)) for operand in node.operands]
+        if role in ADDITIVE:
+            return self.sums or not all(varying)
+        if role is Role.PRODUCT:
+            return self.products or not all(varying)
+        if role is Role.QUOTIENT:
+            return self.quotients or not varying[1]
+        if role is Role.POWER:
+            exponent = node.operands[1]
+            whole = isinstance(exponent, Constant) and float(exponent.value).is_integer()
+            return self._varying_powers if varying[1] else self._whole if whole else self.powers
+        if role is Role.ROOT:
+            return self.powers
+        return role is Role.NEGATION or node.operator in self._operators
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What the user knows of a law's shape before the search: how deep it may be, what may stand inside what, on which
+# variables operators may act, and which variables it must have.
+#
+# An expression is judged as it is printed. Numbers that only scale or shift do not count as operators.
+
+
+@dataclass(frozen=True)
+class Prior:
+    """`nested`: outer operator -> inner one -> how often it may occur on one way down inside; by name or record.
+
+    `variable_operators`: the only operators that may act on what holds a variable. `required`: variables of every law.
+    """
+
+    max_depth: int | None = None
+    nested: Mapping[str | Operator, Mapping[str | Operator, int]] = field(default_factory=dict)
+    variable_operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anything that it forbids."""
+        return self.max_depth is not None or bool(self.nested or self.variable_operators or self.required)
+
+    @property
+    def forbids_parts(self) -> bool:
+        """Whether some expressions may not even be a part of a law."""
+        return self.max_depth is not None or bool(self.nested or self.variable_operators)
+
+    def allows(self, expression: Expression) -> bool:
+        """Whether it may be a law."""
+        if not set(self.required) <= set(variables(expression)) or not self.allows_part(expression):
+            return False
+        return all(_depends_on(expression, name) for name in self.required)
+
+    def allows_part(self, expression: Expression) -> bool:
+        """Whether it may be a part of a law."""
+        if self.max_depth is not None and expression.depth > self.max_depth:
+            return False
+        return (not self.nested or self._nests_well(expression)) and self._acts_well(expression)
+
+    def _nests_well(self, expression: Expression) -> bool:
+        inner = {operator for limits in self._limits.values() for operator in limits}
+        fine = True
+
+        def visit(node: Expression, operands: tuple[dict[Operator, int], ...]) -> dict[Operator, int]:
+            """How often each operator occurs at most on one way down from here."""
+            nonlocal fine
+            if not isinstance(node, Apply):
+                return {}
+            inside = {one: max((counts.get(one, 0) for counts in operands), default=0) for one in inner}
+            fine &= all(inside[one] <= most for one, most in self._limits.get(node.operator, {}).items())
+            return {one: count + (one == node.operator) for one, count in inside.items()}
+
+        fold(expression, visit)
+        return fine
+
+    def _acts_well(self, expression: Expression) -> bool:
+        if not self.variable_operators:
+            return True
+        for node in walk(expression):
+            if isinstance(node, Apply):
+                inside = [name for name in variables(node) if name in self._permitted]
+                if not all(self._permitted[name].allows_node(node) for name in inside):
+                    return False
+        return True
+
+    @cached_property
+    def _limits(self) -> dict[Operator, dict[Operator, int]]:
+        return {
+            get_operator(outer): {get_operator(inner): most for inner, most in limits.items()}
+            for outer, limits in self.nested.items()
+        }
+
+    @cached_property
+    def _permitted(self) -> dict[str, OperatorGrammar]:
+        return {name: OperatorGrammar(operators) for name, operators in self.variable_operators.items()}
+
+    def must_hold(self) -> tuple[Variable, ...]:
+        """The required variables as expressions."""
+        return tuple(Variable(name) for name in self.required)
+
+
+def _depends_on(expression: Expression, name: str) -> bool:
+    """Whether its values change with a variable that occurs in it: those of x*y/x do not with x."""
+    other = f"{name}_"
+    while other in variables(expression):
+        other += "_"
+    return not same_function(expression, substitute(expression, {name: Variable(other)}))
+
+
+NO_PRIOR = Prior()
+"""Nothing is known."""

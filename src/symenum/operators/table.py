@@ -1,0 +1,517 @@
+"""The operators: one frozen record each, one table, and the paper's sets by name.
+
+Everything that any part of the program needs to know of an operator stands in its record: what it computes (`role`),
+what holds of its function (`traits`), and how each library and kernel computes it. Layers, parser, printers and kernels
+are derived from the table, so a new operator is one new line, and nobody else asks for an operator's name but to print
+or read it. What a whole set of operators can write, `Abilities` says. This module knows nothing of expressions.
+
+No operator is protected: log(-1) is NaN, 1/0 is inf, and what is printed is what is computed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import keyword
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import sympy
+import torch
+from torch import Tensor
+
+from symenum.operators.probing import probe, probe_inverse, probe_traits, slopes
+from symenum.operators.traits import ADDITIVE, NOTHING_STATED, REALS, Interval, Role, Traits
+
+__all__ = [
+    "OPERATORS",
+    "OPERATOR_SETS",
+    "Abilities",
+    "Kind",
+    "Operator",
+    "Source",
+    "get_operator",
+    "get_operators",
+    "make_operator",
+]
+
+
+class Kind(enum.Enum):
+    """How a symbol layer applies an operator to the ω outputs of the layer below (paper, "Symbol layer")."""
+
+    UNARY = "unary"  # ω outputs: u(h_i)
+    SQUARED = "squared"  # ω² outputs: b(h_i, h_j) in both orders
+    TRIANGLED = "triangled"  # ω(ω+1)/2 outputs: b(h_i, h_j) for i ≤ j only
+
+
+@dataclass(frozen=True)
+class Source:
+    """The function that computes a unary operator in generated source code, in each language.
+
+    A helper is the definition of a function that the language does not have; it goes before the code that calls it.
+    """
+
+    python: str  # with `import math`
+    numpy: str  # with `import numpy as np`
+    c: str  # with <math.h>
+    python_helper: str = ""
+    c_helper: str = ""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator.
+
+    `function` maps float tensors of one shape to a tensor of that shape, element by element. `sign` is the infix sign
+    (None: written as a function call). `form`, where given, is the operator written with others in our own grammar,
+    with a and b for the operands: such an operator is a way to *enumerate*, and expressions hold its form instead
+    (semisub(a, b) is a - b, inv(a) is 1/a). `inverse` is a right inverse g of a unary f, by name or record: f(g(y)) = y
+    for every value y of f. `source` is how generated code calls it (None: by its sign, or not at all). `partials` holds
+    one function for each operand, of the value and the operands: the derivative by that operand, a tensor of their
+    shape or a plain number where it is one. Without them `partial` asks torch's autograd.
+
+    `numpy` computes it on NumPy's numbers and arrays, `mpmath` is the name of mpmath's function, and `kernel` the
+    number under which `operator_kernels.apply_code` computes it on a GPU; None where there is no such thing.
+    """
+
+    name: str
+    arity: int
+    function: Callable[..., Tensor]
+    kind: Kind
+    complexity: int
+    sympy: Callable[..., sympy.Expr] | None = None
+    latex: str = ""
+    sign: str | None = None
+    form: str | None = None
+    inverse: str | Operator | None = None
+    commutative: bool = False
+    source: Source | None = None
+    partials: tuple[Callable[..., Tensor | float], ...] | None = None
+    role: Role = Role.FUNCTION
+    traits: Traits = NOTHING_STATED
+    numpy: Callable[..., Any] | None = None
+    mpmath: str | None = None
+    kernel: int | None = None
+
+    @property
+    def built_in(self) -> bool:
+        """Whether it is the very record of the table."""
+        return OPERATORS.get(self.name) is self
+
+    @property
+    def periodic(self) -> bool:
+        return self.traits.period is not None
+
+    @property
+    def entire(self) -> bool:
+        """Whether it is known to be finite on the whole real line."""
+        return self.traits.domain == REALS and not self.traits.poles
+
+    @property
+    def exponent(self) -> float | None:
+        """The p of an operator that is a**p, or -a for p = 1; None for all others."""
+        return self.traits.degree if self.role in _FIXED_POWERS else None
+
+    @property
+    def smooth_step(self) -> bool:
+        """Whether it rises from -1 to 1 like tanh, so that sign is its limit for a steep argument."""
+        return self.traits.monotone > 0 and self.traits.parity < 0 and self.traits.range == _OPEN_UNIT
+
+    def partial(self, by: int, value: Tensor, *operands: Tensor) -> Tensor | float:
+        """The derivative by the operand of that number, element by element, where `value` is function(*operands)."""
+        if self.partials is not None:
+            return self.partials[by](value, *operands)
+        with torch.enable_grad():
+            moving = operands[by].detach().clone().requires_grad_(True)
+            result = self.function(*operands[:by], moving, *operands[by + 1 :])
+            if not result.requires_grad:  # a step function, such as (a > 0).to(a.dtype)
+                return 0.0
+            (slope,) = torch.autograd.grad(result.sum(), moving, allow_unused=True)
+        return 0.0 if slope is None else slope
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        # Two records of one name are one operator only if they compute the same way: a user may reuse a built-in name.
+        return isinstance(other, Operator) and (self.name, self.function) == (other.name, other.function)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Callable[..., Operator], tuple[object, ...]]:
+        # The table's functions are partly lambdas, which pickle refuses: a built-in travels as its name.
+        if OPERATORS.get(self.name) is self:
+            return get_operator, (self.name,)
+        return Operator, tuple(getattr(self, field.name) for field in fields(self))
+
+
+_FIXED_POWERS = (Role.IDENTITY, Role.NEGATION, Role.RECIPROCAL, Role.SQUARE, Role.CUBE, Role.ROOT)
+_OPEN_UNIT = Interval(-1, 1)
+_Slope: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor | float]
+_Partials: TypeAlias = tuple[_Slope, _Slope]
+
+
+def _unary(
+    name: str,
+    function: Callable[..., Tensor],
+    complexity: int,
+    sympy_function: Callable[..., sympy.Expr],
+    latex: str,
+    slope: Callable[[Tensor, Tensor], Tensor | float],
+    role: Role,
+    traits: Traits,
+    *,
+    sign: str | None = None,
+    form: str | None = None,
+    inverse: str | None = None,
+    source: Source | None = None,
+    numpy: Callable[..., Any] | None = None,
+    mpmath: str | None = None,
+    kernel: int | None = None,
+) -> Operator:
+    if sign is None and form is None:
+        # A function has the same name everywhere, unless its line says another.
+        source = source or Source(f"math.{name}", f"np.{name}", name)
+        numpy, mpmath = numpy or getattr(np, name), mpmath or name
+    return Operator(
+        name, 1, function, Kind.UNARY, complexity, sympy_function, latex, sign, form, inverse,
+        source=source, partials=(slope,), role=role, traits=traits, numpy=numpy, mpmath=mpmath, kernel=kernel,
+    )  # fmt: skip
+
+
+def _binary(
+    name: str,
+    function: Callable[..., Tensor],
+    kind: Kind,
+    complexity: int,
+    sympy_function: Callable[..., sympy.Expr],
+    latex: str,
+    partials: _Partials,
+    role: Role,
+    traits: Traits,
+    *,
+    sign: str | None = None,
+    form: str | None = None,
+    commutative: bool = False,
+    numpy: Callable[..., Any] | None = None,
+    mpmath: str | None = None,
+    kernel: int | None = None,
+) -> Operator:
+    return Operator(
+        name, 2, function, kind, complexity, sympy_function, latex, sign, form, None, commutative,
+        partials=partials, role=role, traits=traits, numpy=numpy, mpmath=mpmath, kernel=kernel,
+    )  # fmt: skip
+
+
+def _sign(a: Tensor) -> Tensor:
+    # torch.sign(NaN) is 0, which would make sign(log(-1)) a value.
+    return torch.where(torch.isnan(a), a, torch.sign(a))
+
+
+_SIGN_SOURCE = Source(
+    "_sign",
+    "np.sign",
+    "symenum_sign",
+    python_helper="def _sign(a):\n    return a if math.isnan(a) else float((a > 0) - (a < 0))",
+    # Guarded: the code of two laws may be put into one file.
+    c_helper="#ifndef SYMENUM_SIGN\n#define SYMENUM_SIGN\n"
+    "static double symenum_sign(double a) { return isnan(a) ? a : (double)((a > 0.0) - (a < 0.0)); }\n#endif",
+)
+
+
+def _pow_by_exponent(v: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    # 0**b is 0 for all b near a positive one, where the formula says 0·(-inf).
+    return torch.where(v == 0, v, v * torch.log(a))
+
+
+_SUM: _Partials = (lambda v, a, b: 1.0, lambda v, a, b: 1.0)
+_DIFFERENCE: _Partials = (lambda v, a, b: 1.0, lambda v, a, b: -1.0)
+_PRODUCT: _Partials = (lambda v, a, b: b, lambda v, a, b: a)
+_QUOTIENT: _Partials = (lambda v, a, b: torch.reciprocal(b), lambda v, a, b: -v / b)
+_POWER: _Partials = (lambda v, a, b: b * torch.pow(a, b - 1), _pow_by_exponent)
+_LINEAR = Traits(parity=-1, degree=1, strict=True)
+_BILINEAR = Traits(parity=1, degree=2, strict=True)
+_RATIO = Traits(parity=1, degree=0, strict=True)
+_POSITIVE, _NOT_NEGATIVE = Interval(0, math.inf), Interval.closed(0, math.inf)
+_UNIT = Interval.closed(-1, 1)
+_TURN = 2 * math.pi
+# Complexities are the reference implementation's weights, so that tables compare (weights of SymPy's operation count).
+# `strict` is stated of all but pow: NaN**0 and 1**NaN are 1.
+_TABLE: tuple[Operator, ...] = (
+    _binary(
+        "add", torch.add, Kind.TRIANGLED, 1, lambda a, b: a + b, "{0} + {1}", _SUM, Role.SUM, _LINEAR,
+        sign="+", commutative=True, numpy=np.add, mpmath="fadd", kernel=1,
+    ),
+    _binary(
+        "mul", torch.mul, Kind.TRIANGLED, 1, lambda a, b: a * b, r"{0} \cdot {1}", _PRODUCT, Role.PRODUCT, _BILINEAR,
+        sign="*", commutative=True, numpy=np.multiply, mpmath="fmul", kernel=3,
+    ),
+    _binary(
+        "sub", torch.sub, Kind.SQUARED, 1, lambda a, b: a - b, "{0} - {1}", _DIFFERENCE, Role.DIFFERENCE, _LINEAR,
+        sign="-", numpy=np.subtract, mpmath="fsub", kernel=2,
+    ),
+    _binary(
+        "div", torch.div, Kind.SQUARED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", _QUOTIENT, Role.QUOTIENT, _RATIO,
+        sign="/", numpy=np.divide, mpmath="fdiv", kernel=4,
+    ),
+    _binary(
+        "pow", torch.pow, Kind.SQUARED, 2, lambda a, b: a**b, "{{{0}}}^{{{1}}}", _POWER, Role.POWER, NOTHING_STATED,
+        sign="**", numpy=np.power, mpmath="power",
+    ),
+    _binary(
+        "semisub", torch.sub, Kind.TRIANGLED, 1, lambda a, b: a - b, "{0} - {1}", _DIFFERENCE, Role.DIFFERENCE, _LINEAR,
+        form="a - b", kernel=2,
+    ),
+    _binary(
+        "semidiv", torch.div, Kind.TRIANGLED, 2, lambda a, b: a / b, r"\frac{{{0}}}{{{1}}}", _QUOTIENT,
+        Role.QUOTIENT, _RATIO, form="a/b", kernel=4,
+    ),
+    _unary(
+        "identity", torch.clone, 0, lambda a: a, "{0}", lambda v, a: 1.0, Role.IDENTITY,
+        Traits(monotone=1, parity=-1, degree=1, domain=REALS, range=REALS, strict=True),
+        form="a", inverse="identity", kernel=0,
+    ),
+    _unary(
+        "neg", torch.neg, 1, lambda a: -a, "-{0}", lambda v, a: -1.0, Role.NEGATION,
+        Traits(monotone=-1, parity=-1, degree=1, domain=REALS, range=REALS, strict=True),
+        sign="-", inverse="neg", numpy=np.negative, mpmath="fneg", kernel=5,
+    ),
+    _unary(
+        "inv", torch.reciprocal, 2, lambda a: 1 / a, r"\frac{{1}}{{{0}}}", lambda v, a: -v * v, Role.RECIPROCAL,
+        Traits(parity=-1, degree=-1, domain=REALS, poles=(0.0,), range=REALS, strict=True),
+        form="1/a", inverse="inv", kernel=6,
+    ),
+    _unary(
+        "sin", torch.sin, 3, sympy.sin, r"\sin\left({0}\right)", lambda v, a: torch.cos(a), Role.SINE,
+        Traits(period=_TURN, parity=-1, domain=REALS, range=_UNIT, strict=True), kernel=7,
+    ),
+    _unary(
+        "cos", torch.cos, 3, sympy.cos, r"\cos\left({0}\right)", lambda v, a: -torch.sin(a), Role.COSINE,
+        Traits(period=_TURN, parity=1, domain=REALS, range=_UNIT, strict=True), kernel=8,
+    ),
+    _unary(
+        "exp", torch.exp, 3, sympy.exp, r"\exp\left({0}\right)", lambda v, a: v, Role.EXPONENTIAL,
+        Traits(monotone=1, domain=REALS, range=_POSITIVE, strict=True), inverse="log", kernel=9,
+    ),
+    _unary(
+        "log", torch.log, 3, sympy.log, r"\log\left({0}\right)", lambda v, a: torch.reciprocal(a), Role.LOGARITHM,
+        Traits(monotone=1, domain=_POSITIVE, range=REALS, strict=True), inverse="exp", kernel=10,
+    ),
+    _unary(
+        "sqrt", torch.sqrt, 2, sympy.sqrt, r"\sqrt{{{0}}}", lambda v, a: 0.5 / v, Role.ROOT,
+        Traits(monotone=1, degree=0.5, domain=_NOT_NEGATIVE, range=_NOT_NEGATIVE, strict=True),
+        inverse="pow2", kernel=11,
+    ),
+    _unary(
+        "tanh", torch.tanh, 2, sympy.tanh, r"\tanh\left({0}\right)", lambda v, a: 1 - v * v, Role.FUNCTION,
+        Traits(monotone=1, parity=-1, domain=REALS, range=_OPEN_UNIT, strict=True),
+    ),
+    _unary(
+        "cosh", torch.cosh, 2, sympy.cosh, r"\cosh\left({0}\right)", lambda v, a: torch.sinh(a), Role.FUNCTION,
+        Traits(parity=1, domain=REALS, range=Interval.closed(1, math.inf), strict=True),
+    ),
+    _unary(
+        "sinh", torch.sinh, 3, sympy.sinh, r"\sinh\left({0}\right)", lambda v, a: torch.cosh(a), Role.FUNCTION,
+        Traits(monotone=1, parity=-1, domain=REALS, range=REALS, strict=True),
+    ),
+    _unary(
+        "abs", torch.abs, 4, sympy.Abs, r"\left|{0}\right|", lambda v, a: torch.sign(a), Role.MAGNITUDE,
+        Traits(parity=1, degree=1, domain=REALS, range=_NOT_NEGATIVE, strict=True),
+        source=Source("abs", "np.abs", "fabs"), mpmath="fabs", kernel=12,
+    ),
+    _unary(
+        "sign", _sign, 4, sympy.sign, r"\operatorname{{sign}}\left({0}\right)", lambda v, a: 0.0, Role.STEP,
+        Traits(monotone=1, parity=-1, degree=0, domain=REALS, range=_UNIT, strict=True), source=_SIGN_SOURCE,
+    ),
+    _unary(
+        "pow2", torch.square, 2, lambda a: a**2, "{{{0}}}^{{2}}", lambda v, a: 2 * a, Role.SQUARE,
+        Traits(parity=1, degree=2, domain=REALS, range=_NOT_NEGATIVE, strict=True),
+        form="a**2", inverse="sqrt", kernel=13,
+    ),
+    _unary(
+        "pow3", lambda a: a * a * a, 2, lambda a: a**3, "{{{0}}}^{{3}}", lambda v, a: 3 * a * a, Role.CUBE,
+        Traits(monotone=1, parity=-1, degree=3, domain=REALS, range=REALS, strict=True), form="a**3",
+    ),
+    _unary(
+        "sigmoid", torch.sigmoid, 7, lambda a: 1 / (1 + sympy.exp(-a)), r"\sigma\left({0}\right)",
+        lambda v, a: v * (1 - v), Role.FUNCTION,
+        Traits(monotone=1, domain=REALS, range=Interval(0, 1), strict=True), form="1/(1 + exp(-a))",
+    ),
+)  # fmt: skip
+OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
+# Infix signs and words that users of other packages type.
+_ALIASES = {
+    "+": "add", "-": "sub", "*": "mul", "×": "mul", "/": "div", "÷": "div", "**": "pow", "^": "pow",
+    "id": "identity", "square": "pow2", "cube": "pow3", "ln": "log", "plus": "add", "mult": "mul",
+}  # fmt: skip
+OPERATOR_SETS: dict[str, tuple[str, ...]] = {
+    "koza": ("+", "*", "-", "/", "identity", "sin", "cos", "exp", "log"),
+    "semikoza": ("+", "*", "semisub", "semidiv", "identity", "neg", "inv", "sin", "cos", "exp", "log"),
+    "basic_koza": ("+", "*", "identity", "neg", "inv", "sin", "cos", "exp", "log"),
+    "arithmetic": ("+", "*", "-", "/", "identity"),
+}
+_ARRAY_VARIABLE = re.compile(r"x[0-9]+")
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a set of operators can write, whatever numbers scale and shift its parts."""
+
+    operators: tuple[Operator, ...]
+
+    @cached_property
+    def roles(self) -> frozenset[Role]:
+        return frozenset(operator.role for operator in self.operators)
+
+    @property
+    def sums(self) -> bool:
+        """Of two parts that both vary; a difference is a sum up to a number's sign."""
+        return not self.roles.isdisjoint(ADDITIVE)
+
+    @property
+    def differences(self) -> bool:
+        return Role.DIFFERENCE in self.roles
+
+    @property
+    def products(self) -> bool:
+        return Role.PRODUCT in self.roles
+
+    @property
+    def quotients(self) -> bool:
+        return not self.roles.isdisjoint((Role.QUOTIENT, Role.RECIPROCAL))
+
+    @property
+    def quotients_both_ways(self) -> bool:
+        """Whether a layer holds a/b and b/a for every pair, and not only one of the two."""
+        return any(operator.role is Role.QUOTIENT and operator.kind is Kind.SQUARED for operator in self.operators)
+
+    @property
+    def exponentials_of_logarithms(self) -> bool:
+        return self.roles.issuperset((Role.EXPONENTIAL, Role.LOGARITHM))
+
+    @property
+    def powers(self) -> bool:
+        """Of any exponent that is a number: exp(p·log(a)) is one too."""
+        return not self.roles.isdisjoint((Role.POWER, Role.ROOT)) or self.exponentials_of_logarithms
+
+    @property
+    def whole_powers(self) -> bool:
+        return self.powers or self.products or not self.roles.isdisjoint((Role.SQUARE, Role.CUBE))
+
+    @property
+    def periodic(self) -> tuple[Operator, ...]:
+        return tuple(operator for operator in self.operators if operator.periodic)
+
+
+def get_operator(operator: str | Operator) -> Operator:
+    """The operator of that name or sign; a record is given back as it is."""
+    if isinstance(operator, Operator):
+        return operator
+    if not isinstance(operator, str):
+        raise TypeError(f"an operator is a name, a sign or an Operator record, not {type(operator).__name__}")
+    word = operator.strip().lower()
+    found = OPERATORS.get(_ALIASES.get(word, word))
+    if found is None:
+        raise ValueError(
+            f"unknown operator {operator!r}{_nearest(word, [*OPERATORS, *_ALIASES])}; known: {', '.join(OPERATORS)}. "
+            "For one of your own use symenum.make_operator."
+        )
+    return found
+
+
+def get_operators(operators: str | Operator | Iterable[str | Operator]) -> tuple[Operator, ...]:
+    """The operators of a named set, or of a sequence of names, signs and records."""
+    if isinstance(operators, str):
+        name = operators.strip().lower().replace("-", "_")
+        if name not in OPERATOR_SETS:
+            hint = " For a single operator, pass a list." if _ALIASES.get(name, name) in OPERATORS else ""
+            raise ValueError(
+                f"unknown operator set {operators!r}{_nearest(name, list(OPERATOR_SETS))}; "
+                f"known: {', '.join(OPERATOR_SETS)}, or a list of operators such as ['+', '*', 'sin'].{hint}"
+            )
+        operators = OPERATOR_SETS[name]
+    elif isinstance(operators, Operator) or not isinstance(operators, Iterable):
+        raise TypeError(f"operators must be a set's name or a sequence of operators, not {type(operators).__name__}")
+    found = tuple(get_operator(operator) for operator in operators)
+    if not found:
+        raise ValueError("operators is empty: name at least one operator, or a set such as 'koza'")
+    names = [operator.name for operator in found]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"operators names {', '.join(repeated)} more than once")
+    return found
+
+
+def make_operator(
+    name: str,
+    function: Callable[..., Tensor],
+    *,
+    arity: int = 1,
+    complexity: int = 3,
+    commutative: bool = False,
+    sympy_function: Callable[..., sympy.Expr] | None = None,
+    latex: str | None = None,
+    traits: Traits = NOTHING_STATED,
+    inverse: str | Operator | None = None,
+    mpmath: str | None = None,
+) -> Operator:
+    """An operator of the user's own, from any torch callable that works element by element.
+
+    The callable is probed with small tensors first. Without `sympy_function`, SymPy shows it as an undefined function.
+    `traits` and `inverse` (an operator g with f(g(y)) = y for all values y) may be stated, and are refused where the
+    callable contradicts them. `mpmath` is the name of mpmath's function, for judges that need more than double
+    precision.
+
+    >>> import math
+    >>> import torch
+    >>> from symenum import Traits
+    >>> make_operator("softplus", torch.nn.functional.softplus)
+    Operator('softplus')
+    >>> make_operator("tan", torch.tan, traits=Traits(period=math.pi, parity=-1)).periodic
+    True
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name in ("pi", "E"):
+        raise ValueError(f"name must be an identifier such as 'softplus', not {name!r}")
+    if _ALIASES.get(name.lower(), name.lower()) in OPERATORS:
+        raise ValueError(f"name {name!r} is a built-in operator: choose another name")
+    if _ARRAY_VARIABLE.fullmatch(name):
+        raise ValueError(f"name {name!r} is what a column of a plain array is called: choose another name")
+    if not callable(function):
+        raise TypeError(f"function of operator {name!r} must be callable, not {type(function).__name__}")
+    if arity not in (1, 2):
+        raise ValueError(f"arity of operator {name!r} must be 1 or 2, not {arity!r}")
+    if not isinstance(complexity, int) or complexity < 0:
+        raise ValueError(f"complexity of operator {name!r} must be a whole number of at least 0, not {complexity!r}")
+    if not isinstance(traits, Traits):
+        raise TypeError(f"traits of operator {name!r} must be a Traits(...), not {type(traits).__name__}")
+    probe(name, function, arity, commutative)
+    probe_traits(name, function, arity, traits)
+    if inverse is not None:
+        _check_inverse(name, function, arity, inverse)
+    kind = Kind.UNARY if arity == 1 else Kind.TRIANGLED if commutative else Kind.SQUARED
+    slots = ", ".join("{%d}" % i for i in range(arity))
+    if latex is None:
+        latex = r"\operatorname{{%s}}\left(%s\right)" % (name.replace("_", r"\_"), slots)
+    symbolic = sympy_function or sympy.Function(name)
+    return Operator(
+        name, arity, function, kind, complexity, symbolic, latex, inverse=inverse, commutative=commutative,
+        partials=slopes(function, arity), traits=traits, mpmath=mpmath,
+    )  # fmt: skip
+
+
+def _check_inverse(name: str, function: Callable[..., Tensor], arity: int, inverse: str | Operator) -> None:
+    undoing = get_operator(inverse)
+    if arity != 1 or undoing.arity != 1:
+        raise ValueError(f"inverse of operator {name!r}: only an operator with one operand has one, and is one")
+    probe_inverse(name, function, undoing.function)
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,520 @@
+"""The best of all pairs on a GPU: bounds of all units on the tensor cores, then exact losses of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from symenum.core.budget import Budget
+from symenum.core.exactness import EXACTNESS
+from symenum.engine.cuda.scan import load_kernels
+from symenum.scans.pair_tests import AffineSumTest
+
+__all__ = ["AffineProducts", "AffineSums", "DeviceTest", "PairScan", "Strip", "TwoTermPairs", "Written"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The best of all pairs on a GPU: bounds of all units on the tensor cores, then exact losses of what is left.
+#
+# The ladder is that of `enumeration.backends.device_scan`: TF32 bounds with certified margins, a limit from the best
+# units, double precision for the units below it, and the heads' own exact residuals for the pairs below it. So the
+# result is that of a scan in exact arithmetic, up to ties. What a head's bounds are stands in `device_pairs`.
+
+
+UNITS = 1 << 27  # at a time: 512 MB of bounds, and as much for the list of those that are left
+CAPACITY = 1 << 20
+Exact = Callable[[Tensor, Tensor], Tensor]  # indices i, j (m,) int64 -> losses (m,) float64
+
+
+class Strip(NamedTuple):
+    """Rows first … first + rows - 1 against all columns; a unit is one row and one of `blocks` blocks of columns."""
+
+    first: int
+    rows: int
+    blocks: int
+
+
+class Written(NamedTuple):
+    """Pairs as codes i·columns + j (int64), their losses (float64), and how many were found (1,) int32."""
+
+    loss: Tensor
+    code: Tensor
+    total: Tensor
+
+
+class DeviceTest(Protocol):
+    """The bounds of a head."""
+
+    @property
+    def block(self) -> int:
+        """Columns of a unit."""
+        ...
+
+    @property
+    def tile_rows(self) -> int:
+        """A strip's rows are a multiple of this."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, padded to whole tiles and blocks."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors lie."""
+        ...
+
+    def bounds(self, strip: Strip, units: Tensor) -> None:
+        """Lower bounds of the losses of each unit into `units` (rows, blocks) float32; what is left out stays."""
+        ...
+
+    def evaluate(
+        self, found: Tensor, ends: Tensor, strip: Strip, limit: Tensor, into: Written, *, diagonal: bool, best: bool
+    ) -> None:
+        """In double precision the pairs of the units found[ends[0] : ends[1]]: of each the best, or all in the limit.
+
+        The best of a unit goes to the unit's place in `found`; its loss is inf if it has no pair.
+        """
+        ...
+
+
+class PairScan:
+    """All pairs of a test, strip by strip; buffers are made once."""
+
+    def __init__(self, test: DeviceTest) -> None:
+        self._test = test
+        self._list = load_kernels()[0].list_units
+        self._rows, self._columns = test.shape
+        self._blocks = self._columns // test.block
+        tiles = max(1, UNITS // (self._blocks * test.tile_rows))
+        self._strip_rows = min(tiles * test.tile_rows, self._rows)
+        self.strips = range(0, self._rows, self._strip_rows)
+        device = test.device
+        self._units = torch.empty(self._strip_rows * self._blocks, device=device)
+        self._found = torch.empty(len(self._units), dtype=torch.int32, device=device)
+        self._count, count = torch.zeros(2, 1, dtype=torch.int32, device=device)
+        loss = torch.empty(CAPACITY, dtype=torch.float64, device=device)
+        self._out = Written(loss, torch.empty(CAPACITY, dtype=torch.int64, device=device), count)
+        self._one = torch.ones(1, dtype=torch.float64, device=device)
+        self.limit = torch.full((1,), float("inf"), dtype=torch.float64, device=device)
+
+    def best(self, exact: Exact, width: int, *, diagonal: bool, budget: Budget) -> tuple[Tensor, Tensor]:
+        """Indices (m,) int64 of the `width` pairs of smallest exact(i, j); i ≤ j, or i < j without the diagonal."""
+        best = _Best(width, self.limit)
+        for first in self.strips:
+            if budget.over():
+                break
+            self.bounds(first)
+            if not best.full:
+                chosen = _lowest_of_groups(self._units, min(len(self._units), max(4096, 4 * width)))
+                self._evaluate(chosen, 0, len(chosen), first, diagonal, best=True)
+                best.add(exact, self._out.code[: len(chosen)], self._out.loss[: len(chosen)], self._columns)
+            self._count.zero_()
+            size = 1024
+            self._list[(-(-len(self._units) // size),)](
+                self._units, len(self._units), self.limit, self._one, self._found, self._count, SIZE=size
+            )
+            self._judge_found(first, best, exact, diagonal=diagonal)
+        return best.codes // self._columns, best.codes % self._columns
+
+    def bounds(self, first: int) -> Tensor:
+        """Lower bounds of the losses of the units of a strip, (units,) float32."""
+        self._units.fill_(float("inf"))
+        self._test.bounds(self._strip(first), self._units)
+        return self._units
+
+    def _judge_found(self, first: int, best: _Best, exact: Exact, *, diagonal: bool) -> None:
+        pieces = [(0, int(self._count))]
+        while pieces:
+            begin, end = pieces.pop()
+            self._out.total.zero_()
+            self._evaluate(self._found, begin, end, first, diagonal, best=False)
+            count = int(self._out.total)
+            written = min(count, CAPACITY)
+            best.add(exact, self._out.code[:written], self._out.loss[:written], self._columns)
+            if count > CAPACITY:
+                middle = (begin + end) // 2
+                pieces += [(begin, middle), (middle, end)]
+
+    def _strip(self, first: int) -> Strip:
+        return Strip(first, min(self._strip_rows, self._rows - first), self._blocks)
+
+    def _evaluate(self, found: Tensor, begin: int, end: int, first: int, diagonal: bool, *, best: bool) -> None:
+        ends = torch.tensor([[begin], [end]], dtype=torch.int32, device=found.device)
+        self._test.evaluate(found, ends, self._strip(first), self.limit, self._out, diagonal=diagonal, best=best)
+
+
+class _Best:
+    """The codes of the `width` pairs of smallest loss; `limit` (1,) on the device falls with them."""
+
+    def __init__(self, width: int, limit: Tensor) -> None:
+        self._width, self._limit = width, limit
+        self.codes = torch.empty(0, dtype=torch.int64, device=limit.device)
+        self._loss = torch.empty(0, dtype=torch.float64, device=limit.device)
+
+    @property
+    def full(self) -> bool:
+        """Whether there are `width` pairs, so that there is a limit."""
+        return len(self._loss) == self._width
+
+    def add(self, exact: Exact, codes: Tensor, losses: Tensor, columns: int) -> None:
+        """Judge pairs exactly; `losses` say which of them do not exist (inf), and no more."""
+        codes = codes[torch.isfinite(losses)]
+        found = torch.cat([self._loss, exact(codes // columns, codes % columns)])
+        codes, first = _unique(torch.cat([self.codes, codes]))
+        loss, order = found[first].sort(stable=True)
+        self._loss, self.codes = loss[: self._width], codes[order[: self._width]]
+        if self.full:
+            self._limit.copy_((self._loss[-1:] * (1 + EXACTNESS.tie)).clamp_min(1e-30))
+
+
+def _unique(codes: Tensor) -> tuple[Tensor, Tensor]:
+    """The codes once each, and where."""
+    codes, order = codes.sort()
+    new = torch.nn.functional.pad(codes.diff() > 0, (1, 0), value=True)
+    return codes[new], order[new]
+
+
+def _lowest_of_groups(units: Tensor, groups: int) -> Tensor:
+    """The number (int32) of the unit of lowest bound in each of some equal groups."""
+    size = -(-len(units) // groups)
+    whole = torch.nn.functional.pad(units, (0, -len(units) % size), value=float("inf")).view(-1, size)
+    lowest = whole.argmin(dim=1) + torch.arange(len(whole), device=units.device) * size
+    return lowest.clamp_(max=len(units) - 1).int()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How pairs are bounded on a GPU, for each head, and judged there in double precision; see `device_ladder`.
+#
+# A number is at first rounded to one TF32 number (a relative error of 2⁻¹¹), or split into two of them, whose three
+# largest products are added up (2⁻²² each, three times the work). Products of features are judged by the first way;
+# pairs of terms, and sums, of which many nearly cancel, need the second.
+
+
+_PROGRAMS = 2048
+_WHOLE = 128  # rows and columns are padded to a multiple of this
+_ADDITION = 2.0**-23  # of the accumulators
+_ROUNDING = 2.0**-10 * 1.01  # of a product of two rounded numbers
+_SPLIT = 3 * 2.0**-22  # of a product of two split ones
+_PADDING = 1e30  # a part of the loss that no limit lets in
+_SQUARE = 4e-15  # the error of r² itself
+
+
+@dataclass(frozen=True)
+class _TwoSets:
+    """Rows of `left` (N, n) against rows of `right` (M, n), and the target t (n,): float64 on one GPU."""
+
+    left: Tensor
+    right: Tensor
+    target: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """See `DeviceTest`."""
+        return _whole(len(self.left)), _whole(len(self.right))
+
+    @property
+    def device(self) -> torch.device:
+        """See `DeviceTest`."""
+        return self.left.device
+
+
+@dataclass(frozen=True)
+class AffineProducts(_TwoSets):
+    """a·v_i·w_j + b, with rows v of `left` and w of `right`; t weighted, centred, of unit norm; root (n,) float64."""
+
+    root: Tensor
+    same: bool
+    block: int = 64  # three accumulators of a tile must stay in registers
+    tile_rows: int = 64
+
+    @cached_property
+    def _scaled(self) -> tuple[Tensor, Tensor]:
+        # R² does not see the scale of a row; with a largest value of 1 no square leaves the range.
+        tiny = torch.finfo(torch.float64).tiny
+        sides = (self.left, self.right)
+        V, W = (_padded(rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(tiny)) for rows in sides)
+        return V, W
+
+    @cached_property
+    def _weights(self) -> tuple[Tensor, Tensor]:
+        return self.root.square(), self.target * self.root
+
+    @cached_property
+    def _inner(self) -> tuple[int, int]:
+        return _inner(len(self.target))
+
+    @cached_property
+    def _factors(self) -> list[Tensor]:
+        (V, W), (weight, along) = self._scaled, self._weights
+        parts = (V * weight, V * along, V.square() * weight, W, W.square())
+        return [_to_width(_tf32(part), self._inner[0]) for part in parts]
+
+    @cached_property
+    def _transposed(self) -> tuple[Tensor, Tensor]:
+        V, W = self._scaled
+        return V.T.contiguous(), W.T.contiguous()
+
+    def bounds(self, strip: Strip, units: Tensor) -> None:
+        """See `DeviceTest`."""
+        K, part = self._inner
+        step = 16
+        share = 7 * (_ROUNDING + _summing(K)) + 2.0**-18
+        _kernels().affine_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
+            *self._factors, units, *strip, *self.shape, share, SYMMETRIC=self.same, K=K, BK=part, ROWS=self.tile_rows,
+            COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
+        )  # fmt: skip
+
+    def evaluate(
+        self, found: Tensor, ends: Tensor, strip: Strip, limit: Tensor, into: Written, *, diagonal: bool, best: bool
+    ) -> None:
+        """See `DeviceTest`."""
+        samples = len(self.target)
+        _kernels().affine_units[(_PROGRAMS,)](
+            found, ends[0], ends[1], *self._transposed, *self._weights, samples, strip.first, strip.blocks, *self.shape,
+            limit, _slack(samples), *into, len(into.loss), COLUMNS=self.block, BEST=best, DIAGONAL=diagonal,
+            SYMMETRIC=self.same,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TwoTermPairs(_TwoSets):
+    """a·c_i + b·d_j, with unit rows c of `left` = C and d of `right` = D, and a unit target t.
+
+    With r = C·t, q = D·t, g = c_i·d_j and p = g - r_i q_j, 1 - R² = ((1 - r_i²)(1 - q_j²) - p²) / (1 - g²): one
+    product. Its terms do not cancel where both rows lie near the target, as those of R² do.
+    """
+
+    same: bool
+    block: int = 128
+    tile_rows: int = 64
+
+    @cached_property
+    def _padded(self) -> tuple[Tensor, Tensor]:
+        C = _padded(self.left)
+        return C, C if self.same else _padded(self.right)
+
+    @cached_property
+    def _along(self) -> tuple[Tensor, Tensor]:
+        """r and q, float64."""
+        C, D = self._padded
+        return C @ self.target, D @ self.target
+
+    @cached_property
+    def _rest(self) -> tuple[Tensor, Tensor]:
+        """1 - r² and 1 - q², float64, large for padding."""
+        out = []
+        for along, count in zip(self._along, (len(self.left), len(self.right)), strict=True):
+            rest = (1 - along.square()).clamp_min_(0)
+            rest[count:] = _PADDING
+            out.append(rest)
+        return out[0], out[1]
+
+    @cached_property
+    def _inner(self) -> _Split:
+        return _Split.of(len(self.target))
+
+    @cached_property
+    def _factors(self) -> tuple[Tensor, ...]:
+        # Smaller by more than rounding in single precision can do to the difference that they are part of.
+        rest = [((part - _SQUARE).clamp_min(0) * (1 - 2.0**-20)).float() for part in self._rest]
+        factors = self._inner.factors(*self._padded)
+        return *factors, *(along.float() for along in self._along), *rest
+
+    @cached_property
+    def _transposed(self) -> tuple[Tensor, Tensor]:
+        C, D = self._padded
+        return C.T.contiguous(), D.T.contiguous()
+
+    def bounds(self, strip: Strip, units: Tensor) -> None:
+        """See `DeviceTest`."""
+        K, part, halves = self._inner
+        step = 16
+        margin = self._inner.error + 2.0**-22  # and r, q in single precision
+        _kernels().two_term_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
+            *self._factors, units, *strip, len(self.left), len(self.right), margin, SYMMETRIC=self.same, K=K, BK=part,
+            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4,
+            num_stages=self._inner.stages,
+        )  # fmt: skip
+
+    def evaluate(
+        self, found: Tensor, ends: Tensor, strip: Strip, limit: Tensor, into: Written, *, diagonal: bool, best: bool
+    ) -> None:
+        """See `DeviceTest`; the diagonal has no pairs of two terms, whatever `diagonal` says."""
+        samples = len(self.target)
+        _kernels().two_term_units[(_PROGRAMS,)](
+            found, ends[0], ends[1], *self._transposed, *self._along, *self._rest, samples, strip.first, strip.blocks,
+            len(self.left), len(self.right), *self.shape, limit, _slack(samples), *into, len(into.loss),
+            COLUMNS=self.block, BEST=best, SYMMETRIC=self.same,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AffineSums:
+    """a·(v_i ± v_j) + b, i ≤ j; the tensors of the CPU's test, which knows the centred rows, lie on one GPU."""
+
+    test: AffineSumTest
+    block: int = 128
+    tile_rows: int = 64
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """See `DeviceTest`."""
+        rows = _whole(self.test.shape[0])
+        return rows, rows
+
+    @property
+    def device(self) -> torch.device:
+        """See `DeviceTest`."""
+        return self.test.V.device
+
+    @cached_property
+    def _inner(self) -> _Split:
+        return _Split.of(self.test.V.shape[1])
+
+    @property
+    def _margin(self) -> float:
+        """Of the denominator, relative to s + s: 2g is at most that; and sums in single precision."""
+        return self._inner.error + 2.0**-20
+
+    @property
+    def _unsure(self) -> tuple[float, float]:
+        """How much of both sizes, and what beside that, is more than rounding can do to (p ± p)².
+
+        That is 2⁻¹⁹ of s, and what centring did: 8e-16·|v|·√s, at most 2⁻²⁰·s + 1.7e-25·|v|². The rows were scaled, so
+        |v|² is at most the number of samples. Some times that much for what lost digits to the end of the range, which
+        an s below 1e-25 may have. Sizes far below s, as half a million samples make them, do not stand for s.
+        """
+        samples = self.test.V.shape[1]
+        return 2.0**-18, samples * (1e-24 if self._margin < 0.25 else 2.0**-17)
+
+    @cached_property
+    def _rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """p, s and the error of s, padded with zeros."""
+        s, p, centring = (_padded(part)[:, 0].contiguous() for part in self.test.centred[1:])
+        return p, s, centring
+
+    @cached_property
+    def _factors(self) -> tuple[Tensor, ...]:
+        p, s, centring = self._rows
+        size = (s * (1 - self._margin) - centring).clamp_min(0)
+        size[self.test.shape[0] :] = _PADDING
+        C = _padded(self.test.centred[0])
+        return *self._inner.factors(C, C), p.float(), size.float()
+
+    @cached_property
+    def _transposed(self) -> Tensor:
+        return _padded(self.test.centred[0]).T.contiguous()
+
+    def bounds(self, strip: Strip, units: Tensor) -> None:
+        """See `DeviceTest`."""
+        K, part, halves = self._inner
+        step = 16
+        _kernels().affine_sum_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
+            *self._factors, units, *strip, self.test.shape[0], *self._unsure, SIGN=self.test.sign, K=K, BK=part,
+            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4,
+            num_stages=self._inner.stages,
+        )  # fmt: skip
+
+    def evaluate(
+        self, found: Tensor, ends: Tensor, strip: Strip, limit: Tensor, into: Written, *, diagonal: bool, best: bool
+    ) -> None:
+        """See `DeviceTest`."""
+        samples = self.test.V.shape[1]
+        _kernels().affine_sum_units[(_PROGRAMS,)](
+            found, ends[0], ends[1], self._transposed, *self._rows, samples, strip.first, strip.blocks,
+            self.test.shape[0], self.shape[0], limit, _slack(samples), *into, len(into.loss), SIGN=self.test.sign,
+            COLUMNS=self.block, BEST=best, DIAGONAL=diagonal,
+        )  # fmt: skip
+
+
+class _Split(NamedTuple):
+    """The inner size of a product of split numbers, padded, the part in which it is added up, and how they lie."""
+
+    size: int
+    part: int
+    halves: bool  # the high halves before the low ones; else those that are multiplied side by side
+
+    @classmethod
+    def of(cls, samples: int) -> _Split:
+        """Few samples leave room for the three products in one of the smallest sizes that there are."""
+        if 3 * samples <= 64:
+            return cls(*_inner(3 * samples), halves=False)
+        return cls(-(-samples // 32) * 32, 32, halves=True)
+
+    @property
+    def stages(self) -> int:
+        """Tiles, or parts of them, on their way at a time: what was fastest on an H200."""
+        return 2 if self.part < self.size <= 128 else 3
+
+    @property
+    def error(self) -> float:
+        """Of an inner product of two rows, relative to the product of their norms."""
+        return _SPLIT + _summing(3 * self.size if self.halves else self.size)
+
+    def factors(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        """The operands of the kernels, which add up the three large products of halves."""
+        (high, low), (other_high, other_low) = _halves(left), _halves(right)
+        if self.halves:
+            sides = ((high, low), (other_high, other_low))
+            ours, theirs = (torch.cat([_to_width(part, self.size) for part in side], dim=1) for side in sides)
+            return ours, theirs
+        return (
+            _to_width(torch.cat([high, high, low], dim=1), self.size),
+            _to_width(torch.cat([other_high, other_low, other_high], dim=1), self.size),
+        )
+
+
+def _kernels() -> ModuleType:
+    from symenum.scans import pair_kernels  # Triton is not everywhere
+
+    return pair_kernels
+
+
+def _summing(terms: int) -> float:
+    """The relative error of so many additions on the tensor cores."""
+    return (1.25 * terms + 16) * _ADDITION
+
+
+def _slack(samples: int) -> float:
+    """More than rounding in double precision makes of a sum over the samples."""
+    return 8 * (samples + 12) * 2.0**-53
+
+
+def _inner(samples: int) -> tuple[int, int]:
+    """The inner size of a product, padded, and of the parts in which it is added up."""
+    if samples <= 64:
+        size = 16 if samples <= 16 else 32 if samples <= 32 else 64
+        return size, size
+    part = 64 if samples > 96 else 32
+    return -(-samples // part) * part, part
+
+
+def _whole(count: int) -> int:
+    return -(-count // _WHOLE) * _WHOLE
+
+
+def _padded(rows: Tensor) -> Tensor:
+    return torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % _WHOLE)).contiguous()
+
+
+def _to_width(rows: Tensor, size: int) -> Tensor:
+    return torch.nn.functional.pad(rows, (0, size - rows.shape[1])).contiguous()
+
+
+def _tf32(values: Tensor) -> Tensor:
+    """Rounded to the nearest TF32 number, as float32."""
+    return ((values.float().view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
+
+
+def _halves(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Two TF32 numbers, as float32, whose sum is the value but for 2⁻²² of it."""
+    high = _tf32(values)
+    return high, _tf32(values - high.double())

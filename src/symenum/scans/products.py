@@ -1,0 +1,233 @@
+"""All products of up to four factors, scanned against a residual without ever being stored.
+
+A product is a row of one or two factors times another such row, so that all scores are matrix products of those two
+short tables: (r∘H_a)·H_b, squared, over the norm. Factors are the slots, their reciprocals, and functions of a slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+
+import torch
+from torch import Tensor
+
+from symenum.core.budget import NO_LIMIT, Budget
+from symenum.engine.layer import apply_poisoned
+from symenum.expressions import Apply, Constant, Expression, apply
+from symenum.operators import Abilities, Kind, Operator
+from symenum.operators.traits import Role
+from symenum.scans.best_pairs import CPU
+
+__all__ = ["Factors", "Products", "make_factors"]
+
+
+Ids = tuple[int, ...]  # the factors of a product, ascending
+_TILE, _GPU_TILE = 1024, 8192
+_LARGEST = 1e8
+_CACHE_BYTES = 1 << 29
+_SINGLE_FROM = 500_000  # so many products are screened in single precision; what is kept is judged in double
+_FUNCTIONS_UP_TO = 6  # slots: with more, functions of a slot are left to the features
+_MORE_UP_TO = 3  # slots for which exp(-x) and sqrt(x) are factors too
+
+
+@dataclass(frozen=True)
+class Factors:
+    """`values` (m, n) float64; `slot` is +(i + 1) for slot i, -(i + 1) for its reciprocal, 0 for a function."""
+
+    values: Tensor
+    expressions: tuple[Expression, ...]
+    slot: tuple[int, ...]
+
+    def products(self, ids: Sequence[Ids]) -> Tensor:
+        """Values (len(ids), n) of products of one tier."""
+        return self.values[torch.tensor(ids, dtype=torch.int64)].prod(dim=1)
+
+    def expression(self, ids: Ids) -> Expression:
+        """The product as a tree: what is above the line over what is below it."""
+        above = [self.expressions[i] for i in ids if self.slot[i] >= 0]
+        below: list[Expression] = []
+        for i in ids:
+            node = self.expressions[i]
+            if self.slot[i] < 0 and isinstance(node, Apply):
+                below.append(node.operands[1])
+        top = reduce(lambda a, b: apply("mul", a, b), above) if above else Constant(1)
+        return apply("div", top, reduce(lambda a, b: apply("mul", a, b), below)) if below else top
+
+    def cancels(self, ids: Ids) -> bool:
+        """Whether a slot and its reciprocal are both in it: then it is a shorter product."""
+        slots = {self.slot[i] for i in ids} - {0}
+        return any(-slot in slots for slot in slots)
+
+
+def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]) -> Factors:
+    """Slots, reciprocals where there is no zero, and for few slots u(x), exp(-x) and the root; values (slots, n)."""
+    rows: list[Tensor] = []
+    expressions: list[Expression] = []
+    which: list[int] = []
+
+    def add(row: Tensor, expression: Expression, slot: int) -> None:
+        size = float(row.abs().max())
+        if bool(torch.isfinite(row).all()) and 1 / _LARGEST < size < _LARGEST:
+            rows.append(row)
+            expressions.append(expression)
+            which.append(slot)
+
+    able = Abilities(tuple(operators))
+    unary = [
+        operator
+        for operator in operators
+        if operator.kind is Kind.UNARY and operator.role is not Role.NEGATION and operator.form is None
+    ]
+    for i, (slot, row) in enumerate(zip(slots, values, strict=True)):
+        if bool(row.max() == row.min()):
+            continue  # a constant slot is no factor: coefficients do that
+        add(row, slot, i + 1)
+        if able.quotients:
+            add(1 / row, apply("inv", slot), -(i + 1))
+        if len(slots) <= _FUNCTIONS_UP_TO:
+            for operator in unary:
+                add(apply_poisoned(operator, row, None), apply(operator, slot), 0)
+        if len(slots) <= _MORE_UP_TO:
+            if Role.EXPONENTIAL in able.roles:
+                add(torch.exp(-row), apply("exp", apply("neg", slot)), 0)
+            # exp(log(x)/2), which no short product reaches
+            if able.exponentials_of_logarithms and Role.ROOT not in able.roles:
+                add(torch.sqrt(row), apply("sqrt", slot), 0)
+    stacked = torch.stack(rows) if rows else torch.empty(0, values.shape[1], dtype=torch.float64)
+    return Factors(stacked, tuple(expressions), tuple(which))
+
+
+@dataclass(frozen=True)
+class Products:
+    """All products of 1 … 4 `factors`; the tier of a product is the number of its factors. `root`: (n,).
+
+    They are screened on `device`; all else, and what comes back, lies on the CPU.
+    """
+
+    factors: Factors
+    root: Tensor
+    cache_bytes: int = _CACHE_BYTES
+    device: torch.device = CPU
+    _norms: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
+
+    @cached_property
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """The factors (i ≤ j) of each product of two, int64, in the order of i."""
+        count = len(self.factors.values)
+        i, j = torch.triu_indices(count, count)
+        slot = torch.tensor(self.factors.slot, dtype=torch.int64)
+        keep = torch.nonzero((slot[i] != -slot[j]) | (slot[i] == 0)).flatten()
+        return i[keep], j[keep]
+
+    @cached_property
+    def _pair_ids(self) -> list[Ids]:
+        i, j = self.pairs
+        return list(zip(i.tolist(), j.tolist(), strict=True))
+
+    @cached_property
+    def two(self) -> Tensor:
+        """Values (pairs, n) of the products of two."""
+        i, j = self.pairs
+        return self.factors.values[i] * self.factors.values[j]
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The number of products in each tier, about."""
+        one, two = len(self.factors.values), len(self.pairs[0])
+        return {1: one, 2: two, 3: one * two // 3 + 1, 4: two * two // 6 + 1}
+
+    def ids(self, tier: int, a: int, b: int = 0) -> Ids:
+        """The factors of a product, from its rows in the short tables."""
+        if tier == 1:
+            return (a,)
+        if tier == 2:
+            return self._pair_ids[a]
+        left = (a,) if tier == 3 else self._pair_ids[a]
+        return tuple(sorted(left + self._pair_ids[b]))
+
+    def screen(self, residual: Tensor, tier: int, count: int, budget: Budget = NO_LIMIT) -> list[Ids]:
+        """About the `count` products of the tier that explain most of a weighted residual (n,), alone."""
+        one, two = self._tables
+        along = (residual * self.root).to(one)
+        if tier <= 2:
+            rows = (one, two)[tier - 1]
+            score = (rows @ along).square() / (rows.square() @ self._weight).clamp_min(1e-30)
+            return [self.ids(tier, a) for a in torch.topk(score, min(count, len(score))).indices.tolist()]
+        a, b = self._scan(along, tier, count, budget)
+        found = (self.ids(tier, *pair) for pair in zip(a.tolist(), b.tolist(), strict=True))
+        return [ids for ids in dict.fromkeys(found) if not self.factors.cancels(ids)]
+
+    @cached_property
+    def _tables(self) -> tuple[Tensor, Tensor]:
+        single = self.sizes[4] > _SINGLE_FROM
+        dtype = torch.float32 if single else torch.float64
+
+        def scaled(rows: Tensor) -> Tensor:
+            # By the root mean square, not the norm: single precision must not underflow in products.
+            return (rows / rows.square().mean(dim=1, keepdim=True).sqrt()).to(self.device, dtype)
+
+        return scaled(self.factors.values), scaled(self.two)
+
+    @property
+    def _tile(self) -> int:
+        return _GPU_TILE if self.device.type == "cuda" else _TILE
+
+    @cached_property
+    def _weight(self) -> Tensor:
+        return self.root.square().to(self._tables[0])
+
+    def _scan(self, along: Tensor, tier: int, count: int, budget: Budget) -> tuple[Tensor, Tensor]:
+        """Rows of the left and right table of the best products of three or four.
+
+        Left halves are sorted by their last factor, right halves by their first: where last > first, the product is
+        another one's, and whole tiles fall away.
+        """
+        one, two = self._tables
+        i, j = self.pairs
+        back = torch.argsort(j, stable=True) if tier == 4 else torch.arange(len(one))
+        left = two[back.to(self.device)] if tier == 4 else one
+        last = j[back] if tier == 4 else back
+        score = left.new_empty(0)
+        rows = columns = left.new_empty(0, dtype=torch.int64)
+        size = self._tile
+        threshold = 0.0
+        for a in range(0, len(left), size):
+            budget.check()
+            part = left[a : a + size]
+            for b in range(0, len(two), size):
+                right = two[b : b + size]
+                if int(i[min(b + size, len(two)) - 1]) < int(last[a]):
+                    continue
+                inverse = self._inverse_norms((tier, a, b), part, right, last[a : a + size])
+                tile = ((part * along) @ right.T).square_().mul_(inverse)
+                top = tile.amax(dim=1)
+                alive = torch.nonzero(top > threshold).flatten()
+                if not len(alive):
+                    continue
+                alive = alive[torch.topk(top[alive], min(count, len(alive))).indices]
+                best = tile[alive].flatten()
+                value, at = torch.topk(best, min(count, len(best)))
+                score = torch.cat([score, value])
+                rows = torch.cat([rows, alive[at // tile.shape[1]] + a])
+                columns = torch.cat([columns, at % tile.shape[1] + b])
+                if len(score) > count:
+                    score, order = torch.topk(score, count)
+                    rows, columns = rows[order], columns[order]
+                    threshold = float(score.min())
+        order = torch.argsort(score, descending=True)
+        order = order[score[order] > 0]
+        return back[rows[order].cpu()], columns[order].cpu()
+
+    def _inverse_norms(self, key: tuple[int, int, int], left: Tensor, right: Tensor, last: Tensor) -> Tensor:
+        """1/|f|² of a tile, 0 for a product that is another one's; kept from scan to scan while memory allows."""
+        known = self._norms.get(key)
+        if known is not None:
+            return known
+        inverse = 1 / ((left.square() * self._weight) @ right.square().T).clamp_min(1e-30)
+        first = self.pairs[0][key[2] : key[2] + len(right)]
+        inverse.masked_fill_(last.to(self.device)[:, None] > first.to(self.device)[None], 0.0)
+        if (len(self._norms) + 1) * self._tile**2 * inverse.element_size() <= self.cache_bytes:
+            self._norms[key] = inverse
+        return inverse

@@ -1,0 +1,72 @@
+"""Streams of random numbers, and one thread inside every operation."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_info
+
+import symenum
+from symenum.core.seeds import some_rows, stream, torch_stream
+from symenum.core.target import Target
+from symenum.core.threads import single_threaded
+from symenum.search.problem import Settings, make_task
+
+# Points on which functions are told apart and operators are tried: the same for all searches, and each says why.
+_PROBES = {"enumeration/distinct.py", "enumeration/seeds.py", "expressions/fingerprint.py", "probing.py"}
+
+
+def test_a_stream_follows_from_seed_and_purpose() -> None:
+    first = stream(1, "a").integers(1 << 60)
+    assert first == stream(1, "a").integers(1 << 60)
+    assert len({first, stream(2, "a").integers(1 << 60), stream(1, "b").integers(1 << 60)}) == 3
+    numbers = [torch.rand(3, generator=torch_stream(seed, "a")) for seed in (1, 1, 2)]
+    assert torch.equal(numbers[0], numbers[1])
+    assert not torch.equal(numbers[0], numbers[2])
+
+
+def test_some_rows_are_different_ones_in_order() -> None:
+    rows = some_rows(1000, 100, 7, "rows")
+    assert len(torch.unique(rows)) == 100
+    assert torch.equal(rows, rows.sort().values)
+    assert not torch.equal(rows, some_rows(1000, 100, 8, "rows"))
+    assert torch.equal(some_rows(100, 100, 7, "rows"), torch.arange(100))
+
+
+def test_the_rows_of_a_search_follow_from_its_seed() -> None:
+    X = torch.rand(5000, 2, generator=torch_stream(0, "data"), dtype=torch.float64)
+    target = Target(X[:, 0], torch.full((5000,), 1 / 5000, dtype=torch.float64))
+    tasks = [make_task(["a", "b"], X, target, Settings(seed=seed)) for seed in (1, 1, 2)]
+    assert torch.equal(tasks[0].data.scan_rows, tasks[1].data.scan_rows)
+    assert not torch.equal(tasks[0].data.scan_rows, tasks[2].data.scan_rows)
+    assert not torch.equal(tasks[0].working.y, tasks[2].working.y)
+
+
+def test_no_module_of_the_search_has_a_fixed_seed() -> None:
+    root = Path(symenum.__file__).parent
+    found = set()
+    for path in root.rglob("*.py"):
+        name = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                fixed = bool(node.args) and isinstance(node.args[0], ast.Constant)
+                if node.func.attr in ("manual_seed", "default_rng", "RandomState") and (fixed or not node.args):
+                    found.add(name)
+    outside = {name for name in found if not name.startswith(("bench/", "problems/"))}
+    assert outside <= _PROBES
+
+
+def test_one_thread_inside_and_what_was_there_before_after_it() -> None:
+    def threads() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    before, torch_before = threads(), torch.get_num_threads()
+    with single_threaded():
+        with single_threaded():
+            assert float(np.dot(np.ones(3), np.ones(3))) == 3.0
+        assert set(threads()) == {1}  # the inner one must not put back what the outer one needs
+        assert torch.get_num_threads() == 1
+    assert (threads(), torch.get_num_threads()) == (before, torch_before)

@@ -101,9 +101,7 @@ def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complex
     )
     order = torch.argsort(values.norm(dim=1)[groups], stable=True)
     order = order[torch.argsort((minus[order] == NONE).long(), stable=True)]
-    ordered = values[groups[order]].mul_(
-        orientation[order, None]
-    )  # the second copy of the bank, see `architecture.check_bank_fits`
+    ordered = values[groups[order]].mul_(orientation[order, None])  # the one copy that `check_bank_fits` counts
     return Bank(ordered, plus[order], minus[order], plus_complexity[order], minus_complexity[order], stand_in)
 
 

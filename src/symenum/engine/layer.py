@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from symenum.operators import Kind, Operator
-from symenum.operators.traits import ADDITIVE, Role
+from symenum.operators.traits import ADDITIVE, ARITHMETIC, Role
 
 __all__ = [
     "Block",
@@ -77,6 +77,11 @@ class SymbolLayer:
     def size(self) -> int:
         """The number of outputs, N_u·ω + N_bS·ω² + N_bT·ω(ω+1)/2 for ω = width."""
         return sum(block.size for block in self.blocks)
+
+    @property
+    def blocks_without_form(self) -> list[Block]:
+        """The binary operators that are no bilinear form (pow, a user's own), which are evaluated pair by pair."""
+        return [b for b in self.blocks if b.operator.arity == 2 and b.operator.role not in ARITHMETIC]
 
     def decode(self, numbers: Tensor) -> Iterator[tuple[Block, Tensor, Tensor, Tensor | None]]:
         """Operators and children of the outputs `numbers` (int64, any order), block by block.

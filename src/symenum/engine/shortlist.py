@@ -314,9 +314,7 @@ class Scorer:
             # Not by a matrix product: how that rounds a row depends on the row's place, and which candidates come
             # together depends on the threads. A sum along a row does not.
             loss += error.mul_(self.target.weight[rows]).sum(dim=1)
-            fine = torch.nonzero(
-                loss <= self.pool.limit
-            ).flatten()  # NaN compares false: a candidate that fails is dropped
+            fine = torch.nonzero(loss <= self.pool.limit).flatten()  # NaN compares false: what fails is dropped
             fine = fine[torch.isfinite(loss[fine])]
             which, loss = which[fine], loss[fine]
             start, size = start + size, _ROW_GROWTH * size

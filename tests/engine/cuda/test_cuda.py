@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from engine.test_exact import assert_brute_force, sample
+from engine.test_network_exact import assert_brute_force, sample
 
 from symenum import PSRN
 from symenum.bench.problems.experiments import CHAOTIC_OPERATORS, EMPS_OPERATORS

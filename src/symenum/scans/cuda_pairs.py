@@ -13,7 +13,7 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.engine.cuda.scan import load_kernels
+from symenum.engine.cuda.bank import TF32_PRODUCT_ERROR, load_kernels, summation_error
 from symenum.scans.pair_tests import AffineSumTest
 
 __all__ = ["AffineProducts", "AffineSums", "DeviceTest", "PairScan", "Strip", "TwoTermPairs", "Written"]
@@ -90,7 +90,7 @@ class PairScan:
 
     def __init__(self, test: DeviceTest) -> None:
         self._test = test
-        self._list = load_kernels()[0].list_units
+        self._list = load_kernels().list_units
         self._rows, self._columns = test.shape
         self._blocks = self._columns // test.block
         tiles = max(1, UNITS // (self._blocks * test.tile_rows))

@@ -81,3 +81,16 @@ def test_every_token_generator_gives_a_proposal_up(name: str) -> None:
     with pytest.raises(CutShortError):
         generator.propose(material, state, 2, np.random.default_rng(0), ended())
     assert len(generator.propose(material, state, 2, np.random.default_rng(0))[0]) == 2
+
+
+def test_budget_once_over_stays_over() -> None:
+    flags = iter([False, True, False])
+    budget = Budget(stop=lambda: next(flags))
+    assert [budget.over() for _ in range(4)] == [False, True, True, True]
+
+
+def test_budget_without_limits_is_never_over_until_it_is_ended() -> None:
+    budget = Budget()
+    assert not budget.over()
+    budget.end()
+    assert budget.over()

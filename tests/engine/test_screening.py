@@ -9,7 +9,7 @@ import torch
 from symenum import PSRN
 from symenum.core.target import Target
 from symenum.engine import network as one_pass
-from symenum.engine import screening as rerank
+from symenum.engine import screening
 from symenum.engine.screening import SCREEN_FROM, select_rows, successive_halving
 from symenum.engine.shortlist import Finds, Pool
 from symenum.expressions import evaluate
@@ -74,13 +74,13 @@ def test_a_pool_does_not_collect_what_is_near_to_nothing_at_all():
 
 @pytest.mark.usefixtures("one_thread")
 def test_losses_of_numbers_are_those_of_their_expressions(monkeypatch):
-    monkeypatch.setattr(rerank, "_COLUMNS", 2_000)  # several parts of the rows
+    monkeypatch.setattr(screening, "_OPERAND_VALUES", 2_000)  # several parts of the rows
     net = PSRN(2, "koza", 3)
     generator = torch.Generator().manual_seed(5)
     values = 4 * torch.rand(2, 90, generator=generator, dtype=torch.float64) - 1
     target = target_of(torch.randn(90, generator=generator), torch.rand(90, generator=generator, dtype=torch.float64))
     numbers = torch.randint(net.sizes[-1], (300,), generator=generator)
-    found = rerank.losses_of(net._architecture, net._architecture.kept, numbers, values, target)
+    found = screening.losses_of(net._architecture, net._architecture.kept, numbers, values, target)
     columns = {"x1": values[0], "x2": values[1]}
     wanted = torch.cat([target.loss(evaluate(net.expression(int(number)), columns)[None]) for number in numbers])
     assert torch.equal(torch.isfinite(found), torch.isfinite(wanted))

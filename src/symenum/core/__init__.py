@@ -1,1 +1,4 @@
-"""What every part uses and what uses no part: time, interrupts, files, and what counts as zero."""
+"""What every room uses: budgets, checked data, exactness, seeds, threads, memory, devices, files, signals, plug-ins.
+
+Nothing here imports another room.
+"""

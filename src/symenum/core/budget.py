@@ -1,7 +1,7 @@
 """When work must end: a time limit, the caller's stop flag, or an error in another thread.
 
-A loop asks `over` and ends with what it has. A build that is of no use in part calls `check` instead: where the time
-is over, CutShortError gives the build up, and whoever asked for it goes on without.
+A loop asks `over` between two parts of its work and ends with what it has found. Work whose first half is useless
+alone calls `check` instead, which raises CutShortError once the budget is over; the caller goes on without the result.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["NO_LIMIT", "Budget", "CutShortError"]
 
 
 class CutShortError(Exception):
-    """Work was given up because the time is over; whoever asked for it goes on without."""
+    """Work was given up because its budget is over; the caller goes on without its result."""
 
 
 class Budget:
-    """Asked between tiles; once over, it stays over."""
+    """A time limit in seconds, a stop flag of the caller, or neither. Once over, a budget stays over."""
 
     def __init__(self, time_limit: float | None = None, stop: Callable[[], bool] | None = None) -> None:
         if time_limit is not None and (isinstance(time_limit, bool) or not isinstance(time_limit, Real)):
@@ -47,12 +47,12 @@ class Budget:
             raise CutShortError
 
     def end(self) -> None:
-        """End the work from inside, for all threads."""
+        """Make this budget over, for every thread that asks it."""
         self._over = True
 
 
 class _NoLimit(Budget):
-    """Shared by all who were given no budget, so nobody may end it."""
+    """The budget that is never over. All callers without a budget share it, so it cannot be ended."""
 
     def end(self) -> None:
         raise RuntimeError("NO_LIMIT is shared and cannot be ended: make a Budget() of your own")

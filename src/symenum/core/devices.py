@@ -1,4 +1,4 @@
-"""Which device a pass runs on: what the user asked for, checked, or the GPU where it is there and worth it."""
+"""Which devices a pass runs on: those that the user names, checked, or for "auto" a GPU if the pass is large enough."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import torch
 __all__ = ["choose_devices", "gpu_fault"]
 
 
-# Candidates times rows from which a GPU is worth its start: a tenth of a second on two cores of a CPU.
+# Candidates times rows from which "auto" takes a GPU: two cores of a CPU need a tenth of a second for so many, and a
+# GPU needs about that long to start. Chosen by trial: benchmarks/constants.py shows what half and twice of it do.
 _WORTH = 2_000_000_000
-_CAPABILITY = (8, 0)  # the first with TF32
+_MIN_CAPABILITY = (8, 0)  # CUDA compute capability of the first GPUs with TF32 tensor cores (Ampere)
 
 
 def choose_devices(device: str | Sequence[str], work: int) -> tuple[torch.device, ...]:
-    """The GPUs to use, none for the CPU.
+    """The GPUs to use; an empty tuple means the CPU.
 
-    `device`: "cpu", "cuda", "cuda:1", "auto", or several of the latter, among which one pass is split. `work`: the
-    number of candidates times rows, by which "auto" decides.
+    `device`: "cpu", "auto", "cuda", "cuda:1", or a sequence of GPUs that share one pass. `work`: the number of
+    candidates times rows, by which "auto" decides.
     """
     if isinstance(device, str):
         names = [device]
@@ -45,14 +46,14 @@ def _checked(name: str) -> torch.device:
 
 
 def gpu_fault(index: int) -> str | None:
-    """Why that GPU cannot be used; None where it can."""
+    """Why the GPU of that index cannot be used; None if it can."""
     if torch.version.cuda is None:
         return f"torch {torch.__version__} is built without CUDA"
     if not torch.cuda.is_available():
         return "torch sees no CUDA device (no GPU, or a driver that does not fit)"
     if index >= torch.cuda.device_count():
         return f"there are {torch.cuda.device_count()} CUDA devices, numbered from 0"
-    if torch.cuda.get_device_capability(index) < _CAPABILITY:
+    if torch.cuda.get_device_capability(index) < _MIN_CAPABILITY:
         return f"{torch.cuda.get_device_name(index)} has no TF32 tensor cores (compute capability 8.0 or newer)"
     if importlib.util.find_spec("triton") is None:
         return "the package triton, which comes with torch for CUDA, is missing"

@@ -1,9 +1,9 @@
-"""Files that are whole or not there, and the folder where numbers are kept between runs.
+"""Files that are written whole or not at all, and a cache of integers between runs.
 
 A file is written under another name, flushed to the disk, and renamed: a kill or a full disk never leaves half a file.
 
-The cache holds numbers that depend on an architecture only, as plain .npy arrays of integers. It is never needed: a
-file that is missing, damaged or of another version is computed again.
+The cache holds one-dimensional int64 arrays as .npy files, each under a key made from all that the numbers depend on.
+No result depends on it: a file that is missing or damaged is computed again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from platformdirs import user_cache_path
 
 __all__ = ["cache_folder", "cached_numbers", "key_of", "write_whole"]
 
-_HEADER = 128  # bytes of the header of a .npy file with one axis
+_HEADER_BYTES = 128  # of a .npy file (format 1.0) with one axis: NumPy pads headers to a multiple of 64
+_ITEM_BYTES = np.dtype("<i8").itemsize
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """The file with this content, or, if that fails at any moment, the file as it was before."""
+    """Write a file (text as UTF-8). If that fails at any moment, the file stays as it was before."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     # A name of this thread's own: another process or thread may write the same file at the same time.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -42,14 +43,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def cache_folder() -> Path:
-    """`SYMENUM_CACHE` where set, else the place that the operating system gives to caches."""
+    """The folder named by $SYMENUM_CACHE, or without it the place that the operating system gives to caches."""
     if override := os.environ.get("SYMENUM_CACHE"):
         return Path(override)
     return user_cache_path("symenum", appauthor=False, opinion=False)
 
 
 def key_of(*parts: object) -> str:
-    """A file name from everything that the numbers depend on."""
+    """A file name, 32 hexadecimal digits, from everything that the numbers depend on."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:32]
 
 
@@ -69,18 +70,18 @@ def cached_numbers(
 
 
 def _read(path: Path) -> npt.NDArray[np.int64] | None:
-    """The numbers of a file that is to the byte what `_store` would make of some numbers; None for any other.
+    """The numbers (int64) of a file that `_store` could have written, to the byte; None for any other file.
 
-    Not by np.load, which believes what a header says: a damaged one can ask it for any amount of memory.
+    Not by np.load, which trusts the header: a damaged one can make it ask for any amount of memory.
     """
     try:
         content = path.read_bytes()
     except OSError:
         return None  # missing or unreadable: the caller computes it again
-    count = (len(content) - _HEADER) // 8
-    if count < 0 or len(content) != _HEADER + 8 * count or content[:_HEADER] != _header(count):
+    count, extra = divmod(len(content) - _HEADER_BYTES, _ITEM_BYTES)
+    if count < 0 or extra or content[:_HEADER_BYTES] != _header(count):
         return None
-    return np.frombuffer(content, dtype="<i8", offset=_HEADER).astype(np.int64)
+    return np.frombuffer(content, dtype="<i8", offset=_HEADER_BYTES).astype(np.int64)
 
 
 def _header(count: int) -> bytes:

@@ -1,7 +1,7 @@
-"""All that the program does with signals: Ctrl-C as a wish, SIGTERM as Ctrl-C, and no Ctrl-C while results are saved.
+"""All that the program does with signals: Ctrl-C ends a budget, SIGTERM acts as Ctrl-C, Ctrl-C waits for results.
 
-Handlers belong to the main thread, and one that was not set from Python cannot be put back: in another thread, and
-where there is such a handler, each of these changes nothing.
+Python allows signal handlers in the main thread only, and cannot restore a handler that was not set from Python. In
+another thread, and where such a handler is set, these context managers change nothing.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 @contextmanager
-def ctrl_c_ends(wish: Budget) -> Iterator[None]:
-    """Inside, the first Ctrl-C ends `wish`, and a second one raises KeyboardInterrupt.
+def ctrl_c_ends(budget: Budget) -> Iterator[None]:
+    """Inside, the first Ctrl-C ends `budget`, and a second one raises KeyboardInterrupt.
 
-    Only where Python's own handler would be called: a server with a handler of its own keeps it. Whoever holds `wish`
-    may end it there.
+    Only Python's own handler is replaced: a server with a handler of its own keeps it, and may end `budget` there.
     """
-    came: list[int] = []
+    received = False
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if came:
+        nonlocal received
+        if received:
             raise KeyboardInterrupt
-        came.append(number)
-        wish.end()
+        received = True
+        budget.end()
 
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -43,21 +43,21 @@ def ctrl_c_ends(wish: Budget) -> Iterator[None]:
 
 @contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM, which `timeout` and job queues send, ends a search as Ctrl-C does: with its results."""
+    """Inside, SIGTERM, which `timeout` and job queues send, does what Ctrl-C does: a search ends with its results."""
     with _handled(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT)):
         yield
 
 
 @contextmanager
 def ctrl_c_ignored() -> Iterator[None]:
-    """A second Ctrl-C, meant for the search, must not cost the results while they are printed and written."""
+    """Inside, Ctrl-C does nothing: one meant for the search must not cost its results while they are written."""
     with _handled(signal.SIGINT, signal.SIG_IGN):
         yield
 
 
 @contextmanager
 def _handled(number: signal.Signals, handler: Handler) -> Iterator[None]:
-    """Inside, `handler` is called for the signal; afterwards the one before."""
+    """Inside, `handler` is called for the signal; afterwards the previous handler is back."""
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(number) is None:
         yield

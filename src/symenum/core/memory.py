@@ -1,4 +1,8 @@
-"""Memory: how much a search may take, and how what was freed goes back to the system."""
+"""Memory: how many bytes a search may take, and how freed memory goes back to the operating system.
+
+glibc keeps freed memory for later, about 200 MB in each search. Under a tight limit that is too much: `kept_low` and
+`hand_back` return it. With other C libraries both do nothing. What a pass needs is counted in `engine.architecture`.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,17 @@ from pathlib import Path
 __all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "hand_back", "kept_low", "machine_memory", "memory_limit"]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# How much memory there is, how much a pass will take, and the refusal of one that does not fit.
-
-
 DEFAULT_MEMORY = 4 << 30
-LEAST_MEMORY = 400_000_000  # what tables of 30 columns or a million rows take at least, as measured
-_OF_THE_MACHINE = 0.5  # the rest is for the data, and for others
+"""Bytes that a search may take on a machine with at least 8 GiB: half of a common laptop's memory."""
+LEAST_MEMORY = 400_000_000
+"""Smallest limit in bytes that is accepted: what benchmarks/trust/memory.py measures for 30 columns or 1e6 rows."""
+_MACHINE_SHARE = 0.5  # part of the machine's memory for a search; the rest is for the data and other programs
+_UNKNOWN_MACHINE = 8 << 30  # bytes that are assumed where the system does not tell: a common laptop
+# Bytes of each unit in a text such as "2GB" (decimal) or "2GiB" (binary).
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
-# Limits of the container that we are in, by the two versions of Linux's control groups.
-_GROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+# Files with the memory limit of the container, in versions 2 and 1 of Linux's control groups.
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def memory_limit(max_memory: object = None) -> int:
@@ -34,7 +38,7 @@ def memory_limit(max_memory: object = None) -> int:
     1500000000
     """
     if max_memory is None:
-        return min(DEFAULT_MEMORY, max(LEAST_MEMORY, int(_OF_THE_MACHINE * machine_memory())))
+        return min(DEFAULT_MEMORY, max(LEAST_MEMORY, int(_MACHINE_SHARE * machine_memory())))
     size = None
     if isinstance(max_memory, Integral) and not isinstance(max_memory, bool):
         size = int(max_memory)
@@ -47,64 +51,66 @@ def memory_limit(max_memory: object = None) -> int:
     return size
 
 
-def machine_memory(groups: Sequence[Path] = _GROUPS) -> int:
-    """Bytes of the machine, or of the container where that has fewer; 8 GiB where nobody knows."""
+def machine_memory(limits: Sequence[Path] = _CGROUP_LIMITS) -> int:
+    """Bytes of memory of the machine, or of the container if that has fewer; 8 GiB where the system does not tell.
+
+    `limits`: files that hold a container's limit in bytes, or the word "max".
+    """
     try:
         found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     except (AttributeError, OSError, ValueError):  # not on every system
         found = []
-    for path in groups:
+    for path in limits:
         try:
             text = path.read_text().strip()
         except OSError:
             continue
         found += [int(text)] if text.isdigit() else []  # "max" where there is no limit
-    return min(found, default=8 << 30)
+    return min(found, default=_UNKNOWN_MACHINE)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The C library's allocator under a memory limit: what was freed goes back to the system, and is not kept for later.
-
-
-_STATM = Path("/proc/self/statm")
-_TIGHT = 2 * 10**9  # below, the 200 MB or so that the allocator keeps for each search matter
-_LARGE = 1 << 20  # bytes of a block that goes back as soon as it is free; smaller ones are made too often for that
-# Of mallopt: which blocks are the system's own, and how much may lie free at the end of a heap; and what glibc makes of
-# them by itself in a process that uses large blocks.
-_BLOCKS, _FREE_AT_END = -3, -1
-_USUAL_BLOCKS, _USUAL_FREE = 32 << 20, 64 << 20
+_STATM = Path("/proc/self/statm")  # the sizes of this process in pages; the second is what it holds
+# Options of mallopt in glibc's malloc.h, both in bytes: the size from which a block is mapped, and returned, by itself;
+# and how much freed memory may stay at the end of a heap.
+_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -3, -1
+# Bytes: what glibc itself sets both options to, at most, in a process that uses large blocks (64-bit systems).
+_USUAL_MMAP_THRESHOLD = 32 << 20
+_USUAL_TRIM_THRESHOLD = 2 * _USUAL_MMAP_THRESHOLD
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_TIGHT_LIMIT = 2 * 10**9  # bytes: below this limit the 200 MB that glibc keeps matter
+_LARGE_BLOCK = 1 << 20  # bytes of a block that is returned when it is freed; to map smaller ones costs too much time
 
 
 @contextmanager
 def kept_low(max_memory: int) -> Iterator[None]:
-    """Give large blocks back as soon as they are freed, where the limit is tight.
+    """Inside, if the limit (bytes) is below 2 GB, blocks of 1 MiB or more go back to the system when they are freed.
 
-    Threads have heaps of their own, and a block in use at the end of one keeps all that was freed below it. For the
-    whole process, while it lasts: a tenth of the speed is what it costs.
+    Each thread has a heap of its own, and a block in use at the end of a heap keeps all that was freed below it. The
+    setting holds for the whole process and costs a tenth of the speed.
     """
-    setting = _function("mallopt") if max_memory < _TIGHT else None
+    setting = _function("mallopt") if max_memory < _TIGHT_LIMIT else None
     if setting is None:
         yield
         return
-    setting(_BLOCKS, _LARGE)
+    setting(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
     try:
         yield
     finally:
-        setting(_BLOCKS, _USUAL_BLOCKS)
-        setting(_FREE_AT_END, _USUAL_FREE)
+        setting(_M_MMAP_THRESHOLD, _USUAL_MMAP_THRESHOLD)
+        setting(_M_TRIM_THRESHOLD, _USUAL_TRIM_THRESHOLD)
 
 
 def hand_back(max_memory: int) -> None:
-    """Give freed memory back to the system, where the process holds more than half of what it may take.
+    """Return freed memory to the system, if the process holds more than half of the limit (bytes).
 
-    The allocator keeps what was freed for later; under a tight limit the next scan's needs would come on top of it.
+    glibc keeps freed memory for later; under a tight limit the next scan would need its own on top of that.
     """
     if _resident() > max_memory // 2 and (trim := _function("malloc_trim")) is not None:
         trim(0)
 
 
 def _resident() -> int:
-    """Bytes that the process holds now; 0 where the system does not say."""
+    """Bytes of memory that the process holds now; 0 where the system does not tell."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, AttributeError, ValueError):  # not Linux
@@ -113,7 +119,7 @@ def _resident() -> int:
 
 @cache
 def _function(name: str) -> Callable[..., int] | None:
-    """One of glibc's own; other libraries keep less, and have none."""
+    """A function of glibc; None with another C library."""
     try:
         found: Callable[..., int] = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError):

@@ -1,6 +1,6 @@
-"""What every door for plug-ins asks: a name that is free, attributes and methods that are there. And: load plug-ins.
+"""Checks that all registries of plug-ins share (a free name, attributes, methods), and the import of plug-in modules.
 
-Knows nothing of heads, losses or systems; `symenum.plugins` and the registries of the benchmark do.
+What a head, a loss or a system must have is said by `symenum.plugins` and by the registries of the benchmark.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["VARIABLE", "PluginError", "check_attributes", "check_methods", "chec
 
 
 VARIABLE = "SYMENUM_PLUGINS"
-"""Modules, with commas between them, that the command line and the bench's processes import at their start."""
-# Names are typed on a command line, cut at commas there (and at the colon before a system's options), and name files.
+"""Environment variable: names of modules, with commas between, that the CLI and the bench's processes import first."""
+# Names are typed on the command line, where commas and colons separate them, and become names of files.
 _NAME = re.compile(r"[a-z][a-z0-9_ -]*")
 
 
@@ -27,7 +27,7 @@ class PluginError(ValueError):
 
 
 def check_name(kind: str, name: object, taken: Collection[str]) -> str:
-    """The name, if it is one and nobody has it."""
+    """The name, if it is well formed and not in `taken`; else ValueError."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(
             f"name of a {kind} must be small letters, digits, spaces, - and _, a letter first, not {name!r:.80}"
@@ -38,7 +38,7 @@ def check_name(kind: str, name: object, taken: Collection[str]) -> str:
 
 
 def check_attributes(what: str, value: object, names: Iterable[str]) -> None:
-    """Refuse a value that lacks one of the attributes."""
+    """Raise TypeError if the value lacks one of the attributes."""
     missing = [name for name in names if not hasattr(value, name)]
     if missing:
         raise TypeError(f"{what} ({type(value).__name__}) has no {', '.join(missing)}")
@@ -47,7 +47,10 @@ def check_attributes(what: str, value: object, names: Iterable[str]) -> None:
 def check_methods(
     what: str, value: object, methods: Mapping[str, tuple[str, ...]], keywords: tuple[str, ...] = ()
 ) -> None:
-    """Refuse a value without a method, or with one that does not take so many arguments and these keywords."""
+    """Raise TypeError if a method is missing, or cannot be called with its arguments and all of `keywords`.
+
+    `methods`: for each name of a method the names of its positional arguments.
+    """
     for method, arguments in methods.items():
         function = getattr(value, method, None)
         call = f"{method}({', '.join((*arguments, *(f'{name}=' for name in keywords)))})"
@@ -59,15 +62,15 @@ def check_methods(
             inspect.signature(function).bind(*arguments, **dict.fromkeys(keywords))
         except TypeError as error:
             raise TypeError(f"{what} is called as {call}, and its method does not take that: {error}") from error
-        except ValueError:  # functions written in C do not say what they take: the trial will
+        except ValueError:  # a function written in C has no signature: its first call will show
             continue
 
 
 def load_plugins(modules: Iterable[str] | None = None) -> None:
-    """Import the modules, which register what they have; without an argument, those of $SYMENUM_PLUGINS.
+    """Import the modules of $SYMENUM_PLUGINS and those named here; each registers what it has.
 
-    Modules are looked for in the working folder too. Those that are named here join $SYMENUM_PLUGINS, so that
-    processes started from this one load them as well. Only name modules whose code you trust: it is run.
+    The working folder is searched too. The modules named here are added to $SYMENUM_PLUGINS, so that processes started
+    from this one load them as well. Importing runs their code: name only modules that you trust.
     """
     known = [name for name in os.environ.get(VARIABLE, "").split(",") if name]
     wanted = list(dict.fromkeys([*known, *(modules or ())]))

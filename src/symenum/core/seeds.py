@@ -1,7 +1,7 @@
-"""Random numbers of a search: every use has a stream of its own, and all of them follow from one seed.
+"""Random numbers of a search: each purpose has a stream of its own, and all streams follow from one seed.
 
-A stream is known by what it is for, so that one more draw in one place changes nothing elsewhere. What has to be the
-same for all seeds (points on which functions are told apart) is drawn where it is used, with a number of its own.
+A stream is identified by its purpose, so that one more draw in one place changes nothing elsewhere. Numbers that must
+be the same for all seeds (the points on which functions are compared) are drawn where they are used, by a fixed seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["some_rows", "stream", "torch_stream"]
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """Random numbers for one purpose, the same for the same seed.
+    """NumPy's random numbers for one purpose; the same for the same seed and purpose.
 
     >>> stream(3, "rows").integers(100) == stream(3, "rows").integers(100)
     np.True_
@@ -25,15 +25,15 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
 
 
 def torch_stream(seed: int, purpose: str) -> torch.Generator:
-    """The same for torch."""
+    """As `stream`, for torch, on the CPU."""
     return torch.Generator().manual_seed(int(stream(seed, purpose).integers(1 << 63)))
 
 
-def some_rows(rows: int, most: int, seed: int, purpose: str) -> Tensor:
-    """The numbers (int64, ascending) of all rows, or of `most` of them drawn at random.
+def some_rows(rows: int, max_rows: int, seed: int, purpose: str) -> Tensor:
+    """The indices (int64, ascending, CPU) of all rows, or of `max_rows` of them drawn at random.
 
-    Not the first ones, and not every so many: data may be sorted, or repeat with a period.
+    Neither the first rows nor every n-th one would do: data may be sorted, or repeat with a period.
     """
-    if rows <= most:
+    if rows <= max_rows:
         return torch.arange(rows)
-    return torch.from_numpy(np.sort(stream(seed, purpose).permutation(rows)[:most]))
+    return torch.from_numpy(np.sort(stream(seed, purpose).permutation(rows)[:max_rows]))

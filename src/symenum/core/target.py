@@ -1,4 +1,7 @@
-"""What a pass is given, checked and ready for the kernels: y with its weights and scale, slots and their names."""
+"""Checked data: y with its weights, and the values of slots, as float64 tensors on the CPU.
+
+Users' arrays, tables and lists are checked and converted here once; no later code checks them again.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from symenum.core.exactness import EXACTNESS, loss_up_to
 __all__ = ["Target", "Training", "check_slots", "check_target", "check_whole"]
 
 
-_LARGEST = 1e140  # squares of larger numbers, or of the inverse of this, come too near to the ends of double precision
+# Bound of |y| and of 1/|y|: with 1e-140 even the loss of an exact law, 1e-280 times 1e-26, is still a normal double.
+_LARGEST = 1e140
 
 
 @dataclass(frozen=True)
 class Target:
-    """`y` and `weight` (rows,) float64; the weights sum to 1, so that a weighted sum of squares is a mean square."""
+    """`y` and `weight` (rows,) float64 on the CPU; the weights sum to 1, so sums of squares are mean squares."""
 
     y: Tensor
     weight: Tensor
@@ -31,17 +35,17 @@ class Target:
 
     @property
     def mean_square(self) -> float:
-        """The weighted mean of y², at least the smallest normal number."""
+        """The weighted mean of y², at least the smallest normal double."""
         y = self.y.numpy()
         return max(float(np.dot(self.weight.numpy() * y, y)), float(np.finfo(np.float64).tiny))
 
     @property
     def floor(self) -> float:
-        """Two losses below this differ by rounding only: they are ties."""
+        """The loss of a law that is exact up to rounding: two losses below it are equal."""
         return loss_up_to(EXACTNESS.rounding, self.mean_square)
 
     def loss(self, values: Tensor) -> Tensor:
-        """Weighted mean square error (N,) of rows of `values` (N, rows); of a row the same whatever is beside it."""
+        """Weighted mean square error (N,) of `values` (N, rows) float64; of a row the same bits in any batch."""
         return (values - self.y).square_().mul_(self.weight).sum(dim=1)
 
     def at(self, rows: Tensor) -> Target:
@@ -52,18 +56,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Training:
-    """The rows that laws are judged on: columns (rows,) float64 by the names of formulas, and the target."""
+    """The rows that laws are judged on: columns (rows,) float64 by their names in formulas, and the target."""
 
     columns: Mapping[str, Tensor]
     target: Target
 
     @staticmethod
     def of(table: Tensor, names: Iterable[str], target: Target) -> Training:
-        """The columns of a table (rows, features) by their names in laws."""
+        """From a table (rows, features) float64 and the names of its columns in formulas."""
         return Training({name: table[:, i].contiguous() for i, name in enumerate(names)}, target)
 
     @property
     def variance(self) -> float:
+        """The weighted variance of y."""
         mean = (self.target.y * self.target.weight).sum()
         return float(((self.target.y - mean).square() * self.target.weight).sum())
 
@@ -73,7 +78,7 @@ class Training:
 
 
 def check_whole(name: str, value: object) -> None:
-    """Refuse what is not a whole number of at least 1."""
+    """Raise TypeError or ValueError unless the value is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
     if value < 1:
@@ -81,7 +86,7 @@ def check_whole(name: str, value: object) -> None:
 
 
 def check_slots(values: object, inputs: int) -> Tensor:
-    """Slot values as float64 (rows, inputs), or a clear error."""
+    """The slots' values (rows, inputs) float64 on the CPU; TypeError or ValueError for what cannot be used."""
     slots = _as_float64("values", values)
     if slots.ndim == 1 and inputs == 1:
         slots = slots[:, None]
@@ -100,7 +105,7 @@ def check_slots(values: object, inputs: int) -> Tensor:
 
 
 def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, Tensor]:
-    """The target without the rows of zero weight, and the indices (int64) of the rows that stay."""
+    """The target without its rows of weight zero, and the indices (int64) of the rows that remain."""
     target = _as_float64("y", y)
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
@@ -121,12 +126,12 @@ def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, T
     total = float(weight.sum())
     if total == 0.0 or not np.isfinite(total):
         raise ValueError(f"sample_weight must have a finite sum above zero, not {total}")
-    counted = torch.nonzero(weight > 0).flatten()  # a row that does not count must not poison either
+    counted = torch.nonzero(weight > 0).flatten()  # a row of weight zero must not exclude a candidate that fails there
     return Target(target[counted], weight[counted] / total), counted
 
 
-def _plain(data: pandas.DataFrame | pandas.Series) -> object:
-    """Columns of pandas' own number types ("Float64", "Int64"), which NumPy would take for objects, as floats."""
+def _without_pandas_types(data: pandas.DataFrame | pandas.Series) -> object:
+    """Numbers as float64: pandas' own types ("Float64", "Int64") would become objects in NumPy."""
     types = data.dtypes if isinstance(data, pandas.DataFrame) else [data.dtype]
     if all(pandas.api.types.is_numeric_dtype(one) for one in types):
         return data.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -141,14 +146,14 @@ def _as_float64(name: str, data: object) -> Tensor:
     if isinstance(data, np.ma.MaskedArray) and bool(np.any(np.ma.getmaskarray(data))):
         raise ValueError(f"{name} has masked entries: remove those rows")
     if isinstance(data, (pandas.DataFrame, pandas.Series)):
-        data = _plain(data)
+        data = _without_pandas_types(data)
     try:
         array = np.asarray(data)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers with rows of one length: {error}") from error
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    # A copy in torch's own memory, which is aligned: the last digits of some matrix products depend on that.
+    # Copied into torch's memory, which is aligned: the last digits of some matrix products depend on the alignment.
     copied = torch.empty(array.shape, dtype=torch.float64)
     copied.numpy()[...] = array
     return copied

@@ -1,4 +1,8 @@
-"""Threads: work on several cores, how many of them torch uses inside an operation, and memory for each."""
+"""Threads: jobs on several cores, the number of threads inside an operation, and scratch memory for each thread.
+
+A sum that several threads share is rounded in an order that depends on their number. So a search runs with one thread
+inside each operation (`single_threaded`), and takes its speed from `run_jobs`, whose jobs do not depend on the threads.
+"""
 
 from __future__ import annotations
 
@@ -17,30 +21,23 @@ from symenum.core.budget import Budget
 __all__ = ["Job", "available_cores", "run_jobs", "single_threaded", "tile_space", "torch_threads"]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Work on several threads, one operation per core, and how many threads an operation uses inside.
-#
-# A sum that several threads share is rounded in an order that depends on their number. So a search runs
-# `single_threaded` and takes its speed from `run_jobs`, whose jobs are the same ones whatever the number of threads.
+Job = Callable[[Budget], int]  # does a part of the work until the budget is over; returns how much it has done
+_forked = False  # whether this process was forked from another one, which may have used torch's threads
 
 
-Job = Callable[[Budget], int]  # does a part of the work, gives back how much
-_forked = False  # whether this process is a copy of another one, which may have used torch's threads
-
-
-def _alone() -> None:
-    """One thread per operation from now on: a copy has none of torch's threads, and would wait for them forever."""
+def _after_fork() -> None:
+    """Use one thread per operation: a forked process has none of torch's threads, and would wait for them forever."""
     global _forked
     _forked = True
     torch.set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_alone)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def available_cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -48,10 +45,10 @@ def available_cores() -> int:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use `count` threads per operation.
+    """Inside, torch uses `count` threads per operation, in this thread.
 
-    Small operations want one: threads that wait for each other stall on a busy machine, and a tile per core beats a
-    tile on all cores.
+    One is best for small operations: threads that wait for each other stall on a busy machine, and one tile per core is
+    faster than one tile on all cores.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1 if _forked else count)
@@ -62,10 +59,10 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 class _BlasLimit:
-    """Holds the BLAS libraries of NumPy and SciPy at one thread while anybody needs that.
+    """Limits the BLAS libraries of NumPy and SciPy to one thread while at least one caller holds it.
 
-    Their setting is the whole process's, so fits in several threads share it: the first one sets it, the last one puts
-    back what was there.
+    The setting belongs to the process, so fits in several threads share it: the first one sets it, the last one
+    restores what was there before.
     """
 
     def __init__(self) -> None:
@@ -89,7 +86,7 @@ class _BlasLimit:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The libraries of NumPy and SciPy; both are loaded when this is called first."""
+    """The BLAS libraries that NumPy and SciPy have loaded by the first call."""
     return ThreadpoolController()
 
 
@@ -98,10 +95,10 @@ _blas_limit = _BlasLimit()
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """One thread inside every operation of torch, and of NumPy's and SciPy's linear algebra.
+    """Inside, each operation of torch and of NumPy's and SciPy's linear algebra uses one thread.
 
-    With it results do not depend on the number of cores, or on what else the machine does; and thousands of small
-    operations are faster, since threads that wait for each other stall on a busy machine.
+    Then results do not depend on the number of cores or on what else the machine does. Thousands of small operations
+    are also faster, because no thread waits for another.
     """
     _blas_limit.hold()
     try:
@@ -112,18 +109,22 @@ def single_threaded() -> Iterator[None]:
 
 
 def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
-    """Work the jobs off on `threads` threads; torch releases the interpreter inside its kernels."""
+    """Run the jobs on `threads` threads until the budget is over; returns the sum of what they return.
+
+    torch releases the interpreter lock inside its operations, so the threads run side by side. An error in one job ends
+    the budget and is raised here when all threads have ended.
+    """
     queue = iter(jobs)
     lock = threading.Lock()
     done = [0] * threads
     errors: list[BaseException] = []
 
-    # Python's own Thread.join takes a thread for ended when Ctrl-C interrupts the wait: it must not be relied on.
+    # Not by Thread.join: once Ctrl-C has interrupted it, it takes the thread for ended.
     ended = [threading.Event() for _ in range(threads)]
 
     def work(worker: int) -> None:
         try:
-            with torch_threads(1):  # the setting is each thread's own
+            with torch_threads(1):  # each thread has a setting of its own
                 while not budget.over():
                     with lock:
                         job = next(queue, None)
@@ -144,7 +145,7 @@ def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
             for event in ended:
                 event.wait()
     except BaseException:
-        budget.end()  # Ctrl-C, or no more threads to be had: those that run end with their tiles
+        budget.end()  # after Ctrl-C, or if no more threads can start: those that run end after their current tile
         raise
     finally:
         for thread, event in zip(workers, ended, strict=True):
@@ -156,22 +157,22 @@ def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
     return sum(done)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Memory for tiles, one piece per thread, used again and again: asking the system anew costs as much as a product.
-
-
-_own = threading.local()
+_scratch = threading.local()
 
 
 def tile_space(rows: int, columns: int, dtype: torch.dtype, slot: int = 0) -> Tensor:
-    """An uninitialised (rows, columns) tensor; this thread's next call with the same slot and type overwrites it."""
-    last: dict[tuple[torch.dtype, int], Tensor] = _own.__dict__.setdefault("last", {})
+    """An uninitialised (rows, columns) tensor on the CPU, from memory that this thread uses again and again.
+
+    The thread's next call with the same slot and dtype overwrites it. To allocate a tile anew costs as much time as the
+    matrix product that fills it.
+    """
+    last: dict[tuple[torch.dtype, int], Tensor] = _scratch.__dict__.setdefault("last", {})
     tile = last.get((dtype, slot))
     if tile is not None and tile.shape == (rows, columns):
         return tile
-    spaces: dict[tuple[torch.dtype, int], Tensor] = _own.__dict__.setdefault("spaces", {})
-    space = spaces.get((dtype, slot))
-    if space is None or space.numel() < rows * columns:
-        space = spaces[dtype, slot] = torch.empty(rows * columns, dtype=dtype)
-    tile = last[dtype, slot] = space[: rows * columns].view(rows, columns)
+    buffers: dict[tuple[torch.dtype, int], Tensor] = _scratch.__dict__.setdefault("buffers", {})
+    buffer = buffers.get((dtype, slot))
+    if buffer is None or buffer.numel() < rows * columns:
+        buffer = buffers[dtype, slot] = torch.empty(rows * columns, dtype=dtype)
+    tile = last[dtype, slot] = buffer[: rows * columns].view(rows, columns)
     return tile

@@ -1,8 +1,10 @@
-"""What a network can build, before any data: its layers, its distinct sub-expressions, its candidates' numbers.
+"""What a network can build, before any data: its layers, its distinct sub-expressions, its candidates, its memory.
 
 An architecture is `inputs` slots and `layers` symbol layers over one operator set. The distinct outputs of the last
-layer but one feed the last layer, whose outputs are the candidates: numbered, and never stored. Of an output and its
-negative only one is stored (a *column* of the bank); the other is the same column with a sign.
+layer but one feed the last layer, whose outputs are the candidates: they have numbers and are never stored. Of an
+output and its negative only one is stored (a *column* of the bank); the other is the same column with a sign.
+
+The mask of distinct outputs depends on the architecture only, so it is kept in the cache folder (`core.files`).
 """
 
 from __future__ import annotations
@@ -27,9 +29,14 @@ from symenum.operators import OPERATORS, Operator
 __all__ = ["Architecture", "check_bank_fits", "check_mask_fits", "complexity_rank", "fits_memory"]
 
 
-_CHUNK = 1 << 22  # numbers in memory at a time where only a verdict on each is wanted
 _CPU = torch.device("cpu")
-_MASK_VERSION = 2  # raise it when the way to find duplicates changes: old cache files are then ignored
+_MASK_VERSION = 2  # to be raised when duplicates are found in another way: older cache files are then ignored
+_CHUNK = 1 << 22  # values in memory at a time where only their finiteness is asked for: 32 MiB of float64
+# Copies of the values, each 8 bytes a number, that are in memory at the same time.
+_MASK_COPIES = 6  # of the values at the random points while duplicates are found, temporaries included
+_BANK_COPIES = 2  # of the bank: as computed, and in its final order
+_WORKSPACE = 128 << 20  # bytes set aside for the tiles (4 MiB each in float64) and factors of a few threads
+_SLOT_BYTES = 64  # assumed for each slot before any layer, to refuse an absurd number of inputs at once
 
 
 @dataclass(frozen=True)
@@ -58,21 +65,21 @@ class Architecture:
 
     @cached_property
     def last_layer(self) -> SymbolLayer:
-        """The layer of the candidates, on the distinct outputs below it."""
+        """The last layer, whose outputs are the candidates, on the distinct outputs below it."""
         return SymbolLayer(self.operators, len(self.kept))
 
     @property
     def kept(self) -> Tensor:
         """The numbers (ascending int64) of the distinct outputs of the last layer but one: the paper's DR mask.
 
-        Distinct means: different functions of independent real inputs. Each stands for the class of all outputs equal
-        to it wherever they are defined, of which it is the simplest.
+        Distinct outputs are different functions of independent real inputs. Each represents its *class*: all outputs
+        that equal it wherever they are defined. It is the simplest of them.
         """
         return self._mask.kept
 
     @property
     def twin(self) -> Tensor:
-        """For each class the index (int64, into `kept`) of the one stored for it: itself, or its negative."""
+        """For each class the index (int64, into `kept`) of the class that is stored for it: itself, or its negative."""
         return self._mask.twin
 
     @property
@@ -82,12 +89,12 @@ class Architecture:
 
     @cached_property
     def columns(self) -> int:
-        """The number of distinct outputs up to sign, which is the width of the bank before it has seen data."""
+        """The number of distinct outputs up to sign: the columns of a bank, before the data make more of them equal."""
         return len(torch.unique(self.twin))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The layers' sizes, the last but one without duplicates and up to sign; the last: number of candidates."""
+        """The layers' sizes; the last but one counts distinct outputs up to sign, the last one all candidates."""
         lower = (*self.raw_sizes[:-2], self.columns) if self.layers > 1 else ()
         return (*lower, self.last_layer.size)
 
@@ -97,7 +104,7 @@ class Architecture:
         return below[numbers] if self.layers == 1 else self.lower_layers[-1].forward(below, numbers)
 
     def finite(self, slots: Tensor, numbers: Tensor) -> Tensor:
-        """Which of these outputs are finite on every row; the values themselves are never all in memory."""
+        """Whether each of these outputs is finite on every row (bool); their values are in memory a part at a time."""
         below = self._below(slots)
         if self.layers == 1:
             return torch.ones(len(numbers), dtype=torch.bool)
@@ -109,7 +116,7 @@ class Architecture:
         return out
 
     def complexity(self, slots: Tensor, numbers: Tensor) -> Tensor:
-        """Complexities (int64) of outputs of the last layer but one, from those of the slots (inputs,)."""
+        """Complexities (int64) of outputs of the last layer but one, from those of the slots (inputs,) int64."""
         for layer in self.lower_layers[:-1]:
             slots = layer.complexity(slots)
         return slots[numbers] if self.layers == 1 else self.lower_layers[-1].complexity(slots, numbers)
@@ -117,7 +124,8 @@ class Architecture:
     def reconstruct(self, number: int, slots: Sequence[Expression], stand_in: Tensor | None = None) -> Expression:
         """The expression of the candidate of that number (Algorithm 1, step 4).
 
-        `stand_in` (int64, one output for each class) replaces `kept` where the data ask for another of the class.
+        `stand_in` (classes,) int64, if given, replaces `kept`: another output of the class, which is finite on the
+        data.
         """
         outputs = self.kept if stand_in is None else stand_in
         if not 0 <= number < self.last_layer.size:
@@ -140,9 +148,10 @@ class Architecture:
         return slots
 
     def prepare(self, device: torch.device) -> None:
-        """Find the duplicates on that device, unless they are known; on the CPU where it has no room.
+        """Find the duplicates on that device, unless they are known.
 
-        Else they are found on the CPU, when they are first asked for. The result is the same.
+        If the device has too little memory, or without this call, they are found on the CPU when first asked for. The
+        result is the same.
         """
         if "_mask" in vars(self):
             return
@@ -157,14 +166,14 @@ class Architecture:
 
     def _make_mask(self, device: torch.device) -> _Mask:
         if self.layers == 1:
-            itself = torch.arange(self.inputs)  # slots are distinct by assumption; equal values are found on the data
+            itself = torch.arange(self.inputs)  # slots count as distinct; equal values are found on the data
             return _Mask(itself, itself, itself)
         if all(operator in OPERATORS.values() for operator in self.operators):
             names = [(operator.name, operator.complexity, operator.kind) for operator in self.operators]
             key = key_of("mask", _MASK_VERSION, self.inputs, self.layers, names)
             numbers = cached_numbers(key, partial(self._find_distinct, device), self._could_be_mask)
         else:
-            numbers = self._find_distinct(device)  # a user's function has no name that identifies it in a file
+            numbers = self._find_distinct(device)  # the name of a user's function does not identify it
         return _Mask.unpack(numbers, self.raw_width)
 
     @torch_threads(1)
@@ -178,7 +187,7 @@ class Architecture:
         class_of = torch.where(found >= 0, torch.searchsorted(kept, found), -1)
         values, complexity = values[kept], complexity[kept]
         signed = values.mul_(canonical_signs(values)[:, None])
-        # Of one domain only: where an output fails on the data, its twin must fail too.
+        # Only of one domain: where an output fails on the data, its negative must fail too.
         twin = representatives_by_domain(signed, complexity_rank(complexity), wider=False)
         return _Mask(class_of, kept, twin).pack()
 
@@ -200,6 +209,8 @@ class Architecture:
 
 
 class _Mask(NamedTuple):
+    """The properties `class_of`, `kept` and `twin` of an architecture, int64, and their form in a cache file."""
+
     class_of: Tensor
     kept: Tensor
     twin: Tensor
@@ -215,32 +226,23 @@ class _Mask(NamedTuple):
 
 
 def complexity_rank(complexity: Tensor) -> Tensor:
-    """The position of each when ordered by complexity, then index."""
+    """The position (int64) of each when they are ordered by complexity, then by index."""
     order = torch.argsort(complexity, stable=True)
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order), device=order.device)
     return rank
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# How much memory there is, how much a pass will take, and the refusal of one that does not fit.
-
-
-_MASK_COPIES = 6  # values at the random points, and temporaries of the comparison
-_BANK_COPIES = 2  # as computed, and as ordered
-_WORKSPACE = 128 << 20  # tiles and factors of a few threads
-
-
 def fits_memory(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> bool:
-    """Whether the sub-expressions of an architecture fit, before any data."""
+    """Whether the sub-expressions of an architecture fit into `max_memory` bytes, before any data."""
     return all(_mask_memory(inputs, operators, depth) <= max_memory for depth in range(1, layers))
 
 
 def check_mask_fits(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> None:
-    """Refuse an architecture whose sub-expressions alone, without any data, do not fit."""
-    if 64 * inputs > max_memory:
+    """Raise ValueError if the sub-expressions alone, before any data, do not fit into `max_memory` bytes."""
+    if _SLOT_BYTES * inputs > max_memory:
         raise ValueError(f"inputs = {inputs:,} slots alone need more than max_memory = {_gigabytes(max_memory)}")
-    for depth in range(1, layers):  # one layer at a time: sizes square with each, and must not be computed in vain
+    for depth in range(1, layers):  # layer by layer: sizes are squared with each one, and must not be computed in vain
         need = _mask_memory(inputs, operators, depth)
         if need > max_memory:
             size = layer_sizes(operators, inputs, depth)[-1]
@@ -252,7 +254,7 @@ def check_mask_fits(inputs: int, operators: Sequence[Operator], layers: int, max
 
 
 def check_bank_fits(columns: int, rows: int, max_memory: int) -> None:
-    """Refuse data on which the bank does not fit."""
+    """Raise ValueError if the bank of so many columns and rows does not fit into `max_memory` bytes."""
     need = columns * rows * 8 * _BANK_COPIES + _WORKSPACE
     if need > max_memory:
         raise ValueError(
@@ -263,7 +265,7 @@ def check_bank_fits(columns: int, rows: int, max_memory: int) -> None:
 
 
 def _mask_memory(inputs: int, operators: Sequence[Operator], depth: int) -> int:
-    """Bytes to tell the outputs of that layer apart."""
+    """Bytes that are needed to find the duplicates among the outputs of that layer."""
     points = sample_points(1).shape[0]
     return layer_sizes(operators, inputs, depth)[-1] * points * 8 * _MASK_COPIES + _WORKSPACE
 

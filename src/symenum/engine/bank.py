@@ -1,7 +1,7 @@
 """The bank: the values of all distinct sub-expressions below the last layer, on the data at hand.
 
-Columns that are not finite on every row are dropped (they would poison every candidate that uses them), and columns
-that are equal on the data, or equal but for sign, are merged. Nothing here knows what the last layer does with them.
+Columns that are not finite on every row are dropped, because every candidate that uses them fails. Columns that are
+equal on the data, or equal up to sign, are merged. What the last layer does with the columns is not known here.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from symenum.engine.distinct import canonical_signs, representatives, signature
 __all__ = ["Bank", "build_bank"]
 
 
-NONE = -1  # no sub-expression of this sign
-_NEVER = torch.iinfo(torch.int64).max // 4  # the complexity of what does not exist
+NONE = -1
+"""The index that stands for "no such sub-expression": of a column with one sign, of a candidate with no number."""
+NO_COMPLEXITY = torch.iinfo(torch.int64).max // 4
+"""The complexity of a sub-expression that does not exist; the sum of two and an operator's stays in int64."""
 
 
 @dataclass(frozen=True)
 class Bank:
-    """`values` (columns, rows) float64, and which sub-expressions have the value +v and -v.
+    """`values` (columns, rows) float64, and the sub-expressions whose values are +v and -v of each column v.
 
-    `plus` and `minus` (columns,) int64 are classes of the architecture; +v always exists, -v may not (NONE). Columns
-    that have both signs come first; within each of the two groups they are ordered by norm. `stand_in` (classes,) int64
-    says which output of its class each one is on these data.
+    `plus` and `minus` (columns,) int64 are classes of the architecture; `plus` always exists, `minus` may be NONE.
+    Columns that have both signs come first; in each of the two groups they are ordered by norm. `stand_in` (classes,)
+    int64 is the output that represents each class on these data.
     """
 
     values: Tensor
@@ -42,11 +44,11 @@ class Bank:
 
     @property
     def paired(self) -> int:
-        """How many columns, all at the beginning, have both signs."""
+        """The number of columns that have both signs; they come first."""
         return int((self.minus != NONE).sum())
 
     def signed(self, sign: int) -> tuple[Tensor, Tensor]:
-        """Sub-expression indices and complexities of +v or -v (columns,) int64."""
+        """Classes and complexities (columns,) int64 of +v or, for a negative sign, of -v."""
         return (self.plus, self.plus_complexity) if sign > 0 else (self.minus, self.minus_complexity)
 
 
@@ -54,7 +56,7 @@ def build_bank(architecture: Architecture, slots: Tensor, slot_complexity: Tenso
     """The bank for slot values (inputs, rows), float64 and finite, and the slots' own complexities (inputs,) int64."""
     stand_in, alive = _stand_ins(architecture, slots, slot_complexity)
     classes = torch.nonzero(alive).flatten()
-    # One column for a class and its negative: the first of the two that is alive.
+    # One column for a class and its negative: the first of the two that has a finite output.
     pairs, column = torch.unique(architecture.twin[classes], return_inverse=True)
     stored = torch.full((len(pairs),), len(alive)).scatter_reduce_(0, column, classes, reduce="amin")
     sign = torch.where(stored[column] == classes, 1.0, -1.0).double()
@@ -64,9 +66,9 @@ def build_bank(architecture: Architecture, slots: Tensor, slot_complexity: Tenso
 
 
 def _stand_ins(architecture: Architecture, slots: Tensor, slot_complexity: Tensor) -> tuple[Tensor, Tensor]:
-    """For each class the simplest output that is finite on these data (int64), and whether there is one.
+    """For each class the simplest output that is finite on these data (int64), and whether there is one (bool).
 
-    Outputs of a class are equal where they are defined, but x1/x1 is not defined where x1 is zero, and cos(x1 - x1) is.
+    Outputs of a class are equal where they are defined; where x1 is zero, x1/x1 is not defined, but cos(x1 - x1) is.
     """
     stand_in = architecture.kept.clone()
     alive = architecture.finite(slots, stand_in)
@@ -80,11 +82,11 @@ def _stand_ins(architecture: Architecture, slots: Tensor, slot_complexity: Tenso
 
 
 def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complexity: Tensor, stand_in: Tensor) -> Bank:
-    """Merge equal columns; each member is a class with the value sign·values[column]."""
-    marks = signature(values)
-    flip = canonical_signs(marks)
-    simplest = torch.full((len(values),), _NEVER).scatter_reduce_(0, column, complexity, reduce="amin")
-    leader = representatives(marks * flip[:, None], complexity_rank(simplest))
+    """Merge columns that are equal up to sign; the class member[m] has the value sign[m]·values[column[m]]."""
+    signatures = signature(values)
+    flip = canonical_signs(signatures)
+    simplest = torch.full((len(values),), NO_COMPLEXITY).scatter_reduce_(0, column, complexity, reduce="amin")
+    leader = representatives(signatures * flip[:, None], complexity_rank(simplest))
     groups, group = torch.unique(leader, return_inverse=True)
     group, sign = group[column], sign * flip[column]
 
@@ -99,16 +101,16 @@ def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complex
     )
     order = torch.argsort(values.norm(dim=1)[groups], stable=True)
     order = order[torch.argsort((minus[order] == NONE).long(), stable=True)]
-    ordered = values[groups[order]].mul_(orientation[order, None])  # the one copy of the bank that is made
+    ordered = values[groups[order]].mul_(orientation[order, None])  # the one copy that `check_bank_fits` counts
     return Bank(ordered, plus[order], minus[order], plus_complexity[order], minus_complexity[order], stand_in)
 
 
 def _simplest(group: Tensor, member: Tensor, complexity: Tensor, groups: int) -> tuple[Tensor, Tensor]:
-    """For each group its simplest member, ties to the lowest number, and that member's complexity."""
+    """For each group its simplest member, of equally simple ones the lowest, and its complexity; NONE if empty."""
     order = torch.argsort(member, descending=True)
     order = order[torch.argsort(complexity[order], descending=True, stable=True)]
     best = torch.full((groups,), NONE)
-    cost = torch.full((groups,), _NEVER)
+    cost = torch.full((groups,), NO_COMPLEXITY)
     best[group[order]] = member[order]  # the simplest is written last, and stays
     cost[group[order]] = complexity[order]
     return best, cost

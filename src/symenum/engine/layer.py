@@ -1,4 +1,16 @@
-"""One symbol layer: every operator on the outputs of the layer below, and the bilinear forms of the last one."""
+"""One symbol layer: every operator on the outputs of the layer below (paper, "Symbol layer"), and its bilinear forms.
+
+The offset tensor Θ of the paper is index arithmetic here: operator and children of an output follow from its number,
+and nothing is stored. Outputs are numbered as in the paper: all unary blocks, then the squared, then the triangled
+ones, each in the order of the operator list.
+
+Values are float64 tensors (outputs, rows). A value that is not finite, or was computed from one that is not, is NaN: a
+sub-expression that fails excludes exactly the expressions that use it, on exactly the rows where it fails.
+
+On a bank that is stored up to sign, every sum, difference, product and quotient of two columns is one of five *forms*:
+v_i + v_j, v_i - v_j, -(v_i + v_j), ±v_i·v_j, ±v_i/v_j. The scans score each form once, however many ways the operators
+have to write it: a - b, a + (-b) and (-b) + a are one candidate. Other operators (pow, a user's own) have no form.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +24,30 @@ import torch
 from torch import Tensor
 
 from symenum.operators import Kind, Operator
-from symenum.operators.traits import ADDITIVE, Role
+from symenum.operators.traits import ADDITIVE, ARITHMETIC, Role
 
-__all__ = ["Block", "Family", "Form", "SymbolLayer", "Way", "forms_of"]
+__all__ = [
+    "Block",
+    "Family",
+    "Form",
+    "SymbolLayer",
+    "Way",
+    "apply_poisoned",
+    "children",
+    "forms_of",
+    "layer_sizes",
+    "ordered",
+]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# One symbol layer: every operator applied to the outputs of the layer below (paper, "Symbol layer").
-#
-# The offset tensor Θ of the paper is index arithmetic here: from the number of an output follow its operator and its
-# children, and nothing is stored. Outputs are numbered as in the paper: all unary blocks, then the squared, then the
-# triangled ones, each in the order of the operator list.
-#
-# Values are tensors of shape (outputs, rows), float64. A value that is not finite, or that was computed from one that
-# is not, is NaN: a sub-expression poisons exactly what uses it, on exactly the rows where it fails.
-
-
-_KIND_ORDER = (Kind.UNARY, Kind.SQUARED, Kind.TRIANGLED)
-_CHUNK_BYTES = 1 << 25  # temporaries of a forward pass stay near the cache, whatever the number of rows
+_KIND_ORDER = (Kind.UNARY, Kind.SQUARED, Kind.TRIANGLED)  # the paper's order of the blocks
+# Chosen by trial: benchmarks/constants.py shows what half and twice of it do.
+_CHUNK_BYTES = 1 << 25  # bytes of a temporary in `forward`: 32 MiB, about the last cache of a CPU
 
 
 @dataclass(frozen=True)
 class Block:
-    """The outputs start … start + size - 1 of a layer: one operator on all its operands."""
+    """One operator on all its operands: the outputs start … start + size - 1 of a layer."""
 
     operator: Operator
     start: int
@@ -50,7 +63,7 @@ class SymbolLayer:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks in the order of their numbers."""
+        """The blocks in the order of their outputs' numbers."""
         blocks: list[Block] = []
         start = 0
         for kind in _KIND_ORDER:
@@ -62,11 +75,16 @@ class SymbolLayer:
 
     @property
     def size(self) -> int:
-        """N_u·ω + N_bS·ω² + N_bT·ω(ω+1)/2."""
+        """The number of outputs, N_u·ω + N_bS·ω² + N_bT·ω(ω+1)/2 for ω = width."""
         return sum(block.size for block in self.blocks)
 
+    @property
+    def blocks_without_form(self) -> list[Block]:
+        """The binary operators that are no bilinear form (pow, a user's own), which are evaluated pair by pair."""
+        return [b for b in self.blocks if b.operator.arity == 2 and b.operator.role not in ARITHMETIC]
+
     def decode(self, numbers: Tensor) -> Iterator[tuple[Block, Tensor, Tensor, Tensor | None]]:
-        """Operator and children of the outputs `numbers` (int64, any order), by block.
+        """Operators and children of the outputs `numbers` (int64, any order), block by block.
 
         Yields (block, positions in `numbers`, left children, right children or None), int64.
         """
@@ -76,7 +94,7 @@ class SymbolLayer:
                 yield block, where, *children(block.operator.kind, numbers[where] - block.start, self.width)
 
     def structure(self, number: int) -> tuple[Operator, tuple[int, ...]]:
-        """Operator and children of one output; `decode` for one, without tensors."""
+        """Operator and children of one output: `decode` without tensors."""
         block = next(block for block in self.blocks if number < block.start + block.size)
         offset = number - block.start
         if block.operator.kind is Kind.UNARY:
@@ -97,7 +115,7 @@ class SymbolLayer:
         return block.start + left * self.width - left * (left - 1) // 2 + (right - left)
 
     def forward(self, below: Tensor, numbers: Tensor | None = None) -> Tensor:
-        """The values (len(numbers), rows) of the outputs `numbers` (None: all), from those below (width, rows)."""
+        """Values (len(numbers), rows) float64 of the outputs `numbers` (None: all), from those below (width, rows)."""
         if numbers is None:
             numbers = torch.arange(self.size, device=below.device)
         out = torch.empty(len(numbers), below.shape[1], dtype=below.dtype, device=below.device)
@@ -120,10 +138,10 @@ class SymbolLayer:
 
 
 def apply_poisoned(operator: Operator, left: Tensor, right: Tensor | None) -> Tensor:
-    """The operator's values, NaN wherever an operand or the result is not finite; shapes broadcast."""
+    """The operator's values (float64), NaN wherever an operand or the result is not finite; shapes broadcast."""
     operands = (left,) if right is None else (left, right)
     value = operator.function(*operands)
-    # Not left to IEEE arithmetic: NaN**0 and tanh(inf) are finite numbers. 0·x is NaN where x is not finite, else 0.
+    # IEEE arithmetic alone would not do: NaN**0 and tanh(inf) are finite. 0·x is NaN if x is not finite, else 0.
     for operand in operands:
         value = torch.add(value, operand, alpha=0)
     nan = float("nan")
@@ -131,12 +149,12 @@ def apply_poisoned(operator: Operator, left: Tensor, right: Tensor | None) -> Te
 
 
 def children(kind: Kind, offsets: Tensor, width: int) -> tuple[Tensor, Tensor | None]:
-    """The children (left, right) of the outputs at `offsets` (int64) of a block of that kind."""
+    """The children (left, right), int64, of the outputs at `offsets` (int64) in a block; right is None for a unary."""
     if kind is Kind.UNARY:
         return offsets, None
     if kind is Kind.SQUARED:
         return offsets // width, offsets % width
-    # Row i of the upper triangle starts at s(i) = i·ω - i(i-1)/2. The float root is off by at most one.
+    # Row i of the upper triangle starts at s(i) = i·ω - i(i-1)/2. The row from a rounded root is wrong by at most one.
     side = 2 * width + 1
     row = ((side - torch.sqrt((side * side - 8 * offsets).double())) / 2).long().clamp_(0, width - 1)
     row -= (_row_start(row, width) > offsets).long()
@@ -145,7 +163,7 @@ def children(kind: Kind, offsets: Tensor, width: int) -> tuple[Tensor, Tensor | 
 
 
 def layer_sizes(operators: Sequence[Operator], inputs: int, layers: int) -> tuple[int, ...]:
-    """The paper's sizes of the layers, before any removal of duplicates."""
+    """The paper's sizes of all layers, before the removal of duplicates."""
     sizes: list[int] = []
     for _ in range(layers):
         sizes.append(SymbolLayer(tuple(operators), sizes[-1] if sizes else inputs).size)
@@ -162,17 +180,8 @@ def _block_size(kind: Kind, width: int) -> int:
     return width * width if kind is Kind.SQUARED else width * (width + 1) // 2
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The bilinear forms of the last layer, and the operators that write them.
-#
-# On a bank that is stored up to sign, every sum, difference, product and quotient of two columns is one of five
-# forms: v_i + v_j, v_i - v_j, -(v_i + v_j), ±v_i·v_j, ±v_i/v_j. Each is scored by one matrix product, however many
-# ways the operator set has to write it: a - b, a + (-b) and (-b) + a are scored once. Operators that are not bilinear
-# (pow, a user's own) are no forms; they are evaluated directly.
-
-
 class Family(Enum):
-    """The three shapes of a form; the value is the roles of the operators that can write it."""
+    """The three kinds of forms; the value holds the roles of the operators that can write them."""
 
     SUM = ADDITIVE
     PRODUCT = (Role.PRODUCT,)
@@ -181,7 +190,7 @@ class Family(Enum):
 
 @dataclass(frozen=True)
 class Way:
-    """One way to write a form: `operator` on the operands ±v_i and ±v_j, or with the two exchanged."""
+    """One way to write a form: `operator` on ±v_i and ±v_j, in this order or exchanged."""
 
     operator: Operator
     first_sign: int  # of v_i
@@ -191,7 +200,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Form:
-    """first·v_i + second·v_j, first·v_i·v_j or first·v_i / v_j, with signs ±1."""
+    """first·v_i + second·v_j, first·v_i·v_j or first·v_i / v_j; `first` and `second` are +1 or -1."""
 
     family: Family
     first: int
@@ -200,11 +209,11 @@ class Form:
 
     @property
     def symmetric(self) -> bool:
-        """Whether (i, j) and (j, i) are the same candidate, so that i ≤ j is enough."""
+        """Whether (i, j) and (j, i) are the same candidate, so that only i ≤ j is scanned."""
         return self.family is Family.PRODUCT or (self.family is Family.SUM and self.first == self.second)
 
     def value(self, left: Tensor, right: Tensor) -> Tensor:
-        """The form's values; shapes broadcast."""
+        """The form's values on v_i and v_j (float64); shapes broadcast."""
         if self.family is Family.SUM:
             total = left + right if self.first == self.second else left - right
         else:
@@ -212,14 +221,14 @@ class Form:
         return total if self.first > 0 else -total
 
     def reachable(self, first_has_minus: bool, second_has_minus: bool) -> bool:
-        """Whether any way exists when columns have always +v, and -v only where said."""
+        """Whether the form can be written on columns of which +v exists, and -v only as stated."""
         return any(
             (way.first_sign > 0 or first_has_minus) and (way.second_sign > 0 or second_has_minus) for way in self.ways
         )
 
 
 def forms_of(operators: Sequence[Operator]) -> tuple[Form, ...]:
-    """The forms that these operators can write on columns of either sign."""
+    """The forms that the operators can write on columns of both signs."""
     signs = {
         Family.SUM: ((1, 1), (1, -1), (-1, -1)),  # (-1, 1) is (1, -1) with i and j exchanged
         Family.PRODUCT: ((1, 1), (-1, 1)),
@@ -242,15 +251,16 @@ def _ways(family: Family, first: int, second: int, operators: Sequence[Operator]
             ways.append(Way(operator, first, second))
         elif operator.role is Role.DIFFERENCE:
             ways += [Way(operator, first, -second), Way(operator, -first, second, exchanged=True)]
-        else:  # a product or a quotient: only the product of the signs counts
+        else:  # of a product or a quotient the two operands may share the sign in two ways
             ways += [Way(operator, sign, first * sign) for sign in (1, -1)]
     return ways
 
 
 def ordered(operator: Operator, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Operands in the order in which the layer numbers them, and which of the pairs it has at all.
+    """Left and right operands (int64) in the layer's order, and whether the layer has the pair (bool).
 
-    A triangled operator has i ≤ j only: a commutative one is turned round, semisub and semidiv lack the other half.
+    A triangled operator has only pairs with left ≤ right. Operands of a commutative one are exchanged to fit; semisub
+    and semidiv lack the other half.
     """
     if operator.kind is Kind.SQUARED:
         return left, right, torch.ones_like(left, dtype=torch.bool)

@@ -1,4 +1,9 @@
-"""The best k distinct candidates: their exact losses, the pool that they fill, and the result that users see."""
+"""The best k distinct candidates: the result that users see, the pool that a scan fills, and exact losses.
+
+A scan hands every candidate that its bounds do not exclude to the `Scorer`, which computes its values in double
+precision from the bank, a part of the rows at a time. A candidate is dropped as soon as its partial sum of squares
+exceeds the limit of the `Pool`; the others enter it. The `Shortlist` is what `PSRN.search` returns.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +29,26 @@ from symenum.operators import Operator
 __all__ = ["Finds", "Pool", "Scorer", "Shortlist", "SignedColumns"]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The best k distinct candidates: the result that users see, and the pool that is filled while scanning.
-
-
-# Candidates whose values differ by less than this, relative to their norm, are one function on the data.
+# Candidates whose values differ by less than this part of their norm are one function on the data: three operators make
+# errors of a few 1e-16, cancellation may cost six digits.
 SAME_FUNCTION = 1e-10
-_FEW = 64  # so many are compared with each other, all with all
-_POOR = 0.9  # of the loss of the constant zero: while nothing is better, nearly all candidates are near the best
+_LOSS_ROUNDING = 1e-12  # more than the relative rounding error of a loss, of candidates with equal values
+_NO_COMPLEXITY = torch.iinfo(torch.int64).max  # of a form that cannot be written: any other complexity is smaller
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_PAIRWISE = 64  # finds up to which neighbours are compared directly, not by `representatives`
+_POOR = 0.9  # part of the loss of the constant 0 that a candidate must beat to be kept for being near the best
+_MERGE_SHARE = 4  # finds wait until they are 1/4 of the pool: a merge costs as much as the pool is large
+_FIRST_ROWS = 256  # rows of the first partial sum of squares,
+_ROW_GROWTH = 4  # and the factor from each part to the next
+Values = Callable[[Tensor, slice], Tensor]  # (indices of candidates, rows) -> values (candidates, rows) float64
 
 
 @dataclass(frozen=True)
 class Shortlist(Sequence[Candidate]):
-    """The best candidates, loss ascending.
+    """The best candidates, loss ascending; a sequence of `Candidate`.
 
-    `complete` is False if a time limit or a stop flag ended the pass early: then these are the best of the part that
-    was scanned. `scored` counts the candidates of that part, duplicates included.
+    `complete` is False if a time limit or a stop flag ended the pass early; then these are the best of the candidates
+    that were scanned. `scored` is the number of those, duplicates included.
     """
 
     candidates: tuple[Candidate, ...]
@@ -65,23 +74,25 @@ class Shortlist(Sequence[Candidate]):
 
 @dataclass(frozen=True)
 class Finds:
-    """Candidates with exact losses: tensors of one length, but for `signature` (see `distinct`)."""
+    """N candidates with exact losses, on the CPU."""
 
-    loss: Tensor  # float64
-    complexity: Tensor  # int64, as is the number in the last layer
-    number: Tensor
-    signature: Tensor
+    loss: Tensor  # (N,) float64
+    complexity: Tensor  # (N,) int64
+    number: Tensor  # (N,) int64, in the last layer
+    signature: Tensor  # (N, at most 32) float64, see `distinct.signature`
 
     def __len__(self) -> int:
         return len(self.loss)
 
     def take(self, which: npt.NDArray[np.int64]) -> Finds:
-        # Through NumPy: for a handful of candidates its operations cost a third of torch's.
+        """The finds of these indices."""
+        # Through NumPy, whose operations on a handful of candidates cost a third of torch's.
         parts = (self.loss, self.complexity, self.number, self.signature)
         return Finds(*(torch.from_numpy(part.numpy()[which]) for part in parts))
 
     @staticmethod
     def join(parts: Sequence[Finds]) -> Finds:
+        """All finds of the parts, in their order."""
         if len(parts) == 1:
             return parts[0]
         return Finds(
@@ -93,10 +104,10 @@ class Finds:
 
 
 class Pool:
-    """The best k distinct finds so far, safe to be filled from several threads; the one mutable thing of a pass.
+    """The best k distinct finds so far; several threads may fill it.
 
-    With `slack` it also holds those whose loss is at most 1 + slack times the best one's, `most` in all. What it holds
-    in the end does not depend on the order in which the candidates came.
+    With `slack` it also holds the finds whose loss is at most 1 + slack times the best one, up to `most` finds in all.
+    What it holds in the end does not depend on the order in which the candidates came.
     """
 
     def __init__(self, k: int, target: Target, *, most: int | None = None, slack: float = 0.0) -> None:
@@ -106,22 +117,22 @@ class Pool:
         self._poor = target.mean_square * _POOR
         self._floor = target.floor
         self._lock = threading.Lock()
-        self._merged: list[Finds] = []  # none or one: the best k, in order
+        self._merged: list[Finds] = []  # empty, or one element: the best, in order
         self._waiting: list[Finds] = []
-        self.limit = float("inf")  # the loss above which a candidate cannot enter
+        self.limit = float("inf")  # the largest loss that can still enter
 
     @property
     def k(self) -> int:
-        """How many of the best it holds at least."""
+        """The number of finds that it holds at least, once there are so many."""
         return self._k
 
     @property
     def full(self) -> bool:
-        """Whether there are k candidates, so that the next one must beat the last."""
+        """Whether it holds k finds, so that there is a limit."""
         return self.limit < float("inf")
 
     def add(self, finds: Finds) -> None:
-        """Take candidates in; what is dropped is worse than k distinct others, or equals a simpler one."""
+        """Add finds; one is dropped if k distinct others are better, or if it equals a simpler one."""
         if self.full:
             finds = finds.take(np.flatnonzero(finds.loss.numpy() <= self.limit))
         with self._lock:
@@ -129,13 +140,15 @@ class Pool:
                 finds = finds.take(np.flatnonzero(~_known(finds, self._merged[0]).numpy()))
             if len(finds):
                 self._waiting.append(finds)
-            # A merge costs as much as the pool is large: let a part of it come together first.
             held = len(self._merged[0]) if self._merged else 0
-            if not self.full or sum(map(len, self._waiting)) >= held // 4:
+            if not self.full or sum(map(len, self._waiting)) >= held // _MERGE_SHARE:
                 self._merge()
 
     def best(self) -> Finds | None:
-        """What was found, loss ascending; losses that differ by rounding only are ordered by complexity."""
+        """What it holds, loss ascending; None if it is empty. Losses that are zero up to rounding count as equal.
+
+        Finds of equal loss are ordered by complexity, then by number.
+        """
         with self._lock:
             self._merge()
             return self._merged[0] if self._merged else None
@@ -155,14 +168,14 @@ class Pool:
             limit = max(float(ties[self._k - 1]), near)
             order = order[: int(np.searchsorted(ties, limit, side="right"))]
             limit = limit if len(order) < self._most else float(ties[-1])
-            # Losses this near to the last place are still looked at: a simpler twin may be among them.
+            # A loss that exceeds the last one by rounding may belong to a simpler way to write the same function.
             self.limit = limit * (1 + EXACTNESS.tie)
         self._merged = [finds.take(which[order])]
 
 
 def _distinct(finds: Finds, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The indices of the finds that differ, of equal ones the first in `order`."""
-    if len(order) <= _FEW and (first := _first_equals(finds.signature.numpy()[order])) is not None:
+    """The indices of the distinct finds; of equal ones the first in `order`."""
+    if len(order) <= _MAX_PAIRWISE and (first := _first_equals(finds.signature.numpy()[order])) is not None:
         return order[first]
     rank = torch.empty(len(order), dtype=torch.int64)
     rank[torch.from_numpy(order)] = torch.arange(len(order))
@@ -171,10 +184,10 @@ def _distinct(finds: Finds, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int6
 
 
 def _first_equals(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64] | None:
-    """Of rows (N, points) the indices of those that no earlier one equals, ascending; None: it takes a closer look.
+    """The indices, ascending, of the rows (N, points) that equal no earlier row; None: use `representatives`.
 
-    `representatives` for a few rows: in the order of their first values, each is compared with the next. That tells all
-    where two that are near in the first value are near in all, and far nearer than they need be to count as equal.
+    Rows are ordered by their first value, and each is compared with the next one only. That decides all pairs if rows
+    that are near in the first value are near in all values, by N times less than the tolerance; otherwise None.
     """
     order = np.argsort(values[:, 0])
     ordered = values[order]
@@ -190,37 +203,24 @@ def _first_equals(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64] | No
 
 
 def _known(finds: Finds, pool: Finds) -> Tensor:
-    """Which finds (bool) equal one of the pool that is no more complex, as far as a look at one neighbour tells.
+    """Whether each find (bool) equals a find of the pool that is no more complex; only the nearest loss is compared.
 
-    Most of what passes the limit is something found before, written in another way; this spares the pool a merge.
+    Most finds within the limit are known functions, written in another way; without them the pool merges less often.
     """
-    place = torch.searchsorted(pool.loss, finds.loss * (1 - 1e-12)).clamp_(max=len(pool) - 1)
+    place = torch.searchsorted(pool.loss, finds.loss * (1 - _LOSS_ROUNDING)).clamp_(max=len(pool) - 1)
     scale = finds.signature.abs().amax(dim=1)
     same = (finds.signature - pool.signature[place]).abs().amax(dim=1) <= SAME_FUNCTION * scale
     later = (finds.complexity == pool.complexity[place]) & (finds.number >= pool.number[place])
     return same & (later | (finds.complexity > pool.complexity[place]))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Exact losses of chosen candidates, and their way into the pool.
-#
-# Whatever a scan could not exclude by its bounds comes here: the candidate's values are computed in double precision
-# from the bank, row part by row part, and a candidate leaves as soon as its partial sum exceeds what the pool
-# accepts.
-
-
-_FIRST_ROWS = 256
-_NEVER = torch.iinfo(torch.int64).max
-Values = Callable[[Tensor, slice], Tensor]  # (which candidates, which rows) -> values (candidates, rows)
-
-
 @dataclass(frozen=True)
 class SignedColumns:
-    """Every sub-expression of the bank once, as a column and a sign, ordered by its number in the layer below."""
+    """Every sub-expression of the bank, as a column and a sign, ordered by its class."""
 
     column: Tensor  # int64
     sign: Tensor  # float64
-    index: Tensor  # int64, into the architecture's distinct outputs
+    index: Tensor  # int64, the class: its index among the architecture's distinct outputs
     complexity: Tensor  # int64
 
     def __len__(self) -> int:
@@ -228,6 +228,7 @@ class SignedColumns:
 
     @staticmethod
     def of(bank: Bank) -> SignedColumns:
+        """The signed columns of a bank."""
         column = torch.arange(len(bank)).repeat(2)
         sign = torch.ones(2 * len(bank), dtype=torch.float64)
         sign[len(bank) :] = -1.0
@@ -240,7 +241,7 @@ class SignedColumns:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The last layer on one bank and target, with the pool that collects the best."""
+    """Exact losses of candidates of the last layer, on one bank and target; the best go into the pool."""
 
     layer: SymbolLayer
     bank: Bank
@@ -249,6 +250,7 @@ class Scorer:
 
     @cached_property
     def signed(self) -> SignedColumns:
+        """The signed columns of the bank."""
         return SignedColumns.of(self.bank)
 
     @cached_property
@@ -256,11 +258,11 @@ class Scorer:
         return {block.operator: block for block in self.layer.blocks}
 
     def signed_values(self, which: Tensor, rows: slice = slice(None)) -> Tensor:
-        """Values (which, rows) of signed columns."""
+        """Values (len(which), rows) float64 of signed columns, by their indices (int64)."""
         return self.bank.values[:, rows][self.signed.column[which]] * self.signed.sign[which, None]
 
     def form(self, form: Form, first: Tensor, second: Tensor) -> None:
-        """Score the candidates form(v_first, v_second), int64 column indices of one length."""
+        """Score the candidates form(v_first, v_second); columns by their indices, int64 of one length."""
         number, complexity = self._write(form, first, second)
         exists = torch.nonzero(number != NONE).flatten()
 
@@ -271,7 +273,7 @@ class Scorer:
         self._collect(values, number[exists], complexity[exists])
 
     def operator(self, block: Block, left: Tensor, right: Tensor | None) -> None:
-        """Score the candidates operator(left, right), int64 indices of signed columns."""
+        """Score the candidates operator(left, right); signed columns by their indices, int64 of one length."""
         complexity = block.operator.complexity + self.signed.complexity[left]
         if right is not None:
             complexity = complexity + self.signed.complexity[right]
@@ -286,7 +288,7 @@ class Scorer:
     def _write(self, form: Form, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """Number and complexity (int64) of the simplest way to write each candidate; NONE where there is none."""
         number = torch.full_like(first, NONE)
-        complexity = torch.full_like(first, _NEVER)
+        complexity = torch.full_like(first, _NO_COMPLEXITY)
         for way in form.ways:
             block = self._blocks[way.operator]
             index_i, cost_i = (kind[first] for kind in self.bank.signed(way.first_sign))
@@ -302,18 +304,19 @@ class Scorer:
         return number, complexity
 
     def _collect(self, values: Values, number: Tensor, complexity: Tensor) -> None:
+        """Add to the pool the candidates whose loss on all rows is within its limit."""
         which = torch.arange(len(number))
         loss = torch.zeros(len(number), dtype=torch.float64)
         start, size = 0, _FIRST_ROWS
         while start < self.target.rows and len(which):
             rows = slice(start, start + size)
             error = (values(which, rows) - self.target.y[rows]).square_()
-            # Not by a matrix product: that rounds a row by its place among the others, and which candidates come
-            # together depends on the threads. Sums of rows are the same wherever the row stands.
+            # Not by a matrix product: how that rounds a row depends on the row's place, and which candidates come
+            # together depends on the threads. A sum along a row does not.
             loss += error.mul_(self.target.weight[rows]).sum(dim=1)
-            fine = torch.nonzero(loss <= self.pool.limit).flatten()  # NaN compares false: what fails is out
+            fine = torch.nonzero(loss <= self.pool.limit).flatten()  # NaN compares false: what fails is dropped
             fine = fine[torch.isfinite(loss[fine])]
             which, loss = which[fine], loss[fine]
-            start, size = start + size, 4 * size
+            start, size = start + size, _ROW_GROWTH * size
         if len(which):
             self.pool.add(Finds(loss, complexity[which], number[which], signature(values(which, slice(None)))))

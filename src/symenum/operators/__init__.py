@@ -1,4 +1,7 @@
-"""The operators: one frozen record each with its traits, the paper's sets by name, and the door for your own."""
+"""The operators: one frozen record each with its traits, the paper's sets by name, and `make_operator` for your own.
+
+`table` holds the records, `traits` the words for what an operator states of itself, `probing` the trial of both.
+"""
 
 from symenum.operators.table import (
     OPERATOR_SETS,

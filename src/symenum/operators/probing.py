@@ -1,6 +1,6 @@
-"""The tests that a callable of the user's must pass to become an operator: it is tried on small tensors.
+"""The trial of a user's callable before it becomes an operator: its shape, dtype, traits and inverse, on small tensors.
 
-Knows nothing of operators but that they work element by element, and of their traits.
+All tensors here are float64 on the CPU. This module does not know the record `Operator`.
 """
 
 from __future__ import annotations
@@ -16,54 +16,63 @@ from symenum.operators.traits import REALS, Interval, Traits
 __all__ = ["probe", "probe_inverse", "probe_traits", "slopes"]
 
 
-Slope = Callable[..., Tensor]
-_STEP = 6e-6  # about the cube root of the precision: where central differences are best
-# Traits are tried at these points. 400 of them between -5 and 5 lie 0.025 apart, so that a sine's top is met to 1e-4,
-# and exp(exp(x)) is still finite. The last digits keep them off 0, 1, π/2 and other points where functions fail.
-_POINTS, _REACH, _OFF = 400, 5.0, 0.00314159
-_NEAR = 1e-8  # largest relative difference of two values that count as equal: half of the digits of a double
-_FEWEST = 8  # points that must have a value, or a trait cannot be judged
-_FAR = 1e9  # a function that tends to a limit is within 1% of it here
-_REACHED = 0.01  # part of the range's width by which values may stay away from its ends
-_POLE = 1e12  # a value beyond stands for a pole where rounding hides it
-_SCALES = (0.5, 2.0, 3.0)
+Slope = Callable[..., Tensor]  # (value, *operands) -> the derivative by one operand, all of one shape
+_STEP = 6e-6  # of central differences, relative to 1 + |x|: the cube root of the machine epsilon, where they err least
+_TRIAL_SHAPE = (3, 4)  # of the tensors that a callable is tried on: two axes of different lengths
+_SHAPE_TOLERANCE = 1e-12  # largest relative change of a value with its place in a tensor, or with the operands' order
+# Traits are tried at _POINTS points x with |x| ≤ _REACH. They lie 0.025 apart, so that the top of a sine is met to
+# 1e-4, and exp(exp(_REACH)) is still finite. _SHIFT keeps them off 0, 1, π/2 and other points where functions fail.
+_POINTS, _REACH, _SHIFT = 400, 5.0, 0.00314159
+_EQUAL = 1e-8  # largest difference, relative to 1 + size, of two values that count as equal: half of a double's digits
+_MIN_VALUES = 8  # points that must have a finite value; with fewer a trait cannot be judged
+_FAR = 1e9  # an argument at which a function that tends to a limit is taken to have reached it
+_RANGE_GAP = 0.01  # largest distance of the values from an end of the stated range, as a part of its width
+_POLE = 1e12  # |f| from which a point counts as a pole: rounding of the argument keeps f from being infinite
+_SCALES = (0.5, 2.0, 3.0)  # factors c with which f(c·x) = c**degree·f(x) is tried: below 1, above 1, no power of 2
+_PERIOD_PARTS = (2, 3, 5)  # p/2, p/3 and p/5 must not be periods: then p is the smallest one, but for rare multiples
+_BEYOND = (0.01, 1.0, 4.0)  # distances outside the ends of a domain at which the function must have no value
 
 
 def probe(name: str, function: Callable[..., Tensor], arity: int, commutative: bool) -> None:
-    """Refuse a callable that is not an element-by-element function of float64 tensors."""
-    generator = torch.Generator().manual_seed(0)  # of no search: whether an operator is accepted must not be chance
-    arguments = [torch.rand(3, 4, generator=generator, dtype=torch.float64) * 4 - 1 for _ in range(arity)]
+    """Raise TypeError or ValueError for a callable that is not an element-by-element function of float64 tensors."""
+    generator = torch.Generator().manual_seed(0)  # fixed: whether an operator is accepted must not depend on chance
+    arguments = [torch.rand(_TRIAL_SHAPE, generator=generator, dtype=torch.float64) * 4 - 1 for _ in range(arity)]
     before = [argument.clone() for argument in arguments]
     what = f"function of operator {name!r}"
     try:
         result = function(*arguments)
     except Exception as error:
-        raise ValueError(f"{what} failed on tensors of shape (3, 4): {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"{what} failed on tensors of shape {_TRIAL_SHAPE}: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(result, Tensor):
         raise TypeError(f"{what} must return a torch tensor, not {type(result).__name__}")
-    if result.shape != (3, 4):
+    if result.shape != _TRIAL_SHAPE:
         raise ValueError(
-            f"{what} returned shape {tuple(result.shape)} for input of shape (3, 4): it must keep the shape"
+            f"{what} returned shape {tuple(result.shape)} for input of shape {_TRIAL_SHAPE}: it must keep the shape"
         )
     if result.dtype != torch.float64:
         raise TypeError(f"{what} returned {result.dtype} for torch.float64 input: it must keep the type")
     if any(not torch.equal(a, b) for a, b in zip(arguments, before, strict=True)):
         raise ValueError(f"{what} changed its input in place: return a new tensor")
     alone = function(*(argument[1:2, 2:3].clone() for argument in arguments))
-    if not torch.allclose(alone, result[1:2, 2:3], rtol=1e-12, atol=0, equal_nan=True):
+    if not torch.allclose(alone, result[1:2, 2:3], rtol=_SHAPE_TOLERANCE, atol=0, equal_nan=True):
         raise ValueError(f"{what} does not work element by element: a value depends on the other rows or columns")
     if not torch.allclose(function(*arguments), result, rtol=0, atol=0, equal_nan=True):
         raise ValueError(f"{what} gives different results for the same input")
     if not bool(torch.isfinite(result).any()):
         raise ValueError(f"{what} gave no finite value on inputs between -1 and 3")
-    if commutative and not torch.allclose(function(*reversed(arguments)), result, rtol=1e-12, atol=0, equal_nan=True):
+    if not commutative:
+        return
+    exchanged = function(*reversed(arguments))
+    if not torch.allclose(exchanged, result, rtol=_SHAPE_TOLERANCE, atol=0, equal_nan=True):
         raise ValueError(f"{what} is declared commutative, but f(a, b) and f(b, a) differ")
 
 
 def slopes(function: Callable[..., Tensor], arity: int) -> tuple[Slope, ...] | None:
-    """None where torch differentiates the function; else its derivatives by central differences, one for each operand.
+    """The derivatives by central differences, one for each operand; None if torch differentiates the function itself.
 
-    A function that leaves torch on its way (for NumPy, or detached) is as good an operator as any other.
+    torch cannot differentiate a function that computes with NumPy, or on detached tensors.
     """
     arguments = [torch.full((2,), 0.7, dtype=torch.float64, requires_grad=True) for _ in range(arity)]
     try:
@@ -85,13 +94,13 @@ def _central(function: Callable[..., Tensor], by: int) -> Slope:
 
 
 def probe_traits(name: str, function: Callable[..., Tensor], arity: int, traits: Traits) -> None:
-    """Refuse traits that the function does not have, with the point where it shows."""
+    """Raise ValueError for a trait that the function does not have; the message names a point where it fails."""
     what = f"traits of operator {name!r}"
     if arity == 2:
         stated = [trait for trait in ("period", "monotone", "domain", "range") if getattr(traits, trait)]
         if stated:
             raise ValueError(f"{what} state {' and '.join(stated)}, which only an operator with one operand can have")
-        # Each point with one that lies elsewhere, so that all signs and sizes meet.
+        # Each point is paired with one a third of the range away, so that all combinations of signs occur.
         points = [_points(), _points().roll(_POINTS // 3)]
     else:
         points = [_points()] if traits.domain is None else [_inside(traits.domain)]
@@ -100,11 +109,11 @@ def probe_traits(name: str, function: Callable[..., Tensor], arity: int, traits:
     values = function(*points)
     if traits.parity:
         mirrored = function(*(-point for point in points))
-        _equal(what, f"parity {traits.parity:+d}", points, mirrored, traits.parity * values)
+        _check_equal(what, f"parity {traits.parity:+d}", points, mirrored, traits.parity * values)
     if traits.degree is not None:
         for scale in _SCALES:
             scaled = function(*(scale * point for point in points))
-            _equal(what, f"degree {traits.degree:g}", points, scaled, scale**traits.degree * values)
+            _check_equal(what, f"degree {traits.degree:g}", points, scaled, scale**traits.degree * values)
     if traits.period is not None:
         _probe_period(what, function, points[0], traits.period)
     if traits.monotone:
@@ -116,7 +125,7 @@ def probe_traits(name: str, function: Callable[..., Tensor], arity: int, traits:
 
 
 def probe_inverse(name: str, function: Callable[..., Tensor], inverse: Callable[..., Tensor]) -> None:
-    """Refuse an inverse g that does not solve f(x) = y for the values y of f: f(g(y)) must be y."""
+    """Raise ValueError unless f(g(y)) = y for the function f, its inverse g and values y of f."""
     what = f"inverse of operator {name!r}"
     values = function(_points())
     values = values[torch.isfinite(values)]
@@ -134,11 +143,12 @@ def probe_inverse(name: str, function: Callable[..., Tensor], inverse: Callable[
 
 
 def _points() -> Tensor:
-    return torch.linspace(-_REACH, _REACH, _POINTS, dtype=torch.float64) + _OFF
+    """Points (400,) between -5 and 5, ascending."""
+    return torch.linspace(-_REACH, _REACH, _POINTS, dtype=torch.float64) + _SHIFT
 
 
 def _inside(domain: Interval) -> Tensor:
-    """Points of the domain, ascending, within the reach of 0 or of its finite ends."""
+    """Points (400,) inside the domain, ascending, at most 10 from a finite end, or between -5 and 5 without one."""
     if math.isfinite(domain.low) and math.isfinite(domain.high):
         low, high = domain.low, domain.high
     elif math.isfinite(domain.low):
@@ -147,18 +157,18 @@ def _inside(domain: Interval) -> Tensor:
         low, high = domain.high - 2 * _REACH, domain.high
     else:
         return _points()
-    parts = (torch.arange(_POINTS, dtype=torch.float64) + 0.5 + _OFF) / _POINTS
+    parts = (torch.arange(_POINTS, dtype=torch.float64) + 0.5 + _SHIFT) / _POINTS
     return low + (high - low) * parts
 
 
 def _close(one: Tensor, other: Tensor) -> Tensor:
-    return (one - other).abs() <= _NEAR * (1 + torch.maximum(one.abs(), other.abs()))
+    return (one - other).abs() <= _EQUAL * (1 + torch.maximum(one.abs(), other.abs()))
 
 
-def _equal(what: str, trait: str, points: list[Tensor], found: Tensor, expected: Tensor) -> None:
-    """Refuse values that differ, wherever both are finite."""
+def _check_equal(what: str, trait: str, points: list[Tensor], found: Tensor, expected: Tensor) -> None:
+    """Raise ValueError if found and expected values differ at a point where both are finite."""
     both = torch.isfinite(found) & torch.isfinite(expected)
-    if int(both.sum()) < _FEWEST:
+    if int(both.sum()) < _MIN_VALUES:
         raise ValueError(f"{what} state {trait}, but the function has too few values between -5 and 5 to tell")
     wrong = torch.nonzero(both & ~_close(found, expected)).flatten()
     if len(wrong):
@@ -181,8 +191,8 @@ def _probe_strict(what: str, function: Callable[..., Tensor], arity: int) -> Non
 
 def _probe_period(what: str, function: Callable[..., Tensor], points: Tensor, period: float) -> None:
     values = function(points)
-    _equal(what, f"period {period:.6g}", [points], function(points + period), values)
-    for parts in (2, 3, 5):
+    _check_equal(what, f"period {period:.6g}", [points], function(points + period), values)
+    for parts in _PERIOD_PARTS:
         shifted = function(points + period / parts)
         both = torch.isfinite(shifted) & torch.isfinite(values)
         if bool(_close(shifted, values)[both].all()):
@@ -191,10 +201,10 @@ def _probe_period(what: str, function: Callable[..., Tensor], points: Tensor, pe
 
 def _probe_monotone(what: str, points: Tensor, values: Tensor, monotone: int) -> None:
     finite = torch.isfinite(values)
-    if int(finite.sum()) < _FEWEST:
+    if int(finite.sum()) < _MIN_VALUES:
         raise ValueError(f"{what} state monotone, but the function has too few values between -5 and 5 to tell")
     points, values = points[finite], values[finite]
-    back = monotone * values.diff() < -_NEAR * values[1:].abs()
+    back = monotone * values.diff() < -_EQUAL * values[1:].abs()
     if bool(back.any()):
         at = int(torch.nonzero(back).flatten()[0])
         raise ValueError(
@@ -213,7 +223,7 @@ def _probe_domain(what: str, function: Callable[..., Tensor], domain: Interval, 
         if math.isfinite(end) and _has_value(function, end) != closed:
             state = "has a value" if not closed else "has no value"
             raise ValueError(f"{what} state the domain {domain}, but at its end {end:g} the function {state}")
-    beyond = [end + sign * step for (end, _), sign in zip(ends, (-1, 1), strict=True) for step in (0.01, 1.0, 4.0)]
+    beyond = [end + sign * step for (end, _), sign in zip(ends, (-1, 1), strict=True) for step in _BEYOND]
     for point in beyond:
         if math.isfinite(point) and _has_value(function, point):
             raise ValueError(f"{what} state the domain {domain}, but at {point:g} the function has a value too")
@@ -232,16 +242,16 @@ def _probe_range(what: str, function: Callable[..., Tensor], points: Tensor, tra
     ends = [end for end in (domain.low, domain.high) if end in domain]
     values = function(torch.cat([points, torch.tensor([*ends, 0.0, -_FAR, _FAR], dtype=torch.float64)]))
     values = values[torch.isfinite(values)]
-    if len(values) < _FEWEST:
+    if len(values) < _MIN_VALUES:
         raise ValueError(f"{what} state a range, but the function has too few values between -5 and 5 to tell")
     low, high = float(values.min()), float(values.max())
     # Rounding closes an open end: tanh(20) is 1.
     for end, extreme, sign in ((interval.low, low, -1), (interval.high, high, 1)):
-        if sign * (extreme - end) > _NEAR * (1 + abs(extreme)):
+        if sign * (extreme - end) > _EQUAL * (1 + abs(extreme)):
             raise ValueError(f"{what} state the range {interval}, but the function has the value {extreme:.6g}")
     width = interval.high - interval.low
     for end, nearest in ((interval.low, low), (interval.high, high)):
-        if math.isfinite(end) and abs(nearest - end) > _REACHED * (width if math.isfinite(width) else 1 + abs(end)):
+        if math.isfinite(end) and abs(nearest - end) > _RANGE_GAP * (width if math.isfinite(width) else 1 + abs(end)):
             raise ValueError(
                 f"{what} state the range {interval}, but the nearest value to {end:g} that was found is {nearest:.6g}"
             )

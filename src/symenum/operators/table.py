@@ -1,9 +1,9 @@
 """The operators: one frozen record each, one table, and the paper's sets by name.
 
-Everything that any part of the program needs to know of an operator stands in its record: what it computes (`role`),
-what holds of its function (`traits`), and how each library and kernel computes it. Layers, parser, printers and kernels
-are derived from the table, so a new operator is one new line, and nobody else asks for an operator's name but to print
-or read it. What a whole set of operators can write, `Abilities` says. This module knows nothing of expressions.
+A record holds all that the program needs to know of an operator: what it computes (`role`), what holds of its function
+(`traits`), and how each library and kernel computes it. Layers, parser, printers and kernels are derived from the
+table, so a new operator is one new row. Other code asks for an operator's name only to print or read it. `Abilities`
+says what a whole set of operators can write. This module does not know expressions.
 
 No operator is protected: log(-1) is NaN, 1/0 is inf, and what is printed is what is computed.
 """
@@ -67,16 +67,17 @@ class Source:
 class Operator:
     """One operator.
 
-    `function` maps float tensors of one shape to a tensor of that shape, element by element. `sign` is the infix sign
-    (None: written as a function call). `form`, where given, is the operator written with others in our own grammar,
-    with a and b for the operands: such an operator is a way to *enumerate*, and expressions hold its form instead
-    (semisub(a, b) is a - b, inv(a) is 1/a). `inverse` is a right inverse g of a unary f, by name or record: f(g(y)) = y
-    for every value y of f. `source` is how generated code calls it (None: by its sign, or not at all). `partials` holds
-    one function for each operand, of the value and the operands: the derivative by that operand, a tensor of their
-    shape or a plain number where it is one. Without them `partial` asks torch's autograd.
+    `function` maps float tensors of one shape to a tensor of that shape, element by element. `sign` is the infix sign;
+    None: the operator is written as a function call. `form`, if given, writes the operator with other ones in our own
+    grammar, with a and b for the operands. Such an operator is a way to *enumerate*, and expressions hold its form
+    instead: semisub(a, b) is a - b, inv(a) is 1/a. `inverse` is a right inverse g of a unary f, by name or record:
+    f(g(y)) = y for every value y of f. `source` is how generated code calls the operator; None: by its sign, or not at
+    all. `partials` holds one function for each operand, which maps the value and the operands to the derivative by that
+    operand: a tensor of their shape, or a number if it is constant. Without `partials`, `partial` asks torch's
+    autograd.
 
-    `numpy` computes it on NumPy's numbers and arrays, `mpmath` is the name of mpmath's function, and `kernel` the
-    number under which `operator_kernels.apply_code` computes it on a GPU; None where there is no such thing.
+    `numpy` is the function on NumPy's numbers and arrays, `mpmath` the name of mpmath's function, and `kernel` the
+    number under which `engine.cuda.kernels.apply_code` computes the operator on a GPU. None: it has none.
     """
 
     name: str
@@ -100,11 +101,12 @@ class Operator:
 
     @property
     def built_in(self) -> bool:
-        """Whether it is the very record of the table."""
+        """Whether it is a record of the table, not a user's."""
         return OPERATORS.get(self.name) is self
 
     @property
     def periodic(self) -> bool:
+        """Whether it is known to have a period."""
         return self.traits.period is not None
 
     @property
@@ -114,7 +116,7 @@ class Operator:
 
     @property
     def exponent(self) -> float | None:
-        """The p of an operator that is a**p, or -a for p = 1; None for all others."""
+        """The p of an operator that computes a**p; 1 for -a; None for all others."""
         return self.traits.degree if self.role in _FIXED_POWERS else None
 
     @property
@@ -123,7 +125,7 @@ class Operator:
         return self.traits.monotone > 0 and self.traits.parity < 0 and self.traits.range == _OPEN_UNIT
 
     def partial(self, by: int, value: Tensor, *operands: Tensor) -> Tensor | float:
-        """The derivative by the operand of that number, element by element, where `value` is function(*operands)."""
+        """The derivative by operand number `by`, element by element; `value` is function(*operands)."""
         if self.partials is not None:
             return self.partials[by](value, *operands)
         with torch.enable_grad():
@@ -152,9 +154,9 @@ class Operator:
 
 
 _FIXED_POWERS = (Role.IDENTITY, Role.NEGATION, Role.RECIPROCAL, Role.SQUARE, Role.CUBE, Role.ROOT)
-_OPEN_UNIT = Interval(-1, 1)
-_Slope: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor | float]
-_Partials: TypeAlias = tuple[_Slope, _Slope]
+_OPEN_UNIT = Interval(-1, 1)  # the values of tanh
+_Slope: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor | float]  # (value, a, b) -> derivative
+_Partials: TypeAlias = tuple[_Slope, _Slope]  # by a, by b
 
 
 def _unary(
@@ -176,7 +178,7 @@ def _unary(
     kernel: int | None = None,
 ) -> Operator:
     if sign is None and form is None:
-        # A function has the same name everywhere, unless its line says another.
+        # A function has the same name in all libraries, unless its row says another.
         source = source or Source(f"math.{name}", f"np.{name}", name)
         numpy, mpmath = numpy or getattr(np, name), mpmath or name
     return Operator(
@@ -210,7 +212,7 @@ def _binary(
 
 
 def _sign(a: Tensor) -> Tensor:
-    # torch.sign(NaN) is 0, which would make sign(log(-1)) a value.
+    # torch.sign(NaN) is 0, and sign(log(-1)) would be a number.
     return torch.where(torch.isnan(a), a, torch.sign(a))
 
 
@@ -219,30 +221,34 @@ _SIGN_SOURCE = Source(
     "np.sign",
     "symenum_sign",
     python_helper="def _sign(a):\n    return a if math.isnan(a) else float((a > 0) - (a < 0))",
-    # Guarded: the code of two laws may be put into one file.
+    # The guard allows the code of two laws in one file.
     c_helper="#ifndef SYMENUM_SIGN\n#define SYMENUM_SIGN\n"
     "static double symenum_sign(double a) { return isnan(a) ? a : (double)((a > 0.0) - (a < 0.0)); }\n#endif",
 )
 
 
 def _pow_by_exponent(v: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    # 0**b is 0 for all b near a positive one, where the formula says 0·(-inf).
+    # v·log(a) is 0·(-inf) at a = 0, but 0**b is 0 for all b > 0, so the derivative is 0 there.
     return torch.where(v == 0, v, v * torch.log(a))
 
 
+# Derivatives by a and b of v = a + b, a - b, a·b, a/b, a**b.
 _SUM: _Partials = (lambda v, a, b: 1.0, lambda v, a, b: 1.0)
 _DIFFERENCE: _Partials = (lambda v, a, b: 1.0, lambda v, a, b: -1.0)
 _PRODUCT: _Partials = (lambda v, a, b: b, lambda v, a, b: a)
 _QUOTIENT: _Partials = (lambda v, a, b: torch.reciprocal(b), lambda v, a, b: -v / b)
 _POWER: _Partials = (lambda v, a, b: b * torch.pow(a, b - 1), _pow_by_exponent)
+# Traits of a ± b, of a·b, of a/b.
 _LINEAR = Traits(parity=-1, degree=1, strict=True)
 _BILINEAR = Traits(parity=1, degree=2, strict=True)
 _RATIO = Traits(parity=1, degree=0, strict=True)
+# Domains and ranges: of log; of sqrt; of sin and cos.
 _POSITIVE, _NOT_NEGATIVE = Interval(0, math.inf), Interval.closed(0, math.inf)
 _UNIT = Interval.closed(-1, 1)
-_TURN = 2 * math.pi
-# Complexities are the reference implementation's weights, so that tables compare (weights of SymPy's operation count).
-# `strict` is stated of all but pow: NaN**0 and 1**NaN are 1.
+_TURN = 2 * math.pi  # the period of sin and cos
+# Complexities are the weights of the reference implementation, which counts SymPy's operations: so tables compare.
+# `strict` is stated of all operators but pow: NaN**0 and 1**NaN are 1. `kernel` is the operator's number in
+# `engine.cuda.kernels.apply_code`.
 _TABLE: tuple[Operator, ...] = (
     _binary(
         "add", torch.add, Kind.TRIANGLED, 1, lambda a, b: a + b, "{0} + {1}", _SUM, Role.SUM, _LINEAR,
@@ -345,6 +351,7 @@ _TABLE: tuple[Operator, ...] = (
     ),
 )  # fmt: skip
 OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
+"""The built-in operators by name."""
 # Infix signs and words that users of other packages type.
 _ALIASES = {
     "+": "add", "-": "sub", "*": "mul", "×": "mul", "/": "div", "÷": "div", "**": "pow", "^": "pow",
@@ -356,61 +363,69 @@ OPERATOR_SETS: dict[str, tuple[str, ...]] = {
     "basic_koza": ("+", "*", "identity", "neg", "inv", "sin", "cos", "exp", "log"),
     "arithmetic": ("+", "*", "-", "/", "identity"),
 }
-_ARRAY_VARIABLE = re.compile(r"x[0-9]+")
+"""Sets of operators by name: the paper's libraries (koza, semikoza, basic_koza), and arithmetic alone."""
+_ARRAY_VARIABLE = re.compile(r"x[0-9]+")  # names of the columns of a plain array
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a set of operators can write, whatever numbers scale and shift its parts."""
+    """What a set of operators can write, if numbers may scale and shift each part."""
 
     operators: tuple[Operator, ...]
 
     @cached_property
     def roles(self) -> frozenset[Role]:
+        """The roles of all operators."""
         return frozenset(operator.role for operator in self.operators)
 
     @property
     def sums(self) -> bool:
-        """Of two parts that both vary; a difference is a sum up to a number's sign."""
+        """a + b of two parts that vary; a difference is a sum whose second coefficient is negative."""
         return not self.roles.isdisjoint(ADDITIVE)
 
     @property
     def differences(self) -> bool:
+        """a - b."""
         return Role.DIFFERENCE in self.roles
 
     @property
     def products(self) -> bool:
+        """a·b."""
         return Role.PRODUCT in self.roles
 
     @property
     def quotients(self) -> bool:
+        """a/b, or 1/a."""
         return not self.roles.isdisjoint((Role.QUOTIENT, Role.RECIPROCAL))
 
     @property
     def quotients_both_ways(self) -> bool:
-        """Whether a layer holds a/b and b/a for every pair, and not only one of the two."""
+        """a/b and b/a for every pair: semidiv enumerates only one of the two."""
         return any(operator.role is Role.QUOTIENT and operator.kind is Kind.SQUARED for operator in self.operators)
 
     @property
     def exponentials_of_logarithms(self) -> bool:
+        """exp(f) and log(f)."""
         return self.roles.issuperset((Role.EXPONENTIAL, Role.LOGARITHM))
 
     @property
     def powers(self) -> bool:
-        """Of any exponent that is a number: exp(p·log(a)) is one too."""
+        """a**p for numbers p; with exp and log as exp(p·log(a))."""
         return not self.roles.isdisjoint((Role.POWER, Role.ROOT)) or self.exponentials_of_logarithms
 
     @property
     def whole_powers(self) -> bool:
+        """a**n for whole numbers n."""
         return self.powers or self.products or not self.roles.isdisjoint((Role.SQUARE, Role.CUBE))
 
     @property
     def periodic(self) -> tuple[Operator, ...]:
+        """The operators that have a period."""
         return tuple(operator for operator in self.operators if operator.periodic)
 
 
 def get_operator(operator: str | Operator) -> Operator:
-    """The operator of that name or sign; a record is given back as it is."""
+    """The operator of that name or sign; a record is returned unchanged."""
     if isinstance(operator, Operator):
         return operator
     if not isinstance(operator, str):
@@ -463,10 +478,9 @@ def make_operator(
 ) -> Operator:
     """An operator of the user's own, from any torch callable that works element by element.
 
-    The callable is probed with small tensors first. Without `sympy_function`, SymPy shows it as an undefined function.
-    `traits` and `inverse` (an operator g with f(g(y)) = y for all values y) may be stated, and are refused where the
-    callable contradicts them. `mpmath` is the name of mpmath's function, for judges that need more than double
-    precision.
+    The callable is tried on small tensors first. Without `sympy_function`, SymPy shows it as an undefined function.
+    `traits` and `inverse` (an operator g with f(g(y)) = y for all values y) may be stated; ValueError if the callable
+    contradicts them. `mpmath` is the name of mpmath's function, for judges that need more than double precision.
 
     >>> import math
     >>> import torch

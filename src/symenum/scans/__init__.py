@@ -1,4 +1,7 @@
-"""The best of all single rows, pairs and triples of rows for a target: what the heads, tokens and dynamics share.
+"""The rows, pairs and triples of rows that explain a target best by least squares; for heads, tokens and dynamics.
 
-`r_squared` has the formulas, `pairs` and `triples` the scans.
+`pairs` and `triples` are the scans to call. `r_squared` has the formulas, `projection` the rows off a background,
+`pair_tests` the tests by matrix products and `best_pairs` the exact scan that uses them; `cuda_pairs` and
+`pair_kernels` do the same on a GPU. `products` scans all products of up to four factors. No module here knows
+expressions, but `products`, which writes its products as trees.
 """

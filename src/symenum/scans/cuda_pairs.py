@@ -1,4 +1,14 @@
-"""The best of all pairs on a GPU: bounds of all units on the tensor cores, then exact losses of what is left."""
+"""The best of all pairs on a GPU: bounds of all units on the tensor cores, exact losses of the units within a limit.
+
+The ladder is that of `engine.cuda.scan`: TF32 bounds with proven margins, a limit from the best units, double precision
+for the units within it, and the caller's exact losses for the pairs within it. So the result is that of a scan in exact
+arithmetic, up to ties. `PairScan` is the ladder; a `DeviceTest` has the bounds of one kind of pairs, and launches the
+kernels of `pair_kernels`.
+
+A number is rounded to one TF32 number (a relative error of 2⁻¹¹), or split into two, of whose four products the three
+largest are summed (2⁻²² each, three times the work). Products of features are bounded in the first way. Pairs of terms
+and sums, many of which nearly cancel, need the second.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +23,29 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.engine.cuda.scan import load_kernels
-from symenum.scans.pair_tests import AffineSumTest
+from symenum.engine.cuda.bank import TF32_PRODUCT_ERROR, load_kernels, summation_error
+from symenum.scans.pair_tests import AffineSumTest, of_size_one
 
 __all__ = ["AffineProducts", "AffineSums", "DeviceTest", "PairScan", "Strip", "TwoTermPairs", "Written"]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The best of all pairs on a GPU: bounds of all units on the tensor cores, then exact losses of what is left.
-#
-# The ladder is that of `enumeration.backends.device_scan`: TF32 bounds with certified margins, a limit from the best
-# units, double precision for the units below it, and the heads' own exact residuals for the pairs below it. So the
-# result is that of a scan in exact arithmetic, up to ties. What a head's bounds are stands in `device_pairs`.
+# Relative rounding errors; see also `engine.cuda.bank`.
+_SPLIT_ERROR = 3 * 2.0**-22  # of a product of two split numbers: the fourth product, and the rounding of the low halves
+_FEW_OPERATIONS = 2.0**-18  # of the float32 operations of a bound outside the tensor core, 2⁻²⁴ each, with a margin
+_SQUARE_ERROR = 4e-15  # of r² in double precision, as in `pair_tests`
+_PADDING = 1e30  # part of the loss of a padding row: above every limit
+_MULTIPLE = 128  # rows and columns are padded to a multiple of this: of all blocks and tiles
 
-
-UNITS = 1 << 27  # at a time: 512 MB of bounds, and as much for the list of those that are left
-CAPACITY = 1 << 20
+# Bytes and counts. Chosen by trial: benchmarks/gpu.py times the kernels.
+UNITS = 1 << 27  # units of a strip: 512 MiB of bounds, and as much for the list of those within the limit
+CAPACITY = 1 << 20  # pairs that are written at a time: 16 MiB of losses and codes
+_PROGRAMS = 2048  # programs of the evaluation in double precision, some 15 for each processor of an H200
+_MIN_GROUPS = 4096  # groups of units of which the best gives the first limit, at least,
+_GROUPS_PER_WIDTH = 4  # or so many for each of the `width` pairs that are wanted
+_LISTED = 1024  # units in a program that lists those within the limit
+_TILES = 16  # tiles of a program of the bounds
+_WARPS = 4  # of a program of the bounds
+_LEAST_LIMIT = 1e-30  # of the loss: below it 1 - R² is rounding
 Exact = Callable[[Tensor, Tensor], Tensor]  # indices i, j (m,) int64 -> losses (m,) float64
 
 
@@ -49,16 +66,16 @@ class Written(NamedTuple):
 
 
 class DeviceTest(Protocol):
-    """The bounds of a head."""
+    """The bounds of one kind of pairs, and their losses in double precision, on a device."""
 
     @property
     def block(self) -> int:
-        """Columns of a unit."""
+        """The number of columns of a unit."""
         ...
 
     @property
     def tile_rows(self) -> int:
-        """A strip's rows are a multiple of this."""
+        """The number of rows of a tile; a strip has a multiple of it."""
         ...
 
     @property
@@ -68,29 +85,29 @@ class DeviceTest(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors lie."""
+        """The device of all tensors."""
         ...
 
     def bounds(self, strip: Strip, units: Tensor) -> None:
-        """Lower bounds of the losses of each unit into `units` (rows, blocks) float32; what is left out stays."""
+        """Write lower bounds of the losses of units into `units` (rows, blocks) float32; units without pairs stay."""
         ...
 
     def evaluate(
         self, found: Tensor, ends: Tensor, strip: Strip, limit: Tensor, into: Written, *, diagonal: bool, best: bool
     ) -> None:
-        """In double precision the pairs of the units found[ends[0] : ends[1]]: of each the best, or all in the limit.
+        """Evaluate the units found[ends[0] : ends[1]] in double precision: the best of each, or all in the limit.
 
-        The best of a unit goes to the unit's place in `found`; its loss is inf if it has no pair.
+        The best pair of a unit is written to the unit's place in `found`; its loss is inf if the unit has no pair.
         """
         ...
 
 
 class PairScan:
-    """All pairs of a test, strip by strip; buffers are made once."""
+    """The scan of all pairs of a test, strip by strip; its buffers are used again."""
 
     def __init__(self, test: DeviceTest) -> None:
         self._test = test
-        self._list = load_kernels()[0].list_units
+        self._list = load_kernels().list_units
         self._rows, self._columns = test.shape
         self._blocks = self._columns // test.block
         tiles = max(1, UNITS // (self._blocks * test.tile_rows))
@@ -106,26 +123,30 @@ class PairScan:
         self.limit = torch.full((1,), float("inf"), dtype=torch.float64, device=device)
 
     def best(self, exact: Exact, width: int, *, diagonal: bool, budget: Budget) -> tuple[Tensor, Tensor]:
-        """Indices (m,) int64 of the `width` pairs of smallest exact(i, j); i ≤ j, or i < j without the diagonal."""
+        """Indices (m,) int64 of the `width` pairs of smallest exact(i, j). Over budget, the best so far come back.
+
+        Which pairs there are is up to the test; without the `diagonal`, only i ≠ j.
+        """
         best = _Best(width, self.limit)
         for first in self.strips:
             if budget.over():
                 break
             self.bounds(first)
             if not best.full:
-                chosen = _lowest_of_groups(self._units, min(len(self._units), max(4096, 4 * width)))
+                chosen = _lowest_of_groups(
+                    self._units, min(len(self._units), max(_MIN_GROUPS, _GROUPS_PER_WIDTH * width))
+                )
                 self._evaluate(chosen, 0, len(chosen), first, diagonal, best=True)
                 best.add(exact, self._out.code[: len(chosen)], self._out.loss[: len(chosen)], self._columns)
             self._count.zero_()
-            size = 1024
-            self._list[(-(-len(self._units) // size),)](
-                self._units, len(self._units), self.limit, self._one, self._found, self._count, SIZE=size
+            self._list[(-(-len(self._units) // _LISTED),)](
+                self._units, len(self._units), self.limit, self._one, self._found, self._count, SIZE=_LISTED
             )
             self._judge_found(first, best, exact, diagonal=diagonal)
         return best.codes // self._columns, best.codes % self._columns
 
     def bounds(self, first: int) -> Tensor:
-        """Lower bounds of the losses of the units of a strip, (units,) float32."""
+        """Lower bounds (units,) float32 of the losses of the units of the strip that begins at row `first`."""
         self._units.fill_(float("inf"))
         self._test.bounds(self._strip(first), self._units)
         return self._units
@@ -152,7 +173,7 @@ class PairScan:
 
 
 class _Best:
-    """The codes of the `width` pairs of smallest loss; `limit` (1,) on the device falls with them."""
+    """The codes and losses of the `width` best pairs so far; `limit` (1,) float64 on the device is the largest loss."""
 
     def __init__(self, width: int, limit: Tensor) -> None:
         self._width, self._limit = width, limit
@@ -161,55 +182,38 @@ class _Best:
 
     @property
     def full(self) -> bool:
-        """Whether there are `width` pairs, so that there is a limit."""
+        """Whether there are `width` pairs, so that `limit` is finite."""
         return len(self._loss) == self._width
 
     def add(self, exact: Exact, codes: Tensor, losses: Tensor, columns: int) -> None:
-        """Judge pairs exactly; `losses` say which of them do not exist (inf), and no more."""
+        """Judge pairs (codes, int64) exactly and keep the best; pairs whose `losses` are inf do not exist."""
         codes = codes[torch.isfinite(losses)]
         found = torch.cat([self._loss, exact(codes // columns, codes % columns)])
         codes, first = _unique(torch.cat([self.codes, codes]))
         loss, order = found[first].sort(stable=True)
         self._loss, self.codes = loss[: self._width], codes[order[: self._width]]
         if self.full:
-            self._limit.copy_((self._loss[-1:] * (1 + EXACTNESS.tie)).clamp_min(1e-30))
+            self._limit.copy_((self._loss[-1:] * (1 + EXACTNESS.tie)).clamp_min(_LEAST_LIMIT))
 
 
 def _unique(codes: Tensor) -> tuple[Tensor, Tensor]:
-    """The codes once each, and where."""
+    """The different codes, ascending, and an index of each in the argument."""
     codes, order = codes.sort()
     new = torch.nn.functional.pad(codes.diff() > 0, (1, 0), value=True)
     return codes[new], order[new]
 
 
 def _lowest_of_groups(units: Tensor, groups: int) -> Tensor:
-    """The number (int32) of the unit of lowest bound in each of some equal groups."""
+    """The numbers (int32) of the units of lowest bound in each of about `groups` equal groups."""
     size = -(-len(units) // groups)
     whole = torch.nn.functional.pad(units, (0, -len(units) % size), value=float("inf")).view(-1, size)
     lowest = whole.argmin(dim=1) + torch.arange(len(whole), device=units.device) * size
     return lowest.clamp_(max=len(units) - 1).int()
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# How pairs are bounded on a GPU, for each head, and judged there in double precision; see `device_ladder`.
-#
-# A number is at first rounded to one TF32 number (a relative error of 2⁻¹¹), or split into two of them, whose three
-# largest products are added up (2⁻²² each, three times the work). Products of features are judged by the first way;
-# pairs of terms, and sums, of which many nearly cancel, need the second.
-
-
-_PROGRAMS = 2048
-_WHOLE = 128  # rows and columns are padded to a multiple of this
-_ADDITION = 2.0**-23  # of the accumulators
-_ROUNDING = 2.0**-10 * 1.01  # of a product of two rounded numbers
-_SPLIT = 3 * 2.0**-22  # of a product of two split ones
-_PADDING = 1e30  # a part of the loss that no limit lets in
-_SQUARE = 4e-15  # the error of r² itself
-
-
 @dataclass(frozen=True)
 class _TwoSets:
-    """Rows of `left` (N, n) against rows of `right` (M, n), and the target t (n,): float64 on one GPU."""
+    """The rows of `left` (N, n), those of `right` (M, n), and the target t (n,): float64 on one GPU."""
 
     left: Tensor
     right: Tensor
@@ -218,7 +222,7 @@ class _TwoSets:
     @property
     def shape(self) -> tuple[int, int]:
         """See `DeviceTest`."""
-        return _whole(len(self.left)), _whole(len(self.right))
+        return _padded_count(len(self.left)), _padded_count(len(self.right))
 
     @property
     def device(self) -> torch.device:
@@ -237,11 +241,7 @@ class AffineProducts(_TwoSets):
 
     @cached_property
     def _scaled(self) -> tuple[Tensor, Tensor]:
-        # R² does not see the scale of a row; with a largest value of 1 no square leaves the range.
-        tiny = torch.finfo(torch.float64).tiny
-        sides = (self.left, self.right)
-        V, W = (_padded(rows / rows.abs().amax(dim=1, keepdim=True).clamp_min(tiny)) for rows in sides)
-        return V, W
+        return _padded(of_size_one(self.left)), _padded(of_size_one(self.right))
 
     @cached_property
     def _weights(self) -> tuple[Tensor, Tensor]:
@@ -265,11 +265,10 @@ class AffineProducts(_TwoSets):
     def bounds(self, strip: Strip, units: Tensor) -> None:
         """See `DeviceTest`."""
         K, part = self._inner
-        step = 16
-        share = 7 * (_ROUNDING + _summing(K)) + 2.0**-18
-        _kernels().affine_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
+        share = 7 * (TF32_PRODUCT_ERROR + summation_error(K)) + _FEW_OPERATIONS
+        _kernels().affine_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * _TILES)))](
             *self._factors, units, *strip, *self.shape, share, SYMMETRIC=self.same, K=K, BK=part, ROWS=self.tile_rows,
-            COLUMNS=self.block, STEP=step, num_warps=4, num_stages=2,
+            COLUMNS=self.block, STEP=_TILES, num_warps=_WARPS, num_stages=2,
         )  # fmt: skip
 
     def evaluate(
@@ -289,7 +288,7 @@ class TwoTermPairs(_TwoSets):
     """a·c_i + b·d_j, with unit rows c of `left` = C and d of `right` = D, and a unit target t.
 
     With r = C·t, q = D·t, g = c_i·d_j and p = g - r_i q_j, 1 - R² = ((1 - r_i²)(1 - q_j²) - p²) / (1 - g²): one
-    product. Its terms do not cancel where both rows lie near the target, as those of R² do.
+    product. Unlike the terms of R², these do not cancel if both rows are near the target.
     """
 
     same: bool
@@ -323,8 +322,8 @@ class TwoTermPairs(_TwoSets):
 
     @cached_property
     def _factors(self) -> tuple[Tensor, ...]:
-        # Smaller by more than rounding in single precision can do to the difference that they are part of.
-        rest = [((part - _SQUARE).clamp_min(0) * (1 - 2.0**-20)).float() for part in self._rest]
+        # Reduced by 2⁻²⁰: more than the rounding error of the difference in single precision that they are part of.
+        rest = [((part - _SQUARE_ERROR).clamp_min(0) * (1 - 2.0**-20)).float() for part in self._rest]
         factors = self._inner.factors(*self._padded)
         return *factors, *(along.float() for along in self._along), *rest
 
@@ -336,18 +335,17 @@ class TwoTermPairs(_TwoSets):
     def bounds(self, strip: Strip, units: Tensor) -> None:
         """See `DeviceTest`."""
         K, part, halves = self._inner
-        step = 16
-        margin = self._inner.error + 2.0**-22  # and r, q in single precision
-        _kernels().two_term_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
+        margin = self._inner.error + 2.0**-22  # the second term is for r and q in single precision
+        _kernels().two_term_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * _TILES)))](
             *self._factors, units, *strip, len(self.left), len(self.right), margin, SYMMETRIC=self.same, K=K, BK=part,
-            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4,
+            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=_TILES, num_warps=_WARPS,
             num_stages=self._inner.stages,
         )  # fmt: skip
 
     def evaluate(
         self, found: Tensor, ends: Tensor, strip: Strip, limit: Tensor, into: Written, *, diagonal: bool, best: bool
     ) -> None:
-        """See `DeviceTest`; the diagonal has no pairs of two terms, whatever `diagonal` says."""
+        """See `DeviceTest`; a row with itself is no pair of terms, so `diagonal` is ignored."""
         samples = len(self.target)
         _kernels().two_term_units[(_PROGRAMS,)](
             found, ends[0], ends[1], *self._transposed, *self._along, *self._rest, samples, strip.first, strip.blocks,
@@ -358,7 +356,7 @@ class TwoTermPairs(_TwoSets):
 
 @dataclass(frozen=True)
 class AffineSums:
-    """a·(v_i ± v_j) + b, i ≤ j; the tensors of the CPU's test, which knows the centred rows, lie on one GPU."""
+    """a·(v_i ± v_j) + b, i ≤ j; `test` is the CPU's test, which has the centred rows, with its tensors on one GPU."""
 
     test: AffineSumTest
     block: int = 128
@@ -367,7 +365,7 @@ class AffineSums:
     @property
     def shape(self) -> tuple[int, int]:
         """See `DeviceTest`."""
-        rows = _whole(self.test.shape[0])
+        rows = _padded_count(self.test.shape[0])
         return rows, rows
 
     @property
@@ -381,23 +379,24 @@ class AffineSums:
 
     @property
     def _margin(self) -> float:
-        """Of the denominator, relative to s + s: 2g is at most that; and sums in single precision."""
+        """Rounding error of the denominator relative to s_i + s_j, which 2g does not exceed; 2⁻²⁰ for the sums."""
         return self._inner.error + 2.0**-20
 
     @property
     def _unsure(self) -> tuple[float, float]:
-        """How much of both sizes, and what beside that, is more than rounding can do to (p ± p)².
+        """A bound of the rounding error of (p_i ± p_j)²: a part of both sizes, and a constant.
 
-        That is 2⁻¹⁹ of s, and what centring did: 8e-16·|v|·√s, at most 2⁻²⁰·s + 1.7e-25·|v|². The rows were scaled, so
-        |v|² is at most the number of samples. Some times that much for what lost digits to the end of the range, which
-        an s below 1e-25 may have. Sizes far below s, as half a million samples make them, do not stand for s.
+        The error is 2⁻¹⁹·s, and that of centring, 8e-16·|v|·√s, which is at most 2⁻²⁰·s + 1.7e-25·|v|². Rows are
+        scaled, so |v|² is at most the number of samples. The constant is six times that, because an s below 1e-25 may
+        have lost digits to underflow. With half a million samples the sizes are far below s and do not bound it; then
+        the constant alone does.
         """
         samples = self.test.V.shape[1]
         return 2.0**-18, samples * (1e-24 if self._margin < 0.25 else 2.0**-17)
 
     @cached_property
     def _rows(self) -> tuple[Tensor, Tensor, Tensor]:
-        """p, s and the error of s, padded with zeros."""
+        """p, s and the error that centring makes in s, (rows,) float64, padded with zeros."""
         s, p, centring = (_padded(part)[:, 0].contiguous() for part in self.test.centred[1:])
         return p, s, centring
 
@@ -416,10 +415,9 @@ class AffineSums:
     def bounds(self, strip: Strip, units: Tensor) -> None:
         """See `DeviceTest`."""
         K, part, halves = self._inner
-        step = 16
-        _kernels().affine_sum_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * step)))](
+        _kernels().affine_sum_bounds[(strip.blocks, -(-strip.rows // (self.tile_rows * _TILES)))](
             *self._factors, units, *strip, self.test.shape[0], *self._unsure, SIGN=self.test.sign, K=K, BK=part,
-            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=step, num_warps=4,
+            HALVES=halves, ROWS=self.tile_rows, COLUMNS=self.block, STEP=_TILES, num_warps=_WARPS,
             num_stages=self._inner.stages,
         )  # fmt: skip
 
@@ -436,31 +434,31 @@ class AffineSums:
 
 
 class _Split(NamedTuple):
-    """The inner size of a product of split numbers, padded, the part in which it is added up, and how they lie."""
+    """How split numbers are laid out for a product."""
 
-    size: int
-    part: int
-    halves: bool  # the high halves before the low ones; else those that are multiplied side by side
+    size: int  # the inner dimension, padded
+    part: int  # of it that is multiplied at a time
+    halves: bool  # all high halves before all low ones; else the halves that are multiplied are at the same place
 
     @classmethod
     def of(cls, samples: int) -> _Split:
-        """Few samples leave room for the three products in one of the smallest sizes that there are."""
+        """The layout for so many samples: up to 21 of them, three products of halves fit into one of size 64."""
         if 3 * samples <= 64:
             return cls(*_inner(3 * samples), halves=False)
         return cls(-(-samples // 32) * 32, 32, halves=True)
 
     @property
     def stages(self) -> int:
-        """Tiles, or parts of them, on their way at a time: what was fastest on an H200."""
+        """Stages of the kernels' pipeline: the fastest on an H200."""
         return 2 if self.part < self.size <= 128 else 3
 
     @property
     def error(self) -> float:
-        """Of an inner product of two rows, relative to the product of their norms."""
-        return _SPLIT + _summing(3 * self.size if self.halves else self.size)
+        """Rounding error of an inner product of two rows, relative to the product of their norms."""
+        return _SPLIT_ERROR + summation_error(3 * self.size if self.halves else self.size)
 
     def factors(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        """The operands of the kernels, which add up the three large products of halves."""
+        """The operands of the kernels, which sum the three largest products of halves."""
         (high, low), (other_high, other_low) = _halves(left), _halves(right)
         if self.halves:
             sides = ((high, low), (other_high, other_low))
@@ -473,23 +471,19 @@ class _Split(NamedTuple):
 
 
 def _kernels() -> ModuleType:
-    from symenum.scans import pair_kernels  # Triton is not everywhere
+    """The module of the Triton kernels, which can be imported only where Triton is installed."""
+    from symenum.scans import pair_kernels
 
     return pair_kernels
 
 
-def _summing(terms: int) -> float:
-    """The relative error of so many additions on the tensor cores."""
-    return (1.25 * terms + 16) * _ADDITION
-
-
 def _slack(samples: int) -> float:
-    """More than rounding in double precision makes of a sum over the samples."""
+    """A bound, with a factor of 8, of the relative rounding error of a sum over the samples in double precision."""
     return 8 * (samples + 12) * 2.0**-53
 
 
 def _inner(samples: int) -> tuple[int, int]:
-    """The inner size of a product, padded, and of the parts in which it is added up."""
+    """The inner dimension of a product, padded, and the part of it that is multiplied at a time."""
     if samples <= 64:
         size = 16 if samples <= 16 else 32 if samples <= 32 else 64
         return size, size
@@ -497,15 +491,17 @@ def _inner(samples: int) -> tuple[int, int]:
     return -(-samples // part) * part, part
 
 
-def _whole(count: int) -> int:
-    return -(-count // _WHOLE) * _WHOLE
+def _padded_count(count: int) -> int:
+    return -(-count // _MULTIPLE) * _MULTIPLE
 
 
 def _padded(rows: Tensor) -> Tensor:
-    return torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % _WHOLE)).contiguous()
+    """Rows (N, n) with zero rows appended, up to `_padded_count(N)`."""
+    return torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % _MULTIPLE)).contiguous()
 
 
 def _to_width(rows: Tensor, size: int) -> Tensor:
+    """Rows (N, n) with zero columns appended, (N, size)."""
     return torch.nn.functional.pad(rows, (0, size - rows.shape[1])).contiguous()
 
 
@@ -515,6 +511,6 @@ def _tf32(values: Tensor) -> Tensor:
 
 
 def _halves(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Two TF32 numbers, as float32, whose sum is the value but for 2⁻²² of it."""
+    """Two TF32 numbers, as float32, whose sum differs from the value by at most 2⁻²² of it."""
     high = _tf32(values)
     return high, _tf32(values - high.double())

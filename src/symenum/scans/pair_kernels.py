@@ -1,8 +1,9 @@
-"""The Triton kernels of the heads that judge pairs on a GPU; imported only where a GPU is asked for.
+"""The Triton kernels of `cuda_pairs`; imported only if a GPU is used, because Triton is not always installed.
 
-As in `enumeration.backends.kernels`, a unit is one row v_i against a block of COLUMNS rows w_j. For each head one
-kernel finds lower bounds of the losses of units on the tensor cores, and one evaluates units in double precision. The
-formulas of R² are those of `scans.r_squared`, written here once more because Triton compiles no calls into torch.
+As in `engine.cuda.kernels`, a unit is one row v_i against a block of COLUMNS rows w_j. For each kind of pairs one
+kernel finds lower bounds of the losses 1 - R² of units on the tensor cores, and one evaluates units in double
+precision. The formulas of R² are those of `scans.r_squared`, written once more because Triton cannot call torch. The
+code of a pair is i·columns + j.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = [
 @triton.jit
 def _tiles(strip, strip_rows, rows, columns, second, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr,
            COLUMNS: tl.constexpr, STEP: tl.constexpr):  # fmt: skip
-    """The tiles of a program: their start and the end of those that are needed."""
+    """The tiles of a program: the first, and the end of those that are needed."""
     start, stop, _ = needed_tiles(strip, strip_rows, rows, second, SYMMETRIC, ROWS, COLUMNS, STEP)
     return start, tl.where(second < columns, stop, 0)
 
@@ -51,7 +52,7 @@ def _inner_products(left, right, i, j, samples, rows, columns, COLUMNS: tl.const
 
 @triton.jit
 def _write_best(loss, i, j, columns, at, out_loss, out_code):
-    """The lowest of the losses of a unit, and a pair that has it, into place `at`."""
+    """Write the lowest loss of a unit, and the code of a pair that has it, into place `at`."""
     lowest = tl.min(loss, axis=0)
     tl.store(out_loss + at, lowest)
     tl.store(out_code + at, tl.max(tl.where(loss == lowest, i * columns + j, 0), axis=0))
@@ -59,7 +60,7 @@ def _write_best(loss, i, j, columns, at, out_loss, out_code):
 
 @triton.jit
 def _append(keep, loss, code, out_loss, out_code, out_count, capacity):
-    """Write the pairs that are to be kept, where there is room, and count them all."""
+    """Append the pairs that `keep` marks, as far as there is room, and count all of them."""
     kept = tl.sum(keep.to(tl.int32), axis=0)
     if kept > 0:
         place = tl.atomic_add(out_count, kept) + tl.cumsum(keep.to(tl.int32), axis=0) - 1
@@ -76,7 +77,7 @@ def affine_bounds(
     """Lower bounds (strip rows, blocks) float32 of the smallest 1 - R² of each unit.
 
     mean, along, square (rows, K) and right, right2 (columns, K) float32 hold TF32 numbers: √w-weighted factors of S1,
-    Sy and S2. R² = Sy² / (S2 - S1²), and `share`·S2 is more than rounding can add to Sy² or take off τ (S2 - S1²).
+    Sy and S2. R² = Sy² / (S2 - S1²). `share`·S2 is more than rounding can change Sy² and τ (S2 - S1²) by.
     6·K flops, about 10 float32 instructions and one root a pair.
     """
     second = tl.program_id(0) * COLUMNS
@@ -98,7 +99,7 @@ def affine_bounds(
             s2 = product_tile(square, right2, i, j, K, BK, ROWS, COLUMNS)
         explained = sy * sy + share * s2
         root = tl.rsqrt(tl.maximum(s2 - s1 * s1, 1e-30))
-        # Squares below 1e-25 have lost terms to the end of the range; zero rows, which are padding, explain nothing.
+        # Squares below 1e-25 have lost terms to underflow: R² = 4 excludes none of them. Zero rows are padding.
         best = tl.where(s2 > 1e-25, explained * root * root, tl.where(s2 > 0.0, 4.0, 0.0))
         unit = (row + tl.arange(0, ROWS)) * blocks + tl.program_id(0)
         tl.store(units + unit, 1.0 - tl.max(best, axis=1))
@@ -143,14 +144,14 @@ def affine_units(
             _write_best(loss, i, j, columns, at, out_loss, out_code)
         else:
             keep = alive & (explained + slack * s2 >= (1.0 - highest) * rest)
-            # A pair whose variance drowns in rounding has no loss here: the exact judge decides.
+            # No loss is written: where the variance is all rounding, only the exact evaluation can tell.
             none = tl.zeros((COLUMNS,), tl.float64)
             _append(keep, none, i * columns + j, out_loss, out_code, out_count, capacity)
 
 
 @triton.jit
 def _split_columns(right, j, K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr):
-    """What `_split_product` keeps of the rows j of `right` from tile to tile."""
+    """The rows j of `right` that `_split_product` keeps in registers from tile to tile: high and low halves."""
     at = right + j[:, None] * (2 * K if HALVES else K) + tl.arange(0, BK)[None, :]
     high = tl.load(at)
     return high, tl.load(at + K) if HALVES else high
@@ -161,10 +162,10 @@ def _split_product(
     left, right, high, low, i, j,
     K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """A tile (ROWS, COLUMNS) float32 of left·rightᵀ, both of split numbers; high, low as `_split_columns` gives them.
+    """A tile (ROWS, COLUMNS) float32 of left·rightᵀ, both of split numbers; high, low are from `_split_columns`.
 
-    With HALVES both are (…, 2·K), the high halves before the low ones, each half is read once and serves twice, the
-    large product is added last. Otherwise they are (…, K) and have the halves that belong together side by side.
+    With HALVES both are (…, 2·K), the high halves before the low ones; each half is read once and used twice, and the
+    largest product is added last. Otherwise they are (…, K), with the halves that are multiplied at the same place.
     """
     at_i = left + i[:, None] * (2 * K if HALVES else K) + tl.arange(0, BK)[None, :]
     a = tl.load(at_i)
@@ -193,9 +194,9 @@ def _two_term_loss(
 ):  # fmt: skip
     g = _split_product(left, right, high, low, i, j, K, BK, HALVES, ROWS, COLUMNS)
     p = tl.abs(g - tl.load(near + i)[:, None] * near_j) + margin
-    # Where this is negative it excludes nothing, whatever it is divided by.
+    # A negative numerator excludes nothing, whatever the denominator.
     above = tl.load(rest + i)[:, None] * rest_j - p * p
-    root = tl.rsqrt(1.0 + 4.0 * margin - g * g)  # its square takes fewer instructions than a division
+    root = tl.rsqrt(1.0 + 4.0 * margin - g * g)  # root² takes fewer instructions than a division
     return above * root * root
 
 
@@ -205,10 +206,10 @@ def two_term_bounds(
     SYMMETRIC: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr, ROWS: tl.constexpr,
     COLUMNS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """Lower bounds (strip rows, blocks) float32 of the smallest 1 - R² of each unit; a diagonal takes no part.
+    """Lower bounds (strip rows, blocks) float32 of the smallest 1 - R² of each unit; without the diagonal.
 
-    left, right float32 hold TF32 halves of unit rows (see `_split_product`), near and rest (…,) float32 r and 1 - r²
-    of each, the latter large for padding; `margin` is more than rounding can change the inner product of two rows by.
+    left, right float32 hold TF32 halves of unit rows (see `_split_product`); near and rest (…,) float32 hold r and
+    1 - r² of each row, the latter large for padding. `margin` is more than the rounding error of an inner product.
     Three products of halves, 8 float32 instructions and one root a pair.
     """
     second = tl.program_id(0) * COLUMNS
@@ -258,7 +259,7 @@ def two_term_units(
         if SYMMETRIC:
             alive = alive & (i < j)
         if BEST:
-            # Nearly parallel rows have no digits left here, and are not needed for a first limit.
+            # Nearly parallel rows have no correct digits here; a first limit does not need them.
             loss = tl.where(alive & (below > 1e-6), above / below, float("inf"))
             _write_best(loss, i, j, columns, at, out_loss, out_code)
         else:
@@ -277,14 +278,14 @@ def affine_sum_bounds(
 
     R² = (p_i ± p_j)² / (s_i + s_j ± 2g), where g is the inner product of two centred rows, s the square of one and p
     its product with the target. left, right float32 hold TF32 halves of the rows (see `_split_product`); near (rows,)
-    p; size s, less than it is by more than rounding can do to the denominator. `share` of both sizes and `floor`,
-    which is positive, are more than it can do to the numerator. Three products of halves, 8 float32 instructions and
-    one root a pair.
+    holds p; size holds s, reduced by more than the rounding error of the denominator. `share` of both sizes plus
+    `floor`, which is positive, is more than the rounding error of the numerator. Three products of halves, 8 float32
+    instructions and one root a pair.
     """
     second = tl.program_id(0) * COLUMNS
     j = second + tl.arange(0, COLUMNS)
     high, low = _split_columns(right, j, K, BK, HALVES)
-    size_j = tl.load(size + j)[None, :]  # stays in registers: a load a tile would cost more than the root
+    size_j = tl.load(size + j)[None, :]  # kept in registers: a load in each tile would cost more than the root
     near_j = SIGN * tl.load(near + j)[None, :]
     start, stop = _tiles(strip, strip_rows, rows, rows, second, True, ROWS, COLUMNS, STEP)
     for tile in range(start, stop):
@@ -294,7 +295,7 @@ def affine_sum_bounds(
         both = tl.load(size + i)[:, None] + size_j
         p = tl.load(near + i)[:, None] + near_j
         explained = p * p + (share * both + floor)
-        # What cancels is not excluded: `floor` is far above the least denominator.
+        # Sums that cancel are not excluded: `floor` is far above the smallest denominator, 1e-30.
         root = tl.rsqrt(tl.maximum(both + 2.0 * SIGN * g, 1e-30))
         tl.store(units + row * blocks + tl.program_id(0), 1.0 - tl.max(explained * root * root, axis=1))
 

@@ -1,8 +1,8 @@
-"""The tests "R² ≥ τ?" of the heads that judge pairs, as matrix products; see `certified`.
+"""The tests "R² ≥ τ?" for all pairs of rows, as matrix products; `best_pairs` scans with them.
 
-γ stands for the largest relative rounding error of a sum of n products in the precision used. Every test is shifted by
-more than its own rounding error towards passing. They are the formulas of `scans.r_squared`, solved for τ. All are
-divided by τ, so that the wide factors do not depend on it and are made once.
+They are the formulas of `r_squared`, solved for τ and divided by τ, so that the wide factors do not depend on τ and are
+made once. γ is the largest relative rounding error of a sum of n products in the precision used. Every test is shifted
+towards passing by more than its own rounding error.
 """
 
 from __future__ import annotations
@@ -17,19 +17,23 @@ from symenum.core.threads import tile_space
 from symenum.scans.best_pairs import Passes
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 
-__all__ = ["AffineProductTest", "AffineSumTest", "TwoTermTest"]
+__all__ = ["AffineProductTest", "AffineSumTest", "TwoTermTest", "of_size_one"]
 
 
-_LARGEST = {torch.float32: 1e18, torch.float64: 1e150}  # squares must stay in range
-_TINY = torch.finfo(torch.float64).tiny
-_SCALED = 0.02  # the largest rounding error of a test, relative to its sides, that scaling may bring
-_CANCELLED = 1e-12  # estimates: a variance of this part of its terms is noise
+_LARGEST = {torch.float32: 1e18, torch.float64: 1e150}  # bound of a square and of its inverse: products stay in range
+_TINY = torch.finfo(torch.float64).tiny  # least number that is divided by: so a zero row stays zero
+_SQUARE_ERROR = 4e-15  # more than the rounding error of r², for unit rows: some 18 epsilons
+_CENTRING_ERROR = 8e-16  # relative error of centring a row twice: 3.6 epsilons
+_GAMMA_TERMS = 12  # roundings that count besides the n products of a sum
+_CANCELLED = 1e-12  # in estimates: a variance below this part of its terms is rounding
+# Chosen by trial: benchmarks/constants.py shows what half and twice of it do.
+_MAX_SCALED_MARGIN = 0.02  # rounding error of a scaled test, relative to 1, up to which the cheaper scaled test is used
 
 
 class _Parts:
-    """Rows of a factor, or of its transpose the columns, as views that are made once.
+    """Row slices of a factor, or column slices of its transpose, as views that are made once.
 
-    A slice takes no time, but lets another thread of the interpreter go first, and then the tile waits for its turn.
+    To slice takes little time, but Python may switch to another thread there, and then the tile waits for its turn.
     """
 
     def __init__(self, factor: Tensor, *, transposed: bool = False) -> None:
@@ -55,21 +59,25 @@ def _by_columns(factor: Tensor) -> _Parts:
 
 
 def _product(left: Tensor, right: Tensor, slot: int = 0) -> Tensor:
-    """left (a, n) times right (n, b)."""
+    """left (a, n) times right (n, b), in the thread's scratch memory of that slot; see `core.threads.tile_space`."""
     return torch.mm(left, right, out=tile_space(left.shape[0], right.shape[1], left.dtype, slot))
 
 
 def _gamma(dtype: torch.dtype, n: int) -> float:
-    return (n + 12) * torch.finfo(dtype).eps / 2
+    """γ for sums of n products."""
+    return (n + _GAMMA_TERMS) * torch.finfo(dtype).eps / 2
 
 
-def _of_size_one(rows: Tensor) -> Tensor:
-    """Rows with a largest absolute value of 1; a zero row stays zero."""
+def of_size_one(rows: Tensor) -> Tensor:
+    """Rows (N, n) scaled to a largest absolute value of 1; a zero row stays zero.
+
+    R² does not change with the scale of a row, and then no square leaves the range of the type.
+    """
     return rows / rows.abs().amax(dim=1, keepdim=True).clamp_min_(_TINY)
 
 
-def _beside(wide: Tensor, *columns: Tensor) -> Tensor:
-    """Columns (N, 1) of any type beside a wide factor (N, n), in its type."""
+def _with_columns(wide: Tensor, *columns: Tensor) -> Tensor:
+    """A wide factor (N, n) with columns (N, 1) of any type appended, in its type."""
     n = wide.shape[1]
     factor = wide.new_empty(len(wide), n + len(columns))  # torch.cat would take five times as long for short rows
     factor[:, :n] = wide
@@ -86,8 +94,8 @@ class TwoTermTest:
 
         |g - r_i q_j / τ|  ≥  √(τ - r_i²) √(τ - q_j²) / τ
 
-    or x² ≥ 1 for the left side over the right one, which is one product of scaled rows. Where a row explains nearly τ
-    alone, its scale has no digits left; then both sides are compared.
+    or x² ≥ 1 for x, the left side divided by the right one: one product of scaled rows. If a row alone explains nearly
+    τ, its scale has too few correct digits; then the two sides are computed and compared.
     """
 
     C: Tensor
@@ -112,17 +120,17 @@ class TwoTermTest:
         """See `PairTest`."""
 
         def thin(along: Tensor) -> tuple[Tensor, Tensor]:
-            # A row that passes alone passes with every partner; 4e-15: the error of r² itself.
-            rest = ((tau - along.square() - 4e-15).clamp_min(0) / tau).sqrt()
+            # Clamped at 0: a row that explains τ alone passes with every partner.
+            rest = ((tau - along.square() - _SQUARE_ERROR).clamp_min(0) / tau).sqrt()
             return along / tau**0.5, rest
 
         (r, a), (q, b) = map(thin, self._along)
         C, D = self._wide[dtype]
-        left, right = _beside(C, r), _beside(D, -q)
+        left, right = _with_columns(C, r), _with_columns(D, -q)
         rows, columns = _by_rows(left), _by_columns(right)
         margin = 4 * _gamma(dtype, C.shape[1])
         smallest = float(a.min() * b.min())
-        if margin < _SCALED * smallest:
+        if margin < _MAX_SCALED_MARGIN * smallest:
             left.div_(a.to(dtype))
             right.div_(b.to(dtype))
             bound = (1 - margin / smallest) ** 2
@@ -148,7 +156,7 @@ class TwoTermTest:
 
 @dataclass(frozen=True)
 class AffineProductTest:
-    """a·v_i·w_j + b explains τ of t; V (N, n), W (M, n), t (n,) weighted, centred, of unit norm, root (n,).
+    """a·v_i·w_j + b explains τ of t; V (N, n), W (M, n), t (n,) weighted, centred, of unit norm, root (n,); float64.
 
     With S1 = Σ w f, S2 = Σ w f², Sy = Σ √w t f, R² = Sy² / (S2 - S1²), so R² ≥ τ is Sy² / τ + S1² - S2 ≥ 0. Its
     rounding error is at most 5 γ S2 / τ.
@@ -166,17 +174,16 @@ class AffineProductTest:
 
     @cached_property
     def _scaled(self) -> tuple[Tensor, Tensor]:
-        # R² does not see the scale of a factor; with a largest value of 1 no square leaves the range.
-        V = _of_size_one(self.V)
-        return V, V if self.W is self.V else _of_size_one(self.W)
+        V = of_size_one(self.V)
+        return V, V if self.W is self.V else of_size_one(self.W)
 
     @cached_property
     def _typed(self) -> dict[torch.dtype, tuple[Tensor, ...]]:
-        """Factors that were made, for each precision."""
+        """The factors that were made, by precision."""
         return {}
 
     def _factors(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """The left factors of S1, Sy and S2, and the right ones of the first two and of the last."""
+        """The left factors of S1, Sy and S2, the right factor of S1 and Sy, and that of S2."""
         if dtype not in self._typed:
             V, W = self._scaled
             left, right = V.to(dtype), W.to(dtype)
@@ -213,9 +220,9 @@ class AffineProductTest:
 class AffineSumTest:
     """a·(v_i ± v_j) + b explains τ of t; V (N, n), t (n,) weighted, centred, of unit norm, root (n,).
 
-    With centred rows C, s = |c|² and p = c·t, R² ≥ τ is (p_i ± p_j)² / τ - (s_i + s_j ± 2 g) ≥ 0: one product. Its
-    rounding error is at most 6 γ (s_i + s_j) / τ, and centring has one of its own, in the last digit of what was not
-    yet centred.
+    With centred rows C, s = |c|², p = c·t and g = c_i·c_j, R² ≥ τ is (p_i ± p_j)² / τ - (s_i + s_j ± 2 g) ≥ 0: one
+    product. Its rounding error is at most 6 γ (s_i + s_j) / τ; centring adds an error that is relative to the rows
+    before they were centred.
     """
 
     V: Tensor
@@ -230,13 +237,13 @@ class AffineSumTest:
 
     @cached_property
     def centred(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """C (N, n), s, p and the error of centring (N, 1), which is one of s."""
+        """C (N, n), and s, p and the error that centring makes in s, each (N, 1); float64."""
         scaled = self.V * self.root
         scaled = scaled / scaled.abs().amax().clamp_min(_TINY)
         C = scaled - (scaled @ self.root)[:, None] * self.root
         C = C - (C @ self.root)[:, None] * self.root
         s = C.square().sum(dim=1, keepdim=True)
-        return C, s, (C @ self.target)[:, None], 8e-16 * scaled.norm(dim=1, keepdim=True) * s.sqrt()
+        return C, s, (C @ self.target)[:, None], _CENTRING_ERROR * scaled.norm(dim=1, keepdim=True) * s.sqrt()
 
     @cached_property
     def _wide(self) -> dict[torch.dtype, tuple[Tensor, Tensor]]:
@@ -253,14 +260,14 @@ class AffineSumTest:
     def prepare(self, tau: float, dtype: torch.dtype) -> Passes | None:
         """See `PairTest`."""
         if self._smallest < 1 / _LARGEST[dtype]:
-            return None  # next to the largest rows the smallest would vanish, and all their sums pass
+            return None  # the smallest rows would underflow beside the largest, and all their sums would pass
         _, s, p, centring = self.centred
         C, other = self._wide[dtype]
         gamma = 7 * _gamma(dtype, C.shape[1])
         own = (p.square() + gamma * s + centring) / tau - s
         one = torch.ones_like(own)
-        rows = _by_rows(_beside(C, p, own, one))
-        columns = _by_columns(_beside(other, (2 * self.sign / tau) * p, one, own))
+        rows = _by_rows(_with_columns(C, p, own, one))
+        columns = _by_columns(_with_columns(other, (2 * self.sign / tau) * p, one, own))
 
         def passes(i: slice, j: slice) -> tuple[Tensor, float]:
             return _product(rows[i], columns[j]), 0.0

@@ -1,8 +1,7 @@
-"""The best single rows and the best of all pairs of rows for a target, beyond a background.
+"""The single rows and the pairs of rows that explain a target best, beyond a background.
 
-Which pairs could be among the best is asked by matrix products (`pair_tests`, `device_pairs`); those are then judged by
-their residual vectors, to the last digits. Any two sets of rows and any background will do: heads come with features,
-with logarithms, and with y·v.
+Matrix products exclude the pairs that cannot be among the best (`pair_tests`, `cuda_pairs`); the others are judged by
+their residual vectors, with nearly all digits. Rows may be anything: features, logarithms, or y times a feature.
 """
 
 from __future__ import annotations
@@ -22,14 +21,19 @@ from symenum.scans.projection import off_each, project_off
 
 __all__ = ["best_pairs", "best_single", "rescore_pairs", "scan_pairs"]
 
+_TINY = 1e-300  # least norm that is divided by; a smaller B is replaced by zero
+
 
 def best_single(V: Tensor, t: Tensor, background: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """The best single rows of V (N, n): indices and relative residuals, ascending. Arguments as in `best_pairs`."""
+    """The `width` best single rows of V (N, n): indices (int64) and relative residuals (float64), ascending.
+
+    Arguments as in `best_pairs`; on the device where the tensors are.
+    """
     target = _unit_target(t, background)
-    C, left = project_off(V, background)
+    C, remainder = project_off(V, background)
     along = C @ target
-    loss = (1 - along.square()).masked_fill_(left <= EXACTNESS.left, float("inf"))
-    # Exact ones are all alike here, and may be more than `width`: the first of them, the simplest, shall stay.
+    loss = (1 - along.square()).masked_fill_(remainder <= EXACTNESS.left, float("inf"))
+    # Losses below `squares` are rounding. More than `width` rows may have one: the first, which are simplest, stay.
     which = torch.argsort(loss.clamp_min(EXACTNESS.squares), stable=True)[:width]
     which = which[torch.isfinite(loss[which])]
     residual = (target - along[which, None] * C[which]).norm(dim=1)
@@ -47,10 +51,11 @@ def best_pairs(
     budget: Budget | None = None,
     device: str = "cpu",
 ) -> Pairs:
-    """Pairs of a row of V (N, n) and one of W (M, n), or two of V, that explain t (n,) best beyond the background.
+    """The `width` pairs of a row of V (N, n) and a row of W (M, n) that explain t (n,) best beyond the background.
 
-    All are float64, on the CPU and multiplied by the square roots of the row weights; `background` (k, n) is
-    orthonormal. Rows inside the span of the background take no part. `device`: see `placement`.
+    Without W: pairs of two rows of V. All tensors are float64 on the CPU, multiplied by the square roots of the row
+    weights; `background` (k, n) is orthonormal. Rows inside the span of the background are left out. `device`: "cpu",
+    the name of a GPU, or "auto"; see `best_pairs.run_where_it_suits`. Over budget, the best so far come back.
     """
     return scan_where_it_suits(
         partial(_best_pairs, width=width, budget=budget or Budget()), V, t, background, W,
@@ -60,15 +65,15 @@ def best_pairs(
 
 @torch_threads(1)
 def _best_pairs(V: Tensor, t: Tensor, background: Tensor, W: Tensor | None, *, width: int, budget: Budget) -> Pairs:
-    """`best_pairs` on the device where the tensors lie."""
+    """`best_pairs` on the device where the tensors are."""
     target = _unit_target(t, background)
-    C, left = project_off(V, background)
-    alive_c = torch.nonzero(left > EXACTNESS.left).flatten()
+    C, remainder = project_off(V, background)
+    alive_c = torch.nonzero(remainder > EXACTNESS.left).flatten()
     C = C[alive_c]
     D, alive_d = C, alive_c
     if W is not None:
-        D, left = project_off(W, background)
-        alive_d = torch.nonzero(left > EXACTNESS.left).flatten()
+        D, remainder = project_off(W, background)
+        alive_d = torch.nonzero(remainder > EXACTNESS.left).flatten()
         D = D[alive_d]
     i, j = scan_pairs(C, D, target, same=W is None, width=width, budget=budget)
     residual = rescore_pairs(C, D, target, i, j)
@@ -80,7 +85,7 @@ def _best_pairs(V: Tensor, t: Tensor, background: Tensor, W: Tensor | None, *, w
 def scan_pairs(
     C: Tensor, D: Tensor, target: Tensor, *, same: bool, width: int, budget: Budget
 ) -> tuple[Tensor, Tensor]:
-    """Indices of the `width` best pairs of unit rows C and D (i < j if they are the `same`)."""
+    """Indices (int64) of the `width` best pairs of unit rows C and D; only i < j if they are the `same` rows."""
 
     def exact(i: Tensor, j: Tensor) -> Tensor:
         return rescore_pairs(C, D, target, i, j).square()
@@ -91,17 +96,17 @@ def scan_pairs(
 
 
 def rescore_pairs(C: Tensor, D: Tensor, target: Tensor, i: Tensor, j: Tensor) -> Tensor:
-    """Residual norms (m,) of the unit target on the pairs, to the last digits: Gram–Schmidt, done twice.
+    """Norms (m,) float64 of the residuals of the unit target on the pairs: by Gram–Schmidt, done twice.
 
-    A pair of one direction (up to rounding) is judged as the single row that it is.
+    Two rows of one direction, up to rounding, are judged as one row.
     """
     out = torch.empty(len(i), dtype=torch.float64, device=C.device)
     for part in pieces(len(i), C.shape[1], on_gpu=C.is_cuda):
         A, B = C[i[part]], D[j[part]]
         B = off_each(B, A)
         norm: Tensor = B.norm(dim=1, keepdim=True)
-        B = torch.where(norm > EXACTNESS.rank, B / norm.clamp_min(1e-300), torch.zeros_like(B))
-        B = off_each(B, A, times=1)  # a short B was short of digits too
+        B = torch.where(norm > EXACTNESS.rank, B / norm.clamp_min(_TINY), torch.zeros_like(B))
+        B = off_each(B, A, times=1)  # again: a short B had lost digits
         residual = target.expand_as(A)
         for _ in range(2):
             residual = off_each(residual, A, times=1)

@@ -1,7 +1,8 @@
-"""All products of up to four factors, scanned against a residual without ever being stored.
+"""All products of up to four factors, scored against a residual without being stored.
 
-A product is a row of one or two factors times another such row, so that all scores are matrix products of those two
-short tables: (r∘H_a)·H_b, squared, over the norm. Factors are the slots, their reciprocals, and functions of a slot.
+A product of three or four factors is a row of one or two factors times a row of two, so all scores are matrix products
+of two short tables H_a and H_b: (r∘H_a)·H_b, squared, divided by the square of the norm. Factors are the slots, their
+reciprocals, and functions of a slot. The *tier* of a product is the number of its factors.
 """
 
 from __future__ import annotations
@@ -23,29 +24,34 @@ from symenum.scans.best_pairs import CPU
 __all__ = ["Factors", "Products", "make_factors"]
 
 
-Ids = tuple[int, ...]  # the factors of a product, ascending
-_TILE, _GPU_TILE = 1024, 8192
-_LARGEST = 1e8
-_CACHE_BYTES = 1 << 29
-_SINGLE_FROM = 500_000  # so many products are screened in single precision; what is kept is judged in double
-_FUNCTIONS_UP_TO = 6  # slots: with more, functions of a slot are left to the features
-_MORE_UP_TO = 3  # slots for which exp(-x) and sqrt(x) are factors too
+Ids = tuple[int, ...]  # the indices of the factors of a product, ascending
+_LARGEST = 1e8  # bound of a factor's largest |value| and of its inverse: products of four stay in float32's range
+_SMALLEST_SQUARE = 1e-30  # least square of a norm that is divided by; columns have a mean square of 1
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_TILE, _GPU_TILE = 1024, 8192  # rows and columns of a tile of scores: 8 MiB in float64; on a GPU 256 MiB in float32
+_CACHE_BYTES = 1 << 29  # for the norms of all tiles, which do not change from scan to scan
+_SINGLE_FROM = 500_000  # products of four from which all are screened in single precision; the caller judges in double
+_MAX_FUNCTION_SLOTS = 6  # slots up to which functions of a slot are factors; with more the features have them
+_MAX_EXTRA_SLOTS = 3  # slots up to which exp(-x) and sqrt(x) are factors too
 
 
 @dataclass(frozen=True)
 class Factors:
-    """`values` (m, n) float64; `slot` is +(i + 1) for slot i, -(i + 1) for its reciprocal, 0 for a function."""
+    """m factors: `values` (m, n) float64 on the CPU, their `expressions`, and the `slot` that each is made of.
+
+    `slot` is i + 1 for slot i itself, -(i + 1) for its reciprocal, 0 for a function of a slot.
+    """
 
     values: Tensor
     expressions: tuple[Expression, ...]
     slot: tuple[int, ...]
 
     def products(self, ids: Sequence[Ids]) -> Tensor:
-        """Values (len(ids), n) of products of one tier."""
+        """Values (len(ids), n) float64 of products of one tier."""
         return self.values[torch.tensor(ids, dtype=torch.int64)].prod(dim=1)
 
     def expression(self, ids: Ids) -> Expression:
-        """The product as a tree: what is above the line over what is below it."""
+        """The product as a tree: the factors divided by those whose reciprocals occur."""
         above = [self.expressions[i] for i in ids if self.slot[i] >= 0]
         below: list[Expression] = []
         for i in ids:
@@ -56,13 +62,16 @@ class Factors:
         return apply("div", top, reduce(lambda a, b: apply("mul", a, b), below)) if below else top
 
     def cancels(self, ids: Ids) -> bool:
-        """Whether a slot and its reciprocal are both in it: then it is a shorter product."""
+        """Whether a slot and its reciprocal both occur, so that it equals a shorter product."""
         slots = {self.slot[i] for i in ids} - {0}
         return any(-slot in slots for slot in slots)
 
 
 def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]) -> Factors:
-    """Slots, reciprocals where there is no zero, and for few slots u(x), exp(-x) and the root; values (slots, n)."""
+    """The factors on slot values (slots, n) float64: slots, reciprocals, and for few slots functions of one slot.
+
+    A factor that is not finite, or whose largest value is out of range, is left out.
+    """
     rows: list[Tensor] = []
     expressions: list[Expression] = []
     which: list[int] = []
@@ -82,14 +91,14 @@ def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequenc
     ]
     for i, (slot, row) in enumerate(zip(slots, values, strict=True)):
         if bool(row.max() == row.min()):
-            continue  # a constant slot is no factor: coefficients do that
+            continue  # a constant factor is the coefficient's work
         add(row, slot, i + 1)
         if able.quotients:
             add(1 / row, apply("inv", slot), -(i + 1))
-        if len(slots) <= _FUNCTIONS_UP_TO:
+        if len(slots) <= _MAX_FUNCTION_SLOTS:
             for operator in unary:
                 add(apply_poisoned(operator, row, None), apply(operator, slot), 0)
-        if len(slots) <= _MORE_UP_TO:
+        if len(slots) <= _MAX_EXTRA_SLOTS:
             if Role.EXPONENTIAL in able.roles:
                 add(torch.exp(-row), apply("exp", apply("neg", slot)), 0)
             # exp(log(x)/2), which no short product reaches
@@ -101,9 +110,9 @@ def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequenc
 
 @dataclass(frozen=True)
 class Products:
-    """All products of 1 … 4 `factors`; the tier of a product is the number of its factors. `root`: (n,).
+    """All products of 1 … 4 `factors`; `root` (n,) float64: the square roots of the row weights.
 
-    They are screened on `device`; all else, and what comes back, lies on the CPU.
+    They are screened on `device`; results are on the CPU. `cache_bytes` bounds the memory for norms.
     """
 
     factors: Factors
@@ -114,7 +123,7 @@ class Products:
 
     @cached_property
     def pairs(self) -> tuple[Tensor, Tensor]:
-        """The factors (i ≤ j) of each product of two, int64, in the order of i."""
+        """The factors i ≤ j of each product of two, int64, ordered by i; a slot times its reciprocal is left out."""
         count = len(self.factors.values)
         i, j = torch.triu_indices(count, count)
         slot = torch.tensor(self.factors.slot, dtype=torch.int64)
@@ -128,18 +137,18 @@ class Products:
 
     @cached_property
     def two(self) -> Tensor:
-        """Values (pairs, n) of the products of two."""
+        """Values (pairs, n) float64 of the products of two."""
         i, j = self.pairs
         return self.factors.values[i] * self.factors.values[j]
 
     @property
     def sizes(self) -> dict[int, int]:
-        """The number of products in each tier, about."""
+        """About how many products each tier has."""
         one, two = len(self.factors.values), len(self.pairs[0])
         return {1: one, 2: two, 3: one * two // 3 + 1, 4: two * two // 6 + 1}
 
     def ids(self, tier: int, a: int, b: int = 0) -> Ids:
-        """The factors of a product, from its rows in the short tables."""
+        """The factors of a product, from its rows a and b in the two tables."""
         if tier == 1:
             return (a,)
         if tier == 2:
@@ -148,12 +157,15 @@ class Products:
         return tuple(sorted(left + self._pair_ids[b]))
 
     def screen(self, residual: Tensor, tier: int, count: int, budget: Budget = NO_LIMIT) -> list[Ids]:
-        """About the `count` products of the tier that explain most of a weighted residual (n,), alone."""
+        """About `count` products of the tier: those that explain most of a weighted residual (n,) float64, each alone.
+
+        Raises CutShortError when the budget is over.
+        """
         one, two = self._tables
         along = (residual * self.root).to(one)
         if tier <= 2:
             rows = (one, two)[tier - 1]
-            score = (rows @ along).square() / (rows.square() @ self._weight).clamp_min(1e-30)
+            score = (rows @ along).square() / (rows.square() @ self._weight).clamp_min(_SMALLEST_SQUARE)
             return [self.ids(tier, a) for a in torch.topk(score, min(count, len(score))).indices.tolist()]
         a, b = self._scan(along, tier, count, budget)
         found = (self.ids(tier, *pair) for pair in zip(a.tolist(), b.tolist(), strict=True))
@@ -165,7 +177,7 @@ class Products:
         dtype = torch.float32 if single else torch.float64
 
         def scaled(rows: Tensor) -> Tensor:
-            # By the root mean square, not the norm: single precision must not underflow in products.
+            # By the root mean square, not the norm: products must not underflow in single precision.
             return (rows / rows.square().mean(dim=1, keepdim=True).sqrt()).to(self.device, dtype)
 
         return scaled(self.factors.values), scaled(self.two)
@@ -179,16 +191,16 @@ class Products:
         return self.root.square().to(self._tables[0])
 
     def _scan(self, along: Tensor, tier: int, count: int, budget: Budget) -> tuple[Tensor, Tensor]:
-        """Rows of the left and right table of the best products of three or four.
+        """Rows (int64) of the left and the right table of the best products of three or four factors.
 
-        Left halves are sorted by their last factor, right halves by their first: where last > first, the product is
-        another one's, and whole tiles fall away.
+        Left halves are sorted by their last factor, right halves by their first. Where last > first, another pair of
+        halves is the same product, so whole tiles are skipped.
         """
         one, two = self._tables
         i, j = self.pairs
-        back = torch.argsort(j, stable=True) if tier == 4 else torch.arange(len(one))
-        left = two[back.to(self.device)] if tier == 4 else one
-        last = j[back] if tier == 4 else back
+        order_left = torch.argsort(j, stable=True) if tier == 4 else torch.arange(len(one))
+        left = two[order_left.to(self.device)] if tier == 4 else one
+        last = j[order_left] if tier == 4 else order_left
         score = left.new_empty(0)
         rows = columns = left.new_empty(0, dtype=torch.int64)
         size = self._tile
@@ -218,14 +230,14 @@ class Products:
                     threshold = float(score.min())
         order = torch.argsort(score, descending=True)
         order = order[score[order] > 0]
-        return back[rows[order].cpu()], columns[order].cpu()
+        return order_left[rows[order].cpu()], columns[order].cpu()
 
     def _inverse_norms(self, key: tuple[int, int, int], left: Tensor, right: Tensor, last: Tensor) -> Tensor:
-        """1/|f|² of a tile, 0 for a product that is another one's; kept from scan to scan while memory allows."""
+        """1/|f|² of the products f of a tile, 0 for one that another pair of halves gives; kept while memory allows."""
         known = self._norms.get(key)
         if known is not None:
             return known
-        inverse = 1 / ((left.square() * self._weight) @ right.square().T).clamp_min(1e-30)
+        inverse = 1 / ((left.square() * self._weight) @ right.square().T).clamp_min(_SMALLEST_SQUARE)
         first = self.pairs[0][key[2] : key[2] + len(right)]
         inverse.masked_fill_(last.to(self.device)[:, None] > first.to(self.device)[None], 0.0)
         if (len(self._norms) + 1) * self._tile**2 * inverse.element_size() <= self.cache_bytes:

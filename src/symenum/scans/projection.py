@@ -1,6 +1,7 @@
-"""Rows off a background: the projections that all least-squares scans share.
+"""Rows minus their projection on a background: what all least-squares scans share.
 
-Rows are vectors over the data, already multiplied by the square roots of the row weights.
+A row is a vector over the data, float64, already multiplied by the square roots of the row weights. A *background* is
+an orthonormal set of rows (k, n); "off the background" means: minus the projection on it.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from symenum.core.exactness import EXACTNESS
 __all__ = ["off", "off_each", "orthonormal", "project_off", "project_off_one", "unit_rows"]
 
 
-_TINY = torch.finfo(torch.float64).tiny
+_TINY = torch.finfo(torch.float64).tiny  # least norm that is divided by: so a zero row stays zero
 
 
 def unit_rows(rows: Tensor) -> Tensor:
-    """Rows (N, n) scaled to norm 1, whatever their scale; a zero row stays zero."""
+    """Rows (N, n) scaled to norm 1, without overflow or underflow; a zero row stays zero."""
     scaled = rows / rows.abs().amax(dim=1, keepdim=True).clamp_min_(_TINY)
     return scaled.div_(torch.linalg.vector_norm(scaled, dim=1, keepdim=True).clamp_min(_TINY))
 
 
 def orthonormal(rows: Tensor) -> Tensor:
-    """Orthonormal rows (rank, n) of one span with `rows` (k, n), float64."""
+    """Orthonormal rows (rank, n) with the same span as `rows` (k, n), float64."""
     if not len(rows):
         return rows
-    if len(rows) == 1:  # the intercept alone, as a rule; on a GPU a decomposition takes longer than a scan
+    if len(rows) == 1:  # the usual case, the intercept; on a GPU a decomposition takes longer than a scan
         unit = unit_rows(rows)
         return unit[: int(bool(unit.any()))]
     _, S, Vh = torch.linalg.svd(unit_rows(rows), full_matrices=False)
@@ -35,9 +36,9 @@ def orthonormal(rows: Tensor) -> Tensor:
 
 
 def off(rows: Tensor, background: Tensor, *, times: int = 2) -> Tensor:
-    """What is left of rows (…, n) off the span of `background` (k, n, orthonormal).
+    """Rows (…, n) minus their projection on `background` (k, n, orthonormal), taken `times` times.
 
-    Once leaves an error of the size of rounding relative to the row, twice relative to what is left of it.
+    After one subtraction the rounding error is relative to the row, after two it is relative to the remainder.
     """
     for _ in range(times):
         rows = rows - (rows @ background.T) @ background
@@ -45,31 +46,33 @@ def off(rows: Tensor, background: Tensor, *, times: int = 2) -> Tensor:
 
 
 def off_each(rows: Tensor, units: Tensor, *, times: int = 2) -> Tensor:
-    """What is left of each of rows (m, n) off the unit row (or zero) of its own, units (m, n)."""
+    """Each of rows (m, n) minus its projection on its own unit (or zero) row: `units` (m, n), or one (n,) for all."""
     for _ in range(times):
         rows = rows - (rows * units).sum(dim=1, keepdim=True) * units
     return rows
 
 
 def project_off(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
-    """Unit rows (N, n) of what is left of `rows` off the span of `background` (k, n, orthonormal), and how much (N,).
+    """The rows (N, n) off `background` (k, n, orthonormal), scaled to norm 1, and the part (N,) that remained.
 
-    How much: the norm left, relative to the row's; near 0 for a row inside the span, whose direction is then noise.
+    The part is the norm of the remainder relative to the row's; near 0 for a row inside the span of the background,
+    whose direction is then rounding noise.
     """
-    left = unit_rows(rows)
+    remainder = unit_rows(rows)
     for _ in range(2):  # as in `off`, without a copy
-        left.addmm_(left @ background.T, background, alpha=-1)
-    norm: Tensor = torch.linalg.vector_norm(left, dim=1)
-    return left.div_(norm.clamp_min(_TINY)[:, None]), norm
+        remainder.addmm_(remainder @ background.T, background, alpha=-1)
+    return _unit_and_norm(remainder)
 
 
 def project_off_one(rows: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
-    """`project_off` for a background of one unit row (n,), or none (a zero row), by sums instead of matrix products.
+    """`project_off` for a background of one unit row (n,), or of none (a zero row), by sums instead of matrix products.
 
-    What becomes of a row does not depend on the rows beside it, to the last digit; in a matrix product it does.
+    The result for a row does not depend on the other rows, to the last bit; in a matrix product it does.
     """
-    left = unit_rows(rows)
-    for _ in range(2):
-        left = left - (left * unit).sum(dim=1, keepdim=True) * unit
-    norm: Tensor = torch.linalg.vector_norm(left, dim=1)
-    return left.div_(norm.clamp_min(_TINY)[:, None]), norm
+    return _unit_and_norm(off_each(unit_rows(rows), unit))
+
+
+def _unit_and_norm(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows (N, n) scaled to norm 1 in place, and their norms (N,)."""
+    norm: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return rows.div_(norm.clamp_min(_TINY)[:, None]), norm

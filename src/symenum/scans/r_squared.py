@@ -1,11 +1,11 @@
-"""R² from inner products alone: how much of a target one function, or two, explain with their best coefficients.
+"""R² from inner products: the part of a target that one function, or two, explain with their best coefficients.
 
-The only home of these formulas, but for two: the GPU's kernels (`pair_kernels`) have their own code, and the tests of
-`pair_tests` are these formulas solved for "R² ≥ τ?". How the formulas arise stands in DESIGN.md, "The last layer as
-matrix products". All tensors are float64 on one device, and broadcast against each other.
+These formulas are written only here, with two exceptions: the GPU's kernels (`pair_kernels`) need their own code, and
+the tests of `pair_tests` are the formulas solved for "R² ≥ τ?". DESIGN.md, "The last layer as matrix products", derives
+them. All tensors are float64 on one device, and broadcast against each other.
 
-A variance, or what two rows do not share, is a difference of nearly equal numbers where a function is nearly constant
-or two rows have nearly one direction. Below a small part of its terms it is rounding; there R² is `otherwise`.
+The denominators are differences of nearly equal numbers where a function is nearly constant, or where two rows have
+nearly one direction. Below a small part of its terms a difference is rounding; there R² is `otherwise`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def affine_r_squared(
 ) -> Tensor:
     """R² of a·f + b: (f·t)² over the variance of f, for a target t that is centred and of unit norm.
 
-    `along`: f·t; `spread`: the variance of f; `square`: its mean square, or any number of the size of the terms that
-    the variance is the difference of. With a target and functions off any background this is R² of a·f and that
-    background. Where the variance is not above `least` of `square`, or not finite: `otherwise`.
+    `along`: f·t; `spread`: the variance of f; `square`: its mean square, or any number of the size of the two terms
+    whose difference is the variance. With target and functions off a background this is R² beyond that background.
+    Where the variance is not above `least` times `square`, or is NaN: `otherwise`.
     """
     usable = spread > least * square
     return (along.square() / spread).where(usable, _number(along, otherwise))
@@ -36,7 +36,7 @@ def pair_r_squared(
     """R² of a·c + b·d for unit rows c, d and a unit target t: (r² + q² - 2·g·r·q) / (1 - g²).
 
     `first`: r = c·t; `second`: q = d·t; `cosine`: g = c·d, of the shape of the result. Where 1 - g² is not above
-    `least`, as where the two have one direction, or not finite: `otherwise`.
+    `least` (the rows have one direction), or is NaN: `otherwise`.
     """
     apart = 1 - cosine.square()
     explained = (cosine * second).mul_(-2 * first).add_(first.square()).add_(second.square())

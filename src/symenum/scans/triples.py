@@ -1,7 +1,7 @@
-"""The best triples of rows for a target, beyond a background: for each third row, the best pairs beside it.
+"""The triples of rows that explain a target best, beyond a background: for each third row the best pairs besides it.
 
-With one row in the background the pair's scan finds the best two more (DESIGN.md, "The last layer as matrix products").
-So all triples of a hundred rows are a hundred small scans of pairs.
+With the third row added to the background, the scan of pairs finds the best two more (DESIGN.md, "The last layer as
+matrix products"). So all triples of a hundred rows are a hundred small scans of pairs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ __all__ = ["Triples", "best_triples"]
 
 @dataclass(frozen=True)
 class Triples:
-    """`third` (m,): the row that the pair stands beside; the `pair` (m, 2), int64; and the residual (m,) relative to t.
+    """m triples, ordered by their third row, and for one third row by their residual."""
 
-    In the order of `third`, and of one third row the best first.
-    """
-
-    third: Tensor
-    pair: Tensor
-    residual: Tensor
+    third: Tensor  # (m,) int64
+    pair: Tensor  # (m, 2) int64
+    residual: Tensor  # (m,) float64, relative to the norm of t
 
     def __len__(self) -> int:
         return len(self.third)
@@ -44,11 +41,11 @@ def best_triples(
     budget: Budget,
     work: float = math.inf,
 ) -> Triples:
-    """For each row of `thirds` (M, n) the `width` pairs of rows of V (N, n) that explain t (n,) best beside it.
+    """For each row of `thirds` (M, n) the `width` pairs of rows of V (N, n) that explain t (n,) best together with it.
 
-    Without `thirds`: triples of rows of V, third < pair[0] < pair[1]. All are float64, on the CPU and multiplied by the
-    square roots of the row weights; `background` (k, n) is orthonormal. When so much `work` is done (multiplications,
-    pairs times rows), no further third row is taken.
+    Without `thirds`: triples of rows of V, third < pair[0] < pair[1]. All tensors are float64 on the CPU, multiplied by
+    the square roots of the row weights; `background` (k, n) is orthonormal. The scan ends when the budget is over, or
+    after more than `work` multiplications (pairs times rows).
     """
     third = [torch.empty(0, dtype=torch.int64)]
     pair = [torch.empty(0, 2, dtype=torch.int64)]
@@ -59,10 +56,10 @@ def best_triples(
             break
         first = number + 1 if thirds is None else 0
         done += (len(V) - (number if thirds is None else 0)) ** 2 // 2 * len(t)
-        beside = orthonormal(torch.cat([background, row[None]]))
-        pairs = best_pairs(V[first:], t, beside, width=width, budget=budget)
+        with_third = orthonormal(torch.cat([background, row[None]]))
+        pairs = best_pairs(V[first:], t, with_third, width=width, budget=budget)
         third.append(torch.full_like(pairs.i, number))
         pair.append(torch.stack([pairs.i, pairs.j], dim=1) + first)
-        # Relative to t as a whole: each third row leaves another part of it.
-        residual.append(pairs.residual * (off(t, beside).norm() / size))
+        # Relative to all of t, to compare triples: `pairs` has it relative to what the third row leaves of t.
+        residual.append(pairs.residual * (off(t, with_third).norm() / size))
     return Triples(torch.cat(third), torch.cat(pair), torch.cat(residual))

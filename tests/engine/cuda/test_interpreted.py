@@ -10,7 +10,6 @@ from symenum import PSRN
 from symenum.core.target import Target
 from symenum.engine.bank import NONE, build_bank
 from symenum.engine.cuda import scan as device_scan
-from symenum.engine.cuda import scan as survivors
 from symenum.engine.cuda.bank import BankPlan
 from symenum.engine.cuda.scan import DeviceScan, judge_again
 from symenum.engine.layer import apply_poisoned
@@ -107,7 +106,7 @@ def test_more_pairs_than_the_buffer_holds_are_found_in_pieces(monkeypatch):
 def test_survivors_are_judged_on_all_rows(monkeypatch):
     monkeypatch.setattr(device_scan, "PROGRAMS", 2)
     monkeypatch.setattr(device_scan, "_GROUPS", 96)
-    monkeypatch.setattr(survivors, "_PROGRAMS", 3)
+    monkeypatch.setattr(device_scan, "_JUDGE_PROGRAMS", 3)
     net = PSRN(2, ("+", "/", "sin"), 2)
     x, target = problem(7, 12, 2)
     few = torch.arange(4)

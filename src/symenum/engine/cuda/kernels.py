@@ -1,4 +1,13 @@
-"""The Triton kernels of a pass on a GPU; imported only where Triton is there and a GPU is asked for."""
+"""The Triton kernels of a pass on a GPU; imported only if a GPU is used, because Triton is not always installed.
+
+In the order of the file: operators by their code, the scan of the last layer, the kernels around the scan (factors,
+limit, numbers and values of candidates), and the bank. What is launched when is decided in `bank` and `scan`.
+
+A *unit* is one column v_i against a block of COLUMNS columns v_j, of one family (sums, products, quotients). A form has
+a number here: 0 to 3 are the sums with the signs (+,+), (+,-), (-,+), (-,-), 4 and 5 are ±v_i·v_j, 6 and 7 are
+±v_i/v_j; from 8 on follow the unary operators. The code of a candidate is (form·columns + i)·columns + j; for a unary
+operator j is 0 for +v_i and 1 for -v_i.
+"""
 
 from __future__ import annotations
 
@@ -40,21 +49,18 @@ __all__ = [
 ]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The operators that a Triton kernel computes itself; all others go through torch, one by one.
-#
-# An operator's code number stands in its record (`Operator.kernel`). Only operators have one whose value in a kernel
-# is the same to the last bit as torch's on the same GPU.
+# Operators. The code is `Operator.kernel`; an operator has one only if a kernel's value equals torch's on the same GPU
+# to the last bit. All others are computed by torch, one by one.
 
 
 def has_codes(operators: Iterable[Operator]) -> bool:
-    """Whether kernels can compute all of these."""
+    """Whether kernels can compute all of these operators."""
     return all(operator.kernel is not None for operator in operators)
 
 
 @triton.jit
 def apply_code(code, a, b):
-    """The values (float64) of the operator of that code, one for the whole program, on operands of one shape."""
+    """The values (float64) of the operator of that code on operands of one shape; a program has one code."""
     value = a
     if code == 1:
         value = a + b
@@ -87,20 +93,12 @@ def apply_code(code, a, b):
 
 @triton.jit
 def finite_or_nan(value):
-    """NaN for what is not finite (float64)."""
+    """The value (float64), NaN if it is not finite; 1.797…e308 is the largest double."""
     return tl.where(tl.abs(value) <= 1.7976931348623157e308, value, float("nan"))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The Triton kernels of the scan on a GPU; imported only where Triton is there and a GPU is asked for.
-#
-# A *unit* is one column v_i against a block of COLUMNS columns v_j, of one family (sums, products, quotients). Two
-# kernels find the lower bound of the losses of each unit on the tensor cores (TF32); nothing but that one number per
-# unit is written. A third one makes a list of the units that a limit does not exclude, and a fourth evaluates units
-# in double precision, pair by pair, and writes the pairs that do not exceed the limit.
-#
-# A form has a number here: 0 to 3 are the sums with the signs (+,+), (+,-), (-,+), (-,-), 4 and 5 are ±v_i·v_j, 6 and
-# 7 are ±v_i/v_j. A code is (form·columns + i)·columns + j.
+# The scan. Two kernels bound the losses of each unit on the tensor cores (TF32) and write that one number per unit. A
+# third lists the units within a limit. A fourth evaluates units in double precision and writes the pairs within it.
 
 
 @triton.jit
@@ -117,7 +115,7 @@ def product_tile(left, right, i, j, K: tl.constexpr, BK: tl.constexpr, ROWS: tl.
 
 @triton.jit
 def _all_signs(penalty, paired_i, paired_j, WAYS: tl.constexpr):
-    """Whether every sign can be written (a scalar), for columns i, j that have both signs, or not."""
+    """Whether all signs of a form can be written (a scalar), given whether columns i and j have both signs."""
     at = penalty + (paired_i.to(tl.int32) * 2 + paired_j.to(tl.int32)) * WAYS
     missing = tl.load(at)
     for way in tl.static_range(1, WAYS):
@@ -128,7 +126,7 @@ def _all_signs(penalty, paired_i, paired_j, WAYS: tl.constexpr):
 @triton.jit
 def needed_tiles(strip, strip_rows, rows, second, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                  STEP: tl.constexpr):  # fmt: skip
-    """The tiles of a program: their start, the end of those with rows (SYMMETRIC: above the diagonal), and of all."""
+    """The tiles of a program: the first, the end of those with rows (SYMMETRIC: above the diagonal), the end of all."""
     start = tl.program_id(1) * STEP
     last = tl.minimum(start + STEP, strip_rows // ROWS)
     end = rows
@@ -140,7 +138,7 @@ def needed_tiles(strip, strip_rows, rows, second, SYMMETRIC: tl.constexpr, ROWS:
 @triton.jit
 def _tiles(penalty, counts, strip, strip_rows, second, WAYS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
            STEP: tl.constexpr, SYMMETRIC: tl.constexpr):  # fmt: skip
-    """The tiles of a program: their start, the end of those with all signs, of those that are needed, of all."""
+    """The tiles of a program: the first, the end of those with all signs, of those that are needed, of all."""
     columns = tl.load(counts)
     paired = tl.load(counts + 1)
     start, stop, last = needed_tiles(strip, strip_rows, columns, second, SYMMETRIC, ROWS, COLUMNS, STEP)
@@ -153,7 +151,7 @@ def _tiles(penalty, counts, strip, strip_rows, second, WAYS: tl.constexpr, ROWS:
 
 @triton.jit
 def _leave_out(units, begin, end, strip_rows, ROWS: tl.constexpr):
-    """An infinite bound for the units of the tiles that nobody needs."""
+    """Write an infinite bound for the units of the tiles that are not needed."""
     for tile in range(begin, end):
         unit = tl.program_id(0) * strip_rows + tile * ROWS + tl.arange(0, ROWS)
         tl.store(units + unit, tl.full((ROWS,), float("inf"), tl.float32))
@@ -175,14 +173,13 @@ def sum_bounds(
     x, own, along, counts, penalty, units, strip, strip_rows,
     K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """Lower bounds of |±x_i ± x_j - z|² for the units of a strip of columns i; see `factors`.
+    """Lower bounds of |±x_i ± x_j - z|² for the units of a strip of columns i; see `bank`.
 
     x (columns, K), own and along (columns,), units (blocks, strip rows) float32; counts int32: columns, and those with
-    both signs; penalty (4, 4) float32: 0 where a sign pair (last axis) can be written when i, j have both signs.
-    A program keeps one block of columns j and goes over STEP tiles of rows i: what depends on j stays in registers.
-    Where all signs exist, the lowest of the four losses is s_i + s_j + 2·min(g - |a_i + a_j|, -g - |a_i - a_j|) with
-    a half of `along`: 2·K flops and 7 instructions a pair, elsewhere 10. Units left out are inf: those beyond the last
-    column or below the diagonal.
+    both signs; penalty (4, 4) float32: 0 where a sign pair (last axis) can be written when i, j have both signs. A
+    program keeps one block of columns j in registers and goes over STEP tiles of columns i. Where all signs exist, the
+    lowest of the four losses is s_i + s_j + 2·min(g - |a_i + a_j|, -g - |a_i - a_j|), where a is half of `along`: 2·K
+    flops and 7 instructions a pair, elsewhere 10. Units beyond the last column or below the diagonal are inf.
     """
     second = tl.program_id(0) * COLUMNS
     start, middle, stop, last = _tiles(penalty, counts, strip, strip_rows, second, 4, ROWS, COLUMNS, STEP, True)
@@ -199,7 +196,7 @@ def sum_bounds(
         row = tile * ROWS
         g = _gram(x, b, strip, row, second, K, BK, ROWS, COLUMNS)
         along_i = 0.5 * tl.load(along + first + row)[:, None]
-        # The negative of the bound: a minus sign before g would be one more instruction.
+        # The negative of the bound: to negate g would be one more instruction.
         high = tl.maximum(tl.abs(along_i + along_j) - g, tl.abs(along_i - along_j) + g) - own_j
         tl.store(into + row, tl.load(own + first + row) - 2.0 * tl.max(high, axis=1))
     for tile in range(middle, stop):
@@ -243,8 +240,8 @@ def product_bounds(
 ):  # fmt: skip
     """Lower bounds of Σ w (±v_i r_j - y)² for the units of a strip of columns i; r is v, or 1/v.
 
-    left, right (columns, K) float32 hold 2 w y v_i and r_j, left2, right2 what makes the square and the constant;
-    penalty (4, 2) for the signs +, -. 4·K flops and 2 instructions a pair where both signs exist, elsewhere 4.
+    left, right (columns, K) float32 hold 2 w y v_i and r_j; left2, right2 the factors of the square and of the own
+    terms; penalty (4, 2) for the signs +, -. 4·K flops and 2 instructions a pair where both signs exist, elsewhere 4.
     """
     second = tl.program_id(0) * COLUMNS
     start, middle, stop, last = _tiles(penalty, counts, strip, strip_rows, second, 2, ROWS, COLUMNS, STEP, SYMMETRIC)
@@ -287,14 +284,14 @@ def lowest_of_groups(units, total, size, chosen, SIZE: tl.constexpr):
 
 @triton.jit
 def _places(keep, kept, count, capacity):
-    """Where to write the `kept` that are to be kept; `capacity`, and so nowhere, for the others and if it is full."""
+    """The places of the `kept` elements that `keep` marks, after the `count` before them; `capacity` for the others."""
     place = tl.atomic_add(count, kept) + tl.cumsum(keep.to(tl.int32), axis=0) - 1
     return tl.where(keep, place, capacity)
 
 
 @triton.jit
 def list_units(units, total, limit, scale2, found, count, SIZE: tl.constexpr):
-    """The numbers (int32) of the units whose bound, in units of scale², the limit does not exclude; NaN is kept."""
+    """Append the numbers (int32) of the units whose bound, in units of scale², is within the limit, or NaN."""
     number = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     highest = (tl.load(limit) / tl.load(scale2)).to(tl.float32) * 1.000001 + 1e-37
     bound = tl.load(units + number, mask=number < total, other=float("inf"))
@@ -307,7 +304,7 @@ def list_units(units, total, limit, scale2, found, count, SIZE: tl.constexpr):
 
 @triton.jit
 def list_losses(losses, total, columns, limit, out_loss, out_code, out_count, capacity, SIZE: tl.constexpr):
-    """Append the losses (operators, 2, columns) float64 of the unary operators on +v and -v that the limit lets in."""
+    """Append the candidates within the limit, from losses (operators, 2, columns) float64 of unary operators on ±v."""
     number = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
     loss = tl.load(losses + number, mask=number < total, other=float("inf"))
     keep = (loss <= tl.load(limit)) & (number < total)
@@ -322,7 +319,7 @@ def list_losses(losses, total, columns, limit, out_loss, out_code, out_count, ca
 
 @triton.jit
 def _judge(loss, form, i, j, alive, paired, reach, limit, out_loss, out_code, out_count, capacity, columns):
-    """Append the pairs (i, j) of a form that exist and do not exceed the limit."""
+    """Append the pairs (i, j) of a form that can be written and are within the limit."""
     signs = (i < paired).to(tl.int32) * 2 + (j < paired).to(tl.int32)
     keep = alive & (loss <= limit) & (tl.load(reach + signs * 8 + form) > 0)
     kept = tl.sum(keep.to(tl.int32), axis=0)
@@ -340,9 +337,9 @@ def exact_units(
 ):  # fmt: skip
     """Losses (float64) of all pairs of the units found[begin:end], or of the best pair of each unit (BEST).
 
-    transposed (rows, columns), y and weight (rows,) float64; kinds int32: the family of each part of the units;
-    reach (4, 8) int32; `begin`, `end` and `out_count` int32 on the device, so that no number of them is ever waited
-    for. About 12 float64 instructions a pair and row.
+    transposed (rows, columns), y and weight (rows,) float64; kinds int32: the family of each part of the units; reach
+    (4, 8) int32: see `Writer.reachable`; `begin`, `end` and `out_count` int32 on the device, so that the host need not
+    wait for them. About 12 float64 instructions a pair and row.
     """
     alive_columns = tl.load(counts)
     paired = tl.load(counts + 1)
@@ -419,10 +416,8 @@ def exact_units(
                 )  # fmt: skip
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The Triton kernels around the scan: factors of the bounds before it, the limit, numbers and values of the survivors.
-#
-# Each replaces some dozens of small operations, of which a launch alone takes longer than the work.
+# Around the scan: factors of the bounds, the limit, numbers and values of candidates. Each kernel replaces dozens of
+# small operations, whose launches would take longer than the work.
 
 
 @triton.jit
@@ -441,7 +436,7 @@ def _halves(value):
 
 @triton.jit
 def _measure(values, y, weight, c, rows, scale, K: tl.constexpr, BK: tl.constexpr, COLUMNS: tl.constexpr):
-    """Of each column c: s and a, see `factors`, the largest and the smallest |v|; (COLUMNS,) float64."""
+    """Of each column c: s and a (see `bank`), the largest and the smallest |v|; (COLUMNS,) float64."""
     norm = tl.zeros((COLUMNS,), tl.float64)
     dot = tl.zeros((COLUMNS,), tl.float64)
     high = tl.zeros((COLUMNS,), tl.float64)
@@ -461,7 +456,7 @@ def _measure(values, y, weight, c, rows, scale, K: tl.constexpr, BK: tl.constexp
 
 @triton.jit
 def _with_own_term(square, high, low, at_high, at_low, at_one):
-    """Squares (COLUMNS, BK) with the halves of the columns' own terms (COLUMNS,), and ones, at their places (1, BK)."""
+    """Squares (COLUMNS, BK) with the halves of the columns' own terms (COLUMNS,) and ones put at the places (1, BK)."""
     return tl.where(at_high, high[:, None], tl.where(at_low, low[:, None], tl.where(at_one, 1.0, square)))
 
 
@@ -472,10 +467,10 @@ def make_factors(
     gamma, slack, largest, always, never,
     K: tl.constexpr, BK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """All factors of COLUMNS columns from `values` (columns, rows) float64; see `factors` for what they are.
+    """All factors of COLUMNS columns from `values` (columns, rows) float64; see `bank`.
 
-    x … inverse2 (columns, K), own and along (columns,) float32, transposed (rows, columns) float64. 15·K bytes times
-    columns in and out, so a few microseconds.
+    x … inverse2 (columns, K), own and along (columns,) float32, transposed (rows, columns) float64. It moves 15·K bytes
+    for each column, which takes a few microseconds.
     """
     c = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     scale = tl.sqrt(tl.load(scale2))
@@ -510,7 +505,7 @@ def make_factors(
         tl.store(left + into, _tf32(u * (2.0 * w * t / scale)))
         tl.store(right + into, _tf32(u))
         tl.store(inverse + into, _tf32(q))
-        # Behind the rows four places that add the own terms of i and j to the square: high and low part, times one.
+        # Four places behind the rows add the own terms of i and j to the square: their high and low halves, times one.
         first = (r == rows)[None, :]
         second = (r == rows + 1)[None, :]
         one_j = first | second
@@ -540,7 +535,7 @@ def mean_square(y, weight, rows, least, out, BK: tl.constexpr):
 def unary_losses(
     values, rows, columns, y, weight, plus, minus, operators, losses, SIZE: tl.constexpr, BK: tl.constexpr
 ):  # fmt: skip
-    """losses (operators, 2, columns) float64 of u(v) and u(-v) for each column, inf where there is none.
+    """losses (operators, 2, columns) float64 of u(v) and u(-v) for each column; inf if it does not exist.
 
     values (columns, rows) float64; operators (operators, 3) int64: first number, complexity and code. The second axis
     of the grid is the operator.
@@ -567,7 +562,7 @@ def unary_losses(
 def _simplest(
     code, table, unary, plus, minus, plus_cost, minus_cost, columns, width, WAYS: tl.constexpr, SIZE: tl.constexpr
 ):  # fmt: skip
-    """Form, columns i and j in the order of the form, number and complexity of the simplest way to write each code."""
+    """Of each code the form, columns i and j in its order, number and complexity of the simplest way to write it."""
     wide = columns.to(tl.int64) * columns
     form = code // wide
     i = code // columns % columns
@@ -612,9 +607,9 @@ def number_candidates(
     codes, total, table, unary, plus, minus, plus_cost, minus_cost, columns, width, numbers,
     WAYS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
-    """numbers (codes,) int64 of the simplest way to write each code, -1 where there is none.
+    """numbers (codes,) int64 of the simplest way to write each code; -1 if there is no way.
 
-    table (8, WAYS, 8) and unary (operators, 3) int64, see `survivors`.
+    table (8, WAYS, 8) and unary (operators, 3) int64: see `scan.Writer`.
     """
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     code = tl.load(codes + at, mask=at < total, other=0)
@@ -631,8 +626,8 @@ def pack_candidates(
 ):  # fmt: skip
     """packed (total + 1, 3 + rows) float64: first `count`, then loss, complexity, number and values of each code.
 
-    Zero beyond `count` (int32 on the device), whatever lies there. Numbers are below 2⁵³. values (columns, rows)
-    float64. Of the unary operators kernels compute the first UNARY; of any further one come the operand's values.
+    Zero beyond `count` (int32 on the device). Numbers are below 2⁵³, so float64 holds them. values (columns, rows)
+    float64. The kernel computes the first UNARY unary operators; for any other one it writes the operand's values.
     """
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     written = tl.load(count)
@@ -673,7 +668,7 @@ def pack_candidates(
 def candidate_losses(
     codes, total, unary, plus, stand_in, outputs, rows, columns, y, weight, losses, BK: tl.constexpr
 ):  # fmt: skip
-    """Add to losses (total,) float64 those of the codes on other rows; outputs (raw width, rows): see `survivors`."""
+    """Add to losses (total,) float64 those of the codes on other rows; outputs (raw width, rows): see `scan.Writer`."""
     wide = columns.to(tl.int64) * columns
     for at in range(tl.program_id(0), total, tl.num_programs(0)):
         code = tl.load(codes + at)
@@ -683,7 +678,7 @@ def candidate_losses(
         is_unary = form >= 8
         at_i = outputs + tl.load(stand_in + tl.load(plus + i)) * rows
         at_j = outputs + tl.load(stand_in + tl.load(plus + tl.where(is_unary, i, j))) * rows
-        # (-,+) is j - i; the forms 3, 5 and 7 are negative.
+        # Form 2, (-,+), is v_j - v_i; the forms 3, 5 and 7 are negative.
         first = tl.where(form == 2, at_j, at_i)
         second = tl.where(form == 2, at_i, at_j)
         sign = tl.where((form == 3) | (form == 5) | (form == 7), -1.0, 1.0)
@@ -707,8 +702,8 @@ def lower_limit(
 ):  # fmt: skip
     """Lower `limit` to the k-th distinct of the losses (total,) float64 whose numbers are not -1; for small k.
 
-    Losses whose roots differ by more than two equal functions could make them differ are of different functions. One
-    program; k rounds, each the smallest loss beyond the one before.
+    Two losses belong to different functions if their roots differ by more than rounding allows for equal ones. One
+    program; each of k rounds finds the smallest loss beyond the one before.
     """
     at = tl.arange(0, SIZE)
     loss = tl.load(losses + at, mask=at < total, other=float("inf"))
@@ -731,23 +726,19 @@ def lower_limit(
     tl.store(limit, tl.minimum(tl.load(limit), found))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The Triton kernels of the bank: from the outputs of the layer below to ordered, distinct columns; see `device_bank`.
-#
-# Eight launches and one for each layer, instead of a hundred small operations. A member's key is complexity·classes +
-# class (int64), so that the simplest of several, ties to the lowest class, is an atomic minimum; BIG stands for none.
-
-
-BIG = tl.constexpr(1 << 62)
-HASH = tl.constexpr(0x1E3779B97F4A7C15)
+# The bank: from the outputs of a layer to ordered, distinct columns. Eight launches and one for each layer replace a
+# hundred small operations. A member's key is complexity·classes + class (int64), so that an atomic minimum finds the
+# simplest member, and of equally simple ones the lowest class.
+BIG = tl.constexpr(1 << 62)  # the key of "no member": above every key, and far from the end of int64
+HASH = tl.constexpr(0x1E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio, odd, without its top bit: spreads keys evenly
 
 
 @triton.jit
 def layer_outputs(below, rows, left, right, parts, out, SIZE: tl.constexpr, BK: tl.constexpr):
     """All outputs (width, rows) of a layer from those below (width, rows) float64, which are finite or NaN.
 
-    left, right int32: the operands of each output; parts (programs, 3) int32: a code, and from where to where the
-    outputs of a program go. Those of one program are of one operator.
+    left, right int32: the operands of each output; parts (programs, 3) int32: the code, the first output and the end of
+    the outputs of a program. All outputs of a program have one operator.
     """
     part = parts + 3 * tl.program_id(0)
     code = tl.load(part)
@@ -766,7 +757,7 @@ def layer_outputs(below, rows, left, right, parts, out, SIZE: tl.constexpr, BK: 
 
 @triton.jit
 def choose_outputs(outputs, width, rows, rank, class_of, best, SIZE: tl.constexpr, BK: tl.constexpr):
-    """best (classes + 1,) int64: the lowest rank among the outputs (width, rows) of a class that are finite."""
+    """best (classes + 1,) int64: the lowest rank among the finite outputs (width, rows) of each class."""
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     fine = tl.zeros((SIZE,), tl.int32) + 1
     for start in range(0, rows, BK):
@@ -781,7 +772,7 @@ def choose_outputs(outputs, width, rows, rank, class_of, best, SIZE: tl.constexp
 
 @triton.jit
 def classify(best, by_rank, complexity, pair, stand_in, key, stored, simplest, classes, SIZE: tl.constexpr):
-    """For each class its output (stand_in) and key, for each pair of a class and its negative the first class alive."""
+    """For each class its output (stand_in) and key; for each pair of a class and its negative the first finite one."""
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < classes
     rank = tl.load(best + at, mask=inside, other=0)
@@ -800,9 +791,9 @@ def judge_columns(
     outputs, rows, stand_in, stored, simplest, classes, pairs, direction, scale2, largest_allowed,
     largest_out, flipped, far, buckets, table, table2, TABLE: tl.constexpr, SIZE: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """For each pair its largest value, sign, whether it is out of range of the bounds, and two buckets (pairs, 2).
+    """For each pair its largest |v|, its sign, whether it is out of range of the bounds, and two buckets (pairs, 2).
 
-    Columns that are equal up to sign meet in a bucket of `table` or `table2`, which keep the key of the simplest one.
+    Columns that are equal up to sign share a bucket of `table` or of `table2`, which hold the key of the simplest one.
     """
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < pairs
@@ -833,7 +824,8 @@ def judge_columns(
     tl.store(largest_out + at, unit, mask=inside)
     tl.store(flipped + at, (along < 0.0).to(tl.int32), mask=inside)
     tl.store(far + at, out.to(tl.int32), mask=inside)
-    # Both terms are known to about 1e-15 whatever the scale of the column, so one bucket of 1e-8 serves all.
+    # All terms have an error of about 1e-15 for a column of any scale, so buckets of width 1e-8 serve all. `table2` has
+    # its buckets shifted by half a width: equal columns near the edge of one bucket share the other.
     place = (tl.log(unit) + tl.log(norm) + tl.abs(along) / norm) * 1e8
     own = tl.load(simplest + at, mask=inside, other=BIG)
     bucket = ((tl.floor(place).to(tl.int64) * HASH) >> 30) & (TABLE - 1)
@@ -862,7 +854,7 @@ def find_leaders(
     outputs, rows, stand_in, stored, pair, classes, pairs, largest, flipped, buckets, table, table2, tolerance,
     leader, SIZE: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """leader (pairs,) int64: the simplest column that meets a column in a bucket and equals it, or itself."""
+    """leader (pairs,) int64: the simplest column of a column's buckets that equals it up to sign, or itself."""
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < pairs
     first = tl.load(stored + at, mask=inside, other=0)
@@ -887,7 +879,7 @@ def find_leaders(
 
 @triton.jit
 def find_members(key, pair, stored, leader, flipped, sides, classes, pairs, SIZE: tl.constexpr):
-    """sides (2, pairs) int64: the lowest key of +v and of -v among the members of each group of columns."""
+    """sides (2, pairs) int64: the lowest key of +v and of -v among the members of each group of equal columns."""
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < classes
     where = tl.load(pair + at, mask=inside, other=0)
@@ -898,9 +890,9 @@ def find_members(key, pair, stored, leader, flipped, sides, classes, pairs, SIZE
 
 @triton.jit
 def group_columns(stored, leader, sides, far, classes, pairs, group, histogram, SIZE: tl.constexpr):
-    """group (pairs,) int32, and how many of each a program has: histogram (programs, 8) int32.
+    """group (pairs,) int32 of each column, and its count in each program: histogram (programs, 8) int32.
 
-    0: both signs, 1: both signs and out of range of the bounds, 2 and 3: one sign, likewise, 4: gone.
+    0: both signs, 1: both signs and out of range of the bounds, 2 and 3: the same with one sign, 4: dropped.
     """
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < pairs
@@ -920,7 +912,7 @@ def group_columns(stored, leader, sides, far, classes, pairs, group, histogram, 
 def place_columns(
     group, histogram, programs, pairs, order, counts, PROGRAMS: tl.constexpr, SIZE: tl.constexpr
 ):  # fmt: skip
-    """order (pairs,) int32: the pairs by their group, and within it by their number; counts: see `DeviceBank`."""
+    """order (pairs,) int32: the pairs ordered by group, then by number; counts: see `DeviceBank`."""
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < pairs
     kind = tl.load(group + at, mask=inside, other=5)
@@ -946,7 +938,7 @@ def store_columns(
     outputs, rows, stand_in, stored, leader, flipped, sides, order, group, classes, pairs, never,
     values, plus, minus, plus_cost, minus_cost, SIZE: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """The columns in their order: values (columns, rows) float64, and class and complexity of +v and -v (int64)."""
+    """The columns in their final order: values (columns, rows) float64, classes and complexities of ±v (int64)."""
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < pairs
     source = tl.load(order + at, mask=inside, other=0)

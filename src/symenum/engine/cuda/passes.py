@@ -1,7 +1,7 @@
 """A pass on one or several GPUs: bank, scan and shortlist on the device, the pool on the host.
 
 A pass that fits into one strip is recorded at its second run (a CUDA graph) and replayed from then on, transfers
-included: some forty small operations, whose launches from Python would take longer than the scan itself.
+included: it has some forty small operations, whose launches from Python would take longer than the scan itself.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from symenum.engine.architecture import Architecture
 from symenum.engine.cpu import OperatorScan
 from symenum.engine.cuda.bank import BLOCK, BankPlan, DeviceBank
 from symenum.engine.cuda.scan import ROWS, UNITS, DeviceScan, judge_again
-from symenum.engine.layer import Block, Family, SymbolLayer
+from symenum.engine.layer import Family
 from symenum.engine.shortlist import Pool, Scorer
-from symenum.operators.traits import ARITHMETIC
 
 __all__ = ["NetworkScan", "scan_network", "screen_network"]
 
 
-_STRIPS = 64  # of a large bank
+# Chosen by trial: benchmarks/gpu.py times the kernels.
+_MAX_STRIPS = 64  # strips that a large bank is cut into, as far as memory allows
+_UNIT_GROWTH = 8  # a large bank may have so many times UNITS in a strip; out of memory, so many times fewer are tried
+_SHAPES = 4  # shapes of passes whose buffers, a few hundred MB each, are kept
 
 
 @dataclass(frozen=True)
 class NetworkScan:
-    """`stand_in` (classes,) int64 on the CPU, see `Bank`; the share of the candidates scored; whether that is all."""
+    """The result of a pass, besides the pool."""
 
-    stand_in: Tensor
-    scored: int
-    complete: bool
+    stand_in: Tensor  # (classes,) int64 on the CPU, see `Bank`
+    scored: int  # candidates
+    complete: bool  # whether all candidates were scored
 
 
 def scan_network(
@@ -51,18 +53,18 @@ def scan_network(
     devices: Sequence[torch.device],
     threads: int,
 ) -> NetworkScan:
-    """The best of all candidates into the pool, for slot values (inputs, rows) float64 on the CPU.
+    """Bring the best of all candidates into the pool, for slot values (inputs, rows) float64 on the CPU.
 
-    The strips of the bank are dealt out to `devices`, of which one may stand there several times. Out of memory makes
-    the strips smaller; MemoryError if the bank alone does not fit.
+    `complexity`: of the slots. The strips of the bank are dealt out to `devices`; a device may be named several times.
+    Out of memory, smaller strips are tried; MemoryError if even the smallest do not fit.
     """
-    least = ROWS * architecture.columns // 64
+    least = ROWS * architecture.columns // _MAX_STRIPS
     most = _strip_units(architecture.columns)
-    for units in (most, most // 8, most // 64):
+    for units in (most, most // _UNIT_GROWTH, most // _UNIT_GROWTH**2):
         found = _try_scan(architecture, slots, tuple(complexity), target, k, pool, budget, devices, threads, units)
         if found is not None:
             return found
-        if units // 8 < least:
+        if units // _UNIT_GROWTH < least:
             break
     raise MemoryError(
         f"a pass over {architecture.columns:,} columns and {target.rows:,} rows does not fit on {devices[0]}: use "
@@ -71,8 +73,8 @@ def scan_network(
 
 
 def _strip_units(columns: int) -> int:
-    """More units at a time for a large bank: its strips would be too thin for the tiles of a program."""
-    return min(8 * UNITS, max(UNITS, len(Family) * columns * columns // (BLOCK * _STRIPS)))
+    """Units in a strip: more for a large bank, whose strips would else be too thin for the tiles of a program."""
+    return min(_UNIT_GROWTH * UNITS, max(UNITS, len(Family) * columns * columns // (BLOCK * _MAX_STRIPS)))
 
 
 def screen_network(
@@ -85,11 +87,11 @@ def screen_network(
     pool: Pool,
     device: torch.device,
 ) -> NetworkScan | None:
-    """Into the pool the best on all rows of some `width` or more candidates that are the best on a few rows.
+    """Judge on all rows at least `width` candidates that are the best on a few rows, and add the best to the pool.
 
-    slots (inputs, few rows) and `target` are the few rows, `every` all of them, which `pool` is for; float64 on the
-    CPU. The survivors never leave the device. None: the bank does not fit in one strip or not into memory, too many
-    candidates come near the best, or an operator has no kernel.
+    `slots` (inputs, few rows) and `target` hold the few rows, `every` (slots, target) all rows, on which `pool` judges;
+    float64 on the CPU. The survivors never leave the device. None, and nothing is done, if the bank does not fit into
+    one strip or into memory, if too many candidates are near the best, or if an operator has no kernel.
     """
     try:
         shard = _shard(architecture, target.rows, width, device, 0, 1, UNITS)
@@ -115,7 +117,7 @@ def _try_scan(
     threads: int,
     units: int,
 ) -> NetworkScan | None:
-    """None: out of memory. What is in the pool by then is right, and found again."""
+    """`_scan`, or None if it ran out of memory; what is in the pool by then is right, and will be found again."""
     try:
         return _scan(architecture, slots, complexity, target, k, pool, budget, devices, threads, units)
     except torch.cuda.OutOfMemoryError:
@@ -150,7 +152,7 @@ def _scan(
         done = run_jobs(jobs, budget, len(shards))
     total = shards[0].strips
     layer = architecture.last_layer
-    rest = _rest(layer)
+    rest = layer.blocks_without_form  # scanned on the CPU
     complete = done == total
     if rest and complete:
         scorer = Scorer(layer, shards[0].bank.to_bank(), target, pool)
@@ -159,13 +161,8 @@ def _scan(
     return NetworkScan(shards[0].stand_in, layer.size * done // total, complete)
 
 
-def _rest(layer: SymbolLayer) -> list[Block]:
-    """What is scanned on the CPU."""
-    return [b for b in layer.blocks if b.operator.arity == 2 and b.operator.role not in ARITHMETIC]
-
-
 class _Shard:
-    """One device's part of the passes of one shape; `place` of `shards` says which strips are its own."""
+    """One device's part of all passes of one shape: of `shards` devices the one at `place`."""
 
     def __init__(
         self,
@@ -188,7 +185,7 @@ class _Shard:
         self._data = torch.empty(shape, dtype=torch.float64, device=device)
         self._host_data = torch.empty(shape, dtype=torch.float64, pin_memory=True)
         self._scale2 = torch.empty(1, dtype=torch.float64, device=device)
-        self.all_on_device = self._scan.writer.coded and not _rest(architecture.last_layer)
+        self.all_on_device = self._scan.writer.coded and not architecture.last_layer.blocks_without_form
         self._own = list(self._scan.strips)[place::shards]
         self.strips = len(self._scan.strips)
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -208,9 +205,10 @@ class _Shard:
     def screen(
         self, slots: Tensor, target: Target, complexity: tuple[int, ...], every: tuple[Tensor, Target], pool: Pool
     ) -> bool:
-        """Into the pool, with losses on all rows, the best of what comes near the best on some of them.
+        """Add to the pool, by their losses on all rows, the best of the candidates that are near the best on some rows.
 
-        `every`: slot values (inputs, all rows) and target; `pool` is theirs. False: too many come near, none is judged.
+        `every`: slot values (inputs, all rows) and target, on which `pool` judges. False: too many are near the best,
+        and none is judged.
         """
         with self._lock, torch.cuda.device(self._device.index):
             self._take(slots, target, complexity)
@@ -243,7 +241,7 @@ class _Shard:
         return done
 
     def _whole(self) -> None:
-        """A pass of one strip, and its result on the host."""
+        """A whole pass of one strip, with its result on the host."""
         self._runs += 1
         if self._graph is not None:
             self._graph.replay()
@@ -259,7 +257,7 @@ class _Shard:
         self.stand_in = self._host_stand_in.clone()
 
     def _launch(self) -> DeviceBank:
-        """Its result lies in pinned memory when the device is done."""
+        """Launch a pass of one strip; its result is in pinned memory when the device has finished."""
         bank = self._build()
         self._scan.limit.fill_(float("inf"))
         result = self._scan.launch(bank, *self._target, self._scale2, 0, unary=True)
@@ -276,5 +274,5 @@ class _Shard:
         return self._plan.build(self._data[: self._inputs], self._scale2)
 
 
-# A search asks for passes of one shape again and again; a few hundred MB of buffers are kept for the last few shapes.
-_shard = lru_cache(maxsize=4)(_Shard)
+# A search asks for passes of one shape again and again, so the buffers of the last shapes are kept.
+_shard = lru_cache(maxsize=_SHAPES)(_Shard)

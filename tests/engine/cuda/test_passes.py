@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from engine.test_exact import assert_brute_force, sample
+from engine.test_network_exact import assert_brute_force, sample
 
 from symenum import PSRN
 from symenum.bench.problems.experiments import CHAOTIC_OPERATORS, EMPS_OPERATORS
@@ -15,7 +15,6 @@ from symenum.core.target import check_target
 from symenum.engine.architecture import Architecture
 from symenum.engine.cuda import passes as cuda
 from symenum.engine.cuda import scan as device_scan
-from symenum.engine.cuda import scan as device_screen
 from symenum.expressions import Variable, evaluate
 from symenum.heads import affine
 from symenum.heads.response import Response, make_data
@@ -130,7 +129,7 @@ def test_screening_finds_the_law_and_the_losses_are_those_of_all_rows(operators)
 def test_screening_falls_back_to_all_rows_where_there_is_no_room(monkeypatch):
     net = PSRN(3, "koza", 3)
     data, y = sample(6, 600, 3, 0.2, 3.0)
-    monkeypatch.setattr(device_screen, "CAPACITY", 1)
+    monkeypatch.setattr(device_scan, "CAPACITY", 1)
     assert texts(net, data, y, device="cuda", mode="screen") == texts(net, data, y, device="cuda", mode="exact")
     power = PSRN(2, ("+", "**", "neg"), 2)  # a power has no kernel
     assert texts(power, data[:, :2], y, device="cuda", mode="screen") == texts(power, data[:, :2], y, device="cpu")

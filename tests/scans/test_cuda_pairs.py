@@ -9,7 +9,7 @@ from engine.cuda.interpreted import CPU
 from symenum.core.budget import Budget
 from symenum.heads.affine import best_affine, rescore_affine
 from symenum.operators import get_operator
-from symenum.scans import cuda_pairs as device_pairs
+from symenum.scans import cuda_pairs
 from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan, Strip, TwoTermPairs
 from symenum.scans.pair_tests import AffineSumTest
 from symenum.scans.pairs import rescore_pairs, scan_pairs
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the interpr
 
 @pytest.fixture(autouse=True)
 def _few_programs(monkeypatch):
-    monkeypatch.setattr(device_pairs, "_PROGRAMS", 2)  # one after another in the interpreter
+    monkeypatch.setattr(cuda_pairs, "_PROGRAMS", 2)  # one after another in the interpreter
 
 
 def unit_rows(count, samples, seed, spread=1.0):
@@ -76,7 +76,7 @@ def test_the_best_pairs_of_terms_are_the_cpus(same):
 
 @pytest.mark.parametrize("name", ["mul", "div"])
 def test_the_best_products_are_the_cpus(monkeypatch, name):
-    monkeypatch.setattr(device_pairs, "_WHOLE", 64)
+    monkeypatch.setattr(cuda_pairs, "_WHOLE", 64)
     generator = torch.Generator().manual_seed(7)
     V = torch.randn(30, 6, generator=generator, dtype=torch.float64, device=CPU) + 0.5
     t = torch.randn(6, generator=generator, dtype=torch.float64)
@@ -138,7 +138,7 @@ def test_small_sums_beside_large_rows_are_not_excluded(size, around):
 
 @pytest.mark.parametrize("error", [0.3, 0.9, 2.0])
 def test_bounds_hold_where_an_inner_product_has_few_digits(monkeypatch, error):
-    monkeypatch.setattr(device_pairs, "_SPLIT", error)  # as that of millions of samples
+    monkeypatch.setattr(cuda_pairs, "_SPLIT_ERROR", error)  # as that of millions of samples
     V = unit_rows(40, 9, 10)
     target = unit_rows(1, 9, 11)[0]
     root = torch.full((9,), 1 / 3, dtype=torch.float64)

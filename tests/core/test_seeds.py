@@ -1,22 +1,19 @@
-"""Streams of random numbers, and one thread inside every operation."""
+"""Random numbers of a search follow from its seed, each purpose from a stream of its own."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
-import numpy as np
 import torch
-from threadpoolctl import threadpool_info
 
 import symenum
 from symenum.core.seeds import some_rows, stream, torch_stream
 from symenum.core.target import Target
-from symenum.core.threads import single_threaded
 from symenum.search.problem import Settings, make_task
 
-# Points on which functions are told apart and operators are tried: the same for all searches, and each says why.
-_PROBES = {"enumeration/distinct.py", "enumeration/seeds.py", "expressions/fingerprint.py", "probing.py"}
+# Points on which functions are compared, and operators and plug-ins are tried: the same for all searches.
+_PROBES = {"engine/distinct.py", "expressions/algebra.py", "operators/probing.py", "plugins.py"}
 
 
 def test_a_stream_follows_from_seed_and_purpose() -> None:
@@ -55,18 +52,5 @@ def test_no_module_of_the_search_has_a_fixed_seed() -> None:
                 fixed = bool(node.args) and isinstance(node.args[0], ast.Constant)
                 if node.func.attr in ("manual_seed", "default_rng", "RandomState") and (fixed or not node.args):
                     found.add(name)
-    outside = {name for name in found if not name.startswith(("bench/", "problems/"))}
+    outside = {name for name in found if not name.startswith("bench/")}
     assert outside <= _PROBES
-
-
-def test_one_thread_inside_and_what_was_there_before_after_it() -> None:
-    def threads() -> list[int]:
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-    before, torch_before = threads(), torch.get_num_threads()
-    with single_threaded():
-        with single_threaded():
-            assert float(np.dot(np.ones(3), np.ones(3))) == 3.0
-        assert set(threads()) == {1}  # the inner one must not put back what the outer one needs
-        assert torch.get_num_threads() == 1
-    assert (threads(), torch.get_num_threads()) == (before, torch_before)

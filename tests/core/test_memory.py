@@ -1,22 +1,23 @@
-"""Under a limit freed memory goes back to the system."""
+"""The memory limit comes from text, the machine or the container; under a tight one freed memory goes back."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from symenum.core import memory as allocator
-from symenum.core.memory import hand_back, kept_low
+from symenum.core import memory
+from symenum.core.memory import DEFAULT_MEMORY, LEAST_MEMORY, hand_back, kept_low, machine_memory, memory_limit
 
 glibc = pytest.mark.skipif(
-    allocator._function("mallopt") is None or not allocator._STATM.exists(), reason="needs Linux with glibc"
+    memory._function("mallopt") is None or not memory._STATM.exists(), reason="needs Linux with glibc"
 )
 
 # 100 blocks of 2 MB, all freed but the last, which keeps the end of the heap; what the process holds more than before.
 BLOCKS = """
-from symenum.enumeration.allocator import _resident, kept_low
+from symenum.core.memory import _resident, kept_low
 del (bytearray(30 << 20))[:]  # so large a block, once freed, makes glibc keep blocks of that size
 with kept_low({limit}):
     before = _resident()
@@ -26,21 +27,48 @@ with kept_low({limit}):
 """
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("2GB", 2 * 10**9), ("1.5 gb", 15 * 10**8), ("512MiB", 512 << 20), ("600000000", 6 * 10**8), (10**9, 10**9)],
+)
+def test_sizes_are_read(text: object, size: int) -> None:
+    assert memory_limit(text) == size
+
+
+@pytest.mark.parametrize("value", ["", "2 apples", "-1GB", 2.5e9, True, [], 10, "1kB", "__import__('os')"])
+def test_what_is_no_size_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^max_memory must be"):
+        memory_limit(value)
+
+
+def test_the_machine_decides_where_nobody_does() -> None:
+    assert LEAST_MEMORY <= memory_limit(None) <= DEFAULT_MEMORY
+
+
+def test_a_container_has_less_than_the_machine(tmp_path: Path) -> None:
+    limit = tmp_path / "memory.max"
+    missing = tmp_path / "missing"
+    limit.write_text("max\n")
+    whole = machine_memory([limit, missing])
+    limit.write_text("1000000000\n")
+    assert machine_memory([limit, missing]) == min(whole, 10**9)
+
+
 @glibc
 def test_what_was_freed_goes_back_to_the_system() -> None:
     many = [bytes(2000) for _ in range(100_000)]
     above = bytes(2000)  # keeps the allocator from giving back the end of its heap by itself
-    held = allocator._resident()
+    held = memory._resident()
     del many
     hand_back(max_memory=1)
-    assert held - allocator._resident() > 100_000_000
+    assert held - memory._resident() > 100_000_000
     assert len(above) == 2000
 
 
 def test_far_below_the_limit_nothing_is_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
     trimmed: list[int] = []
-    monkeypatch.setattr(allocator, "_function", lambda name: {"malloc_trim": trimmed.append}[name])
-    monkeypatch.setattr(allocator, "_resident", lambda: 10**9)
+    monkeypatch.setattr(memory, "_function", lambda name: {"malloc_trim": trimmed.append}[name])
+    monkeypatch.setattr(memory, "_resident", lambda: 10**9)
     hand_back(3 * 10**9)
     assert trimmed == []
     hand_back(10**9)
@@ -57,7 +85,7 @@ def test_under_a_tight_limit_large_blocks_go_back_at_once(limit: int, least: flo
 
 def test_the_setting_is_undone_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: list[tuple[int, int]] = []
-    monkeypatch.setattr(allocator, "_function", lambda name: lambda what, value: settings.append((what, value)))
+    monkeypatch.setattr(memory, "_function", lambda name: lambda what, value: settings.append((what, value)))
     with pytest.raises(KeyboardInterrupt), kept_low(4 * 10**8):
         raise KeyboardInterrupt
     (what, tight), *later = settings
@@ -66,8 +94,8 @@ def test_the_setting_is_undone_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_where_the_library_has_no_such_setting_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(allocator, "_function", asked.append)  # which gives None
-    monkeypatch.setattr(allocator, "_resident", lambda: 10**9)
+    monkeypatch.setattr(memory, "_function", asked.append)  # which gives None
+    monkeypatch.setattr(memory, "_resident", lambda: 10**9)
     with kept_low(4 * 10**8):
         hand_back(1)
     assert asked == ["mallopt", "malloc_trim"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from symenum.core.budget import Budget
 from symenum.heads.affine import best_affine, rescore_affine
 from symenum.operators import get_operator
-from symenum.scans import best_pairs as certified
+from symenum.scans import best_pairs as scan
 from symenum.scans.best_pairs import BestPairs
 from symenum.scans.pair_tests import AffineProductTest, AffineSumTest, TwoTermTest
 from symenum.scans.pairs import best_pairs, rescore_pairs
@@ -25,8 +25,8 @@ BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divid
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(certified, "_ALL", 0)
-    monkeypatch.setattr(certified, "TILE", (16, 24))
+    monkeypatch.setattr(scan, "_MAX_UNTESTED", 0)
+    monkeypatch.setattr(scan, "TILE", (16, 24))
 
 
 def bank(kind, seed, columns=40, rows=12):
@@ -144,7 +144,7 @@ def test_the_first_limit_comes_from_different_pairs(name):
     values, t, root = tensors(V, y, weight)
     t = (t - t.mean()) / t.norm()
     test = AffineProductTest(values, values, t, root) if name == "mul" else AffineSumTest(values, t, root, 1)
-    pairs = certified._promising(test, 30, same=True)
+    pairs = scan._promising(test, 30, same=True)
     assert len(pairs) == len(torch.unique(pairs)) >= 30
     assert bool((pairs // len(V) <= pairs % len(V)).all())
 

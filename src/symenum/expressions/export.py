@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from symenum.expressions.evaluate import evaluate
 from symenum.expressions.parse import (
+    ATOM_PRECEDENCE,
     C_FUNCTIONS,
     C_RESERVED,
     PRECEDENCE,
@@ -37,7 +38,6 @@ __all__ = ["ExpressionFunction", "ExpressionModule", "to_c", "to_callable", "to_
 # do not. What an operator is called in each language stands in its record. Nothing here runs the code that it writes.
 
 
-_ATOM = 5  # binds more strongly than any operator
 Language = Literal["python", "numpy", "c"]
 _MODULES: Mapping[Language, str] = {"python": "math.", "numpy": "np.", "c": ""}
 _POWER: Mapping[Language, str] = {"python": "math.pow", "numpy": "np.power", "c": "pow"}
@@ -177,7 +177,7 @@ class _Piece:
     """Code, how strongly its outermost operator binds, and whether a variable occurs in it."""
 
     code: str
-    binds: int = _ATOM
+    binds: int = ATOM_PRECEDENCE
     varies: bool = False
 
     def inside(self, needs: int) -> str:
@@ -190,7 +190,7 @@ def _write(expression: Expression, language: Language, safe: Mapping[str, str]) 
             return _Piece(safe[node.name], varies=True)
         if isinstance(node, Constant):
             code = _CONSTANTS[language].get(node.name or "") or repr(float(node.value))
-            return _Piece(code, PREFIX_PRECEDENCE if code.startswith("-") else _ATOM)
+            return _Piece(code, PREFIX_PRECEDENCE if code.startswith("-") else ATOM_PRECEDENCE)
         if node.operator.sign is None:
             call = _function(node.operator, language)
             return _Piece(f"{call}({operands[0].code})", varies=operands[0].varies)
@@ -210,7 +210,7 @@ def _infix(node: Apply, left: _Piece, right: _Piece, language: Language) -> _Pie
         whole = isinstance(exponent, Constant) and float(exponent.value).is_integer()
         if language == "c" or not left.varies or (language == "python" and not whole):
             return _Piece(f"{_POWER[language]}({left.code}, {right.code})", varies=varies)
-        return _Piece(f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(_ATOM)}", PRECEDENCE["pow"], varies)
+        return _Piece(f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(ATOM_PRECEDENCE)}", PRECEDENCE["pow"], varies)
     divisor = node.operands[1]
     if name == "div" and language == "numpy" and not varies and not (isinstance(divisor, Constant) and divisor.value):
         # A constant part may be 1/(1 - 1), and two Python floats are divided by Python, which raises an error.

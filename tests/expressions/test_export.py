@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from expressions.strategies import any_tree, tame_tree
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from symenum.expressions import (
@@ -149,6 +149,9 @@ def test_python_names_that_are_builtins_or_used_by_the_code_are_renamed(write):
 
 
 @given(st.lists(st.text(max_size=8), unique=True, max_size=6), st.booleans())
+# Letters to a regular expression, but not allowed in an identifier: a Bengali numerator, a Tamil ten, a Plane-1 number.
+@example(["\u09f4", "a\u0bf0", "\U00010107b"], False)
+@example(["\u09f4", "a\u0bf0", "\U00010107b"], True)
 def test_safe_names_are_distinct_identifiers_that_are_not_reserved(names, ascii_only):
     reserved = {"sin", "lambda", "x_"}
     safe = safe_names(names, reserved, ascii_only=ascii_only)
@@ -158,6 +161,10 @@ def test_safe_names_are_distinct_identifiers_that_are_not_reserved(names, ascii_
         assert name.isidentifier()
         assert name not in reserved
         assert name.isascii() or not ascii_only
+
+
+def test_marks_that_belong_to_letters_stay_in_a_safe_name():
+    assert safe_names(["हिन्दी (km)"], ()) == {"हिन्दी (km)": "हिन्दी_km"}
 
 
 def test_a_name_that_is_free_is_kept_even_if_another_one_would_like_it():

@@ -1,4 +1,12 @@
-"""Tree to what computes without this package: source code in Python, NumPy and C, and NumPy and torch callables."""
+"""Tree to what computes: source code in Python, NumPy and C that needs nothing of this package, and callable objects.
+
+All numbers in source code are written as doubles, since `evaluate` computes with doubles: 1/3 in C is 0 otherwise, and
+Python's whole numbers do not overflow. Variables keep their names where the language allows that; a comment says which
+do not. What an operator is called in each language stands in its record. Nothing here runs the code that it writes.
+
+The objects, a NumPy callable and a torch module with trainable constants, call the operators' own torch functions, so
+they also work for operators of the user's own.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +37,7 @@ from symenum.operators import OPERATORS, Operator
 
 __all__ = ["ExpressionFunction", "ExpressionModule", "to_c", "to_callable", "to_numpy_source", "to_python", "to_torch"]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Tree to source code that needs nothing of this package: plain Python, NumPy and C.
-#
-# All numbers are written as doubles, since `evaluate` computes with doubles: 1/3 in C is 0 otherwise, and Python's
-# whole numbers do not overflow. Variables keep their names where the language allows that; a comment says which ones
-# do not. What an operator is called in each language stands in its record. Nothing here runs the code that it writes.
-
-
 Language = Literal["python", "numpy", "c"]
-_MODULES: Mapping[Language, str] = {"python": "math.", "numpy": "np.", "c": ""}
 _POWER: Mapping[Language, str] = {"python": "math.pow", "numpy": "np.power", "c": "pow"}
 # <math.h> has M_PI in POSIX only.
 _CONSTANTS: Mapping[Language, Mapping[str, str]] = {
@@ -126,7 +124,7 @@ def to_c(expression: Expression, names: Sequence[str], function_name: str = "f")
     parameters = ", ".join(f"double {safe[name]}" for name in listed) or "void"
     lines.append(f"double {function_name}({parameters}) {{")
     lines += [f"    // {note}" for note in _notes(expression, safe)]
-    # A variable that the law does not need is no reason for a compiler to warn.
+    # Compilers would warn of a parameter that the law does not use.
     used = set(variables(expression))
     lines += [f"    (void){safe[name]};" for name in listed if name not in used]
     return "\n".join([*lines, f"    return {_write(expression, 'c', safe)};", "}", ""])
@@ -161,6 +159,7 @@ def _notes(expression: Expression, safe: Mapping[str, str]) -> Iterator[str]:
 
 
 def _helpers(expression: Expression, language: Literal["python", "c"]) -> list[str]:
+    """The definitions of functions that the language lacks and the expression calls, each once."""
     found: dict[str, None] = {}
 
     def visit(node: Expression, operands: tuple[None, ...]) -> None:
@@ -210,7 +209,9 @@ def _infix(node: Apply, left: _Piece, right: _Piece, language: Language) -> _Pie
         whole = isinstance(exponent, Constant) and float(exponent.value).is_integer()
         if language == "c" or not left.varies or (language == "python" and not whole):
             return _Piece(f"{_POWER[language]}({left.code}, {right.code})", varies=varies)
-        return _Piece(f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(ATOM_PRECEDENCE)}", PRECEDENCE["pow"], varies)
+        return _Piece(
+            f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(ATOM_PRECEDENCE)}", PRECEDENCE["pow"], varies
+        )
     divisor = node.operands[1]
     if name == "div" and language == "numpy" and not varies and not (isinstance(divisor, Constant) and divisor.value):
         # A constant part may be 1/(1 - 1), and two Python floats are divided by Python, which raises an error.
@@ -232,13 +233,6 @@ def _function(operator: Operator, language: Language) -> str:
         )
     name: str = getattr(operator.source, language)
     return name
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Tree to objects that compute: a NumPy callable, and a torch module whose constants can be trained.
-#
-# Both call the operators' own torch functions, so they also work for operators of the user's own; nothing is compiled
-# from text.
 
 
 @dataclass(frozen=True)

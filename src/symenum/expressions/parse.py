@@ -243,7 +243,7 @@ class _Parser:
         self.nesting -= 1
 
     def _error(self, problem: str, position: int) -> ValueError:
-        # Of a long text only 60 characters before the position and 40 after it are shown. Tabs and newlines would move the caret.
+        # Shown are 60 characters before the position and 40 after it. Tabs and newlines would move the caret.
         start, stop = max(0, position - 60), position + 40
         before, after = "..." if start else "", "..." if stop < len(self.text) else ""
         line = before + re.sub(r"\s", " ", self.text[start:stop]) + after

@@ -56,7 +56,9 @@ def as_step(
         return None
     # At least one: the steepness is lost even where the limit holds as many numbers as the law.
     lost = max(1, len(law.constants) - len(free_constants(limit)))
-    (fitted,) = refine([limit], columns, y, weight, starts=0, steps=_MAX_STEPS, integers=False, budget=budget, seed=seed)
+    (fitted,) = refine(
+        [limit], columns, y, weight, starts=0, steps=_MAX_STEPS, integers=False, budget=budget, seed=seed
+    )
     allowed = law.loss * (1 + lost / max(1, len(y) - len(law.constants)))
     return fitted if fitted.loss <= allowed else None
 

@@ -18,7 +18,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import some_rows, stream
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.constants import postfix, rebuilt
-from symenum.fitting.levenberg_marquardt import Elimination, Fitted, fit, held, part_of_size
+from symenum.fitting.levenberg_marquardt import Elimination, Fitted, fit, longest_step_by_size, zero_bad_derivatives
 from symenum.fitting.levenberg_marquardt import evaluate as evaluate_batch
 from symenum.fitting.machine import HOST, Blocks, DeviceBlocks, Machine, Slopes
 from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
@@ -112,7 +112,7 @@ class Batch:
 
     def longest_step(self, constants: Array) -> Array:
         """See `Problems`."""
-        return part_of_size(constants)
+        return longest_step_by_size(constants)
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """See `Problems`."""
@@ -129,7 +129,7 @@ class Batch:
                 block[:, -1] -= values
                 total = total + self._blocks.gram(block)
         products = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0)
-        return held(products.copy()), constants
+        return zero_bad_derivatives(products.copy()), constants
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_constants_are_fitted_as_on_the_host(monkeypatch: pytest.MonkeyPatch, de
     truth = refine(families, data, y)
     asked = []
     monkeypatch.setattr(MODULE, "_WORTH_A_DEVICE", 0)
-    monkeypatch.setattr(MODULE, "_place", lambda name, values: torch.device(name))
+    monkeypatch.setattr(MODULE, "_choose_device", lambda name, values: torch.device(name))
     init = Batch.__init__
 
     def watched(self: Batch, *arguments: object, **options: object) -> None:
@@ -71,7 +71,7 @@ def test_without_room_on_the_gpu_the_cpu_fits(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(MODULE, "_WORTH_A_DEVICE", 0)
     monkeypatch.setattr(DeviceBlocks, "empty", none)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    monkeypatch.setattr(MODULE, "_place", lambda name, values: torch.device("cpu"))
+    monkeypatch.setattr(MODULE, "_choose_device", lambda name, values: torch.device("cpu"))
     with pytest.warns(UserWarning, match="no memory left to fit"):
         (found,) = refine([parse("1.0*x + 1.0")], data, y, device="cuda")
     assert found.loss < 1e-20

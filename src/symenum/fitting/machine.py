@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 # Calls that write where they are told. At the sizes of a fit a call costs as much as its work, so the common operators
-# have calls of their own: NumPy's, which cost the least, but torch's sine and cosine, which are several times as fast. All
-# others, the user's among them, go through the functions and derivatives of their record.
+# have calls of their own: NumPy's, which cost the least, but torch's sine and cosine, which are several times as fast.
+# All others, the user's among them, go through the functions and derivatives of their record.
 
 Call = tuple[Callable[..., object], tuple[Any, ...]]  # a function and its arguments, the memory for the result last
 _BY_NUMPY = (*ARITHMETIC, Role.EXPONENTIAL, Role.LOGARITHM, Role.NEGATION, Role.ROOT, Role.MAGNITUDE)
@@ -250,8 +250,8 @@ HOST = HostBlocks()
 
 # The machine.
 
-# The place of a node in its group by its `moves` (0 no operand depends on a constant, 1 the first, 2 the second, 3 both).
-# The places are such that the nodes whose first operand moves are neighbours, and those whose second moves too.
+# The order of the nodes of a group, by which of their operands depend on a constant (0 none, 1 the first, 2 the second,
+# 3 both). In this order the nodes whose first operand does are neighbours, and so are those whose second does.
 _PLACE_BY_MOVES = np.array([3, 0, 2, 1])
 
 
@@ -267,7 +267,7 @@ class Slopes(Enum):
 class _Group:
     """The nodes from `start` to `stop`, of one level and one operator, and where their values and operands lie.
 
-    `moving`: for each operand, the first and the last but one place of the nodes whose operand depends on a constant.
+    `moving`: for each operand, the start and the stop of the nodes whose operand depends on a constant.
     """
 
     operator: Operator

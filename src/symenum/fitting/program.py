@@ -40,16 +40,14 @@ class Program:
     linear_moves: Whole  # (nodes,) which operands depend on a linear constant, linearly, in the same way
     first: Whole  # (expressions + 1,)
     root: Whole  # (expressions,) references
-    starts: (
-        Array  # (expressions, k) the constants as they stand; k is the largest number of them, 0 stands beyond its own
-    )
+    starts: Array  # (expressions, k) the constants as they stand, then zeros; k is the largest number of constants
     count: Whole  # (expressions,) number of constants
     linear: Flags  # (expressions, k): values are affine in these jointly, the others held
 
 
-# A sub-expression that was read: [0] its reference (-1: it does not depend on a constant), [1] its level, [2] the constants
-# in which it is affine, [3] its node, [4] its values where it does not depend on a constant (None for a leaf). A plain
-# tuple: thousands are made in each call of `refine`.
+# A sub-expression that was read: [0] its reference (-1: it does not depend on a constant), [1] its level, [2] the
+# constants in which it is affine, [3] its node, [4] its values where no constant occurs in it (None for a leaf).
+# A plain tuple: thousands are made in each call of `refine`.
 _Piece = tuple[int, int, tuple[int, ...], Expression, Tensor | None]
 
 

@@ -48,9 +48,9 @@ _MIN_DAMPING, _MAX_DAMPING = (
 # `_FAILED_FACTOR` where the loss did not fall. Of 450 random expressions of benchmarks/fitting.py (seeds 0 to 2, 24
 # starts) these solve 439; parts of 0.5 and 0.1 or 0.9 and 0.5, factors a third and three times as large, and 3 or 10
 # for 5 solve 437 to 441.
-_GOOD_GAIN, _GOOD_FACTOR = 0.75, 0.03
-_FAIR_GAIN, _FAIR_FACTOR = 0.25, 0.2
-_FAILED_FACTOR = 5.0
+_GOOD_GAIN, _GOOD_FACTOR = 0.75, 0.03  # part of the promised gain, factor of the damping
+_FAIR_GAIN, _FAIR_FACTOR = 0.25, 0.2  # the same
+_FAILED_FACTOR = 5.0  # factor of the damping
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _FIRST_DAMPING = 1e-2  # of a diagonal of ones: nearly a Gauss–Newton step
 _STALE = 1.0  # movement of the linear constants, relative to their size, after which derivatives are taken anew

@@ -89,10 +89,9 @@ class Batch:
         self.floor = problem.floor[self.groups]
         self.problem = problem
         rows, first = problem.data.shape[1], problem.program.first
-        # All rows at once, or in parts of one size: the last part begins earlier, and rows that it repeats have weight 0.
-        numbers = (
-            copies * _NUMBERS_PER_NODE * (len(expressions) + int((first[expressions + 1] - first[expressions]).sum()))
-        )
+        # All rows at once, or in parts of one size: the last begins earlier, and rows that it repeats have weight 0.
+        nodes = int((first[expressions + 1] - first[expressions]).sum())
+        numbers = copies * _NUMBERS_PER_NODE * (len(expressions) + nodes)
         on_device = problem.device is not None and numbers * rows >= _WORTH_A_DEVICE
         self._blocks: Blocks = DeviceBlocks(problem.device) if problem.device and on_device else HOST
         room = self._blocks.room // (_VALUES_ONLY_PARTS if slopes is Slopes.NONE else 1)

@@ -26,7 +26,7 @@ def standard_errors(
 ) -> tuple[float, ...]:
     """The standard errors of the free constants, from left to right, at a minimum of the loss.
 
-    Arguments as in `refine`. inf where the data do not determine the constant, or there are no more rows than constants.
+    Arguments as in `refine`. inf where the data do not determine the constant, or rows are no more than constants.
     """
     program = compile_program([postfix(expression, integers=integers)], columns)
     rows, size = len(y), int(program.count[0])

@@ -133,7 +133,7 @@ def with_coefficients(expression: Expression) -> Expression:
 
 
 def with_one_more(expression: Expression) -> list[Expression]:
-    """The expression as it is, and in all ways with one more coefficient, which starts off its neutral value.
+    """The expression as it is, and in all ways with one more coefficient, which starts 0.1 above its neutral value.
 
     >>> from symenum.expressions import parse
     >>> print(*with_one_more(parse("2*exp(x) + 3")), sep="; ")

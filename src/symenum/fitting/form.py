@@ -24,7 +24,7 @@ from symenum.fitting.levenberg_marquardt import (
     longest_step_by_size,
     zero_bad_derivatives,
 )
-from symenum.fitting.program import Array, Flags, Whole
+from symenum.fitting.program import Array, Flags, Integers
 from symenum.fitting.uncertainty import errors_of
 from symenum.operators.traits import ADDITIVE, Role
 
@@ -250,7 +250,7 @@ class _Starts:
         return np.full(self.elimination.linear.shape[1], LAST_DIGITS * self.problem.mean_square)
 
     @property
-    def groups(self) -> Whole:
+    def groups(self) -> Integers:
         """See `Problems`."""
         return np.arange(self.elimination.linear.shape[1])
 
@@ -258,7 +258,7 @@ class _Starts:
         """See `Problems`."""
         return longest_step_by_size(constants)
 
-    def without_idle(self, working: Flags) -> tuple[_Starts, Whole]:
+    def without_idle(self, working: Flags) -> tuple[_Starts, Integers]:
         """See `Problems`."""
         still = np.flatnonzero(working)
         return _Starts(self.problem, Elimination(self.elimination.linear[:, still])), still

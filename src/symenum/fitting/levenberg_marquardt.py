@@ -20,7 +20,7 @@ import numpy as np
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON
-from symenum.fitting.program import Array, Flags, Whole
+from symenum.fitting.program import Array, Flags, Integers
 
 __all__ = [
     "LAST_DIGITS",
@@ -66,13 +66,12 @@ class Elimination:
         self._outer = linear.astype(np.float64)
         # The linear constants of each member are gathered at the top: a small system for each member.
         width, members = linear.shape
-        count: Whole = np.count_nonzero(linear, axis=0)
-        here = np.arange(members)
-        lines: Whole = np.argsort(~linear, axis=0, kind="stable")[: int(count.max(initial=0))]
+        count: Integers = np.count_nonzero(linear, axis=0)
+        lines: Integers = np.argsort(~linear, axis=0, kind="stable")[: int(count.max(initial=0))]
         # 1 for the linear constants of a member; its other constants fill the lines up, with 0.
         self._own = (np.arange(len(lines))[:, None] < count).astype(np.float64)
         self._own_pairs = self._own[:, None] * self._own
-        self._gathered = lines * members + here
+        self._gathered = lines * members + np.arange(members)
         self._gathered_pairs = lines[:, None] * (width * members) + self._gathered
 
     def state(self, constants: Array, products: Array) -> State:
@@ -124,7 +123,7 @@ class State:
     scale: Array  # (k, B)
     stale: Flags  # (B,)
 
-    def take(self, which: Whole, width: int) -> State:
+    def take(self, which: Integers, width: int) -> State:
         """The state of some members, with their first `width` constants."""
         k = slice(0, width)
         return State(
@@ -157,7 +156,7 @@ class Problems(Protocol):
         """(B,) the loss that is rounding: no step can make it better."""
 
     @property
-    def groups(self) -> Whole:
+    def groups(self) -> Integers:
         """(B,) numbers from 0: when a member is at its floor, the others of its group end too."""
 
     def products(self, constants: Array) -> tuple[Array, Array]:
@@ -171,7 +170,7 @@ class Problems(Protocol):
     def longest_step(self, constants: Array) -> Array:
         """How far each constant (k, B) may move in one step; inf: no limit. Entries of linear constants are ignored."""
 
-    def without_idle(self, working: Flags) -> tuple[Problems, Whole]:
+    def without_idle(self, working: Flags) -> tuple[Problems, Integers]:
         """A batch of fewer members, among them all that work (B,), and where these stood in this one."""
 
 
@@ -251,7 +250,7 @@ def fit(problems: Problems, constants: Array, *, steps: int, tolerance: float, b
     return found
 
 
-def _store(found: Fitted, place: Whole, state: State, done: Flags) -> None:
+def _store(found: Fitted, place: Integers, state: State, done: Flags) -> None:
     found.constants[: len(state.constants), place] = state.constants
     found.loss[place] = state.loss
     found.converged[place] = done

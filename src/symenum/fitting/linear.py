@@ -87,7 +87,7 @@ class Fits:
     basis: Tensor
     rank: Tensor
 
-    def off(self, rows: Tensor) -> Tensor:
+    def orthogonal_part(self, rows: Tensor) -> Tensor:
         """The part of rows (B, k, n) that is orthogonal to the columns of their set."""
         return rows - (rows @ self.basis) @ self.basis.transpose(1, 2)
 

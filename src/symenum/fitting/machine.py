@@ -2,7 +2,7 @@
 
 Everything is laid out when a `Machine` is made: a run is a list of calls from block to block. Each call writes a
 contiguous block; what it reads was gathered into one before. In a tree each node has one parent, so a slope is fetched
-from where that parent left it, and is never summed up. `Blocks` says where the memory lies: NumPy on the CPU, or torch
+from where that parent wrote it, and is never summed up. `Blocks` says where the memory lies: NumPy on the CPU, or torch
 on a GPU, where a call costs as much as ten thousand numbers, so that only large batches (many rows) belong there.
 
 What is fitted, and to what, is not known here (`refine`).
@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.fitting.program import CONSTANT, DATA, Array, Program, Whole
+from symenum.fitting.program import CONSTANT, DATA, Array, Integers, Program
 from symenum.operators import Operator
 from symenum.operators.traits import ARITHMETIC, Role
 
@@ -37,7 +37,7 @@ __all__ = [
     "passes_slope_unchanged",
 ]
 
-# Calls that write where they are told. At the sizes of a fit a call costs as much as its work, so the common operators
+# Calls that write into memory of the caller's. At the sizes of a fit a call costs as much as its work, so the common operators
 # have calls of their own: NumPy's, which cost the least, but torch's sine and cosine, which are several times as fast.
 # All others, the user's among them, go through the functions and derivatives of their record.
 
@@ -97,15 +97,15 @@ def backward(
         return [(np.divide, (slope, b, out))]
     if role is Role.QUOTIENT:
         return [(np.multiply, (slope, value, out)), (np.divide, (out, b, out)), (np.negative, (out, out))]
-    here = torch.from_numpy(out)
+    out_tensor = torch.from_numpy(out)
     calls: list[Call]
     if role is Role.SINE:
-        calls = [(_cos, (torch.from_numpy(a), here))]
+        calls = [(_cos, (torch.from_numpy(a), out_tensor))]
     elif role is Role.COSINE:
-        calls = [(_sin, (torch.from_numpy(a), here)), (np.negative, (out, out))]
+        calls = [(_sin, (torch.from_numpy(a), out_tensor)), (np.negative, (out, out))]
     else:
         tensors = [torch.from_numpy(operand) for operand in operands]
-        calls = [(_general_slope, (operator, by, torch.from_numpy(value), tensors, here))]
+        calls = [(_general_slope, (operator, by, torch.from_numpy(value), tensors, out_tensor))]
     return [*calls, (np.multiply, (slope, out, out))]
 
 
@@ -117,7 +117,7 @@ _HOST_MEMORY = 1 << 31  # bytes that count as free where torch cannot say: a CPU
 
 
 class Blocks(Protocol):
-    """Arrays of float64 of one kind, here called blocks: slices are views, and calls write where they are told."""
+    """Arrays of float64 of one kind, here called blocks: slices are views, and calls write into them."""
 
     @property
     def room(self) -> int:
@@ -132,7 +132,7 @@ class Blocks(Protocol):
     def give_back(self, block: Any) -> Array:
         """The numbers of a block."""
 
-    def gather(self, source: Any, rows: Whole, out: Any) -> Call:
+    def gather(self, source: Any, rows: Integers, out: Any) -> Call:
         """out = source[rows]."""
 
     def forward(self, operator: Operator, operands: Sequence[Any], value: Any) -> Call:
@@ -169,7 +169,7 @@ class HostBlocks:
         """See `Blocks`."""
         return block
 
-    def gather(self, source: Array, rows: Whole, out: Array) -> Call:
+    def gather(self, source: Array, rows: Integers, out: Array) -> Call:
         """See `Blocks`."""
         return source.take, (rows, 0, out, "clip")
 
@@ -207,7 +207,7 @@ class DeviceBlocks:
         """See `Blocks`."""
         return np.asarray(block.cpu().numpy())
 
-    def gather(self, source: Tensor, rows: Whole, out: Tensor) -> Call:
+    def gather(self, source: Tensor, rows: Integers, out: Tensor) -> Call:
         """See `Blocks`."""
         return _gather, (source, torch.from_numpy(rows).to(self._device), out)
 
@@ -285,7 +285,7 @@ class _Group:
 _Level = list[_Group]
 
 
-def _levels(program: Program, ordered: Whole) -> list[_Level]:
+def _levels(program: Program, ordered: Integers) -> list[_Level]:
     """The groups of nodes, by level; `ordered` (nodes,) are their keys, sorted, each with its `_PLACE_BY_MOVES`."""
     key, count = ordered // 4, len(program.operators)
     edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
@@ -317,7 +317,7 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        members: Whole,
+        members: Integers,
         rows: int,
         copies: int = 1,
         slopes: Slopes = Slopes.ALL,
@@ -343,7 +343,7 @@ class Machine:
         nodes, member, key = nodes[order], member[order], key[order]
         fixed = inputs + size * k
 
-        def places(references: Whole, of: Whole) -> Whole:
+        def places(references: Integers, of: Integers) -> Integers:
             index, kind = references // 3, references % 3
             if not len(place):
                 return np.where(kind == DATA, index, inputs + of * k + index)
@@ -361,11 +361,11 @@ class Machine:
         self._backward: list[Call] = []
         levels = _levels(program, key)
         self._lay_out_values(levels, operands, fixed, columns)
-        # Slopes take as much memory as values: where nobody asks for them there are none.
+        # Slopes take as much memory as values.
         if slopes is not Slopes.NONE:
             self._lay_out_slopes(levels, operands, fixed, columns)
 
-    def _lay_out_values(self, levels: list[_Level], operands: Whole, fixed: int, rows: int) -> None:
+    def _lay_out_values(self, levels: list[_Level], operands: Integers, fixed: int, rows: int) -> None:
         values, blocks = self._values, self._blocks
         gathered = [
             np.concatenate([operands[group.start : group.stop, i] for group in level for i in range(group.arity)])
@@ -384,7 +384,7 @@ class Machine:
         self._out = blocks.empty(len(self.members), rows)
         self._forward.append(blocks.gather(values, self._roots, self._out))
 
-    def _lay_out_slopes(self, levels: list[_Level], operands: Whole, fixed: int, rows: int) -> None:
+    def _lay_out_slopes(self, levels: list[_Level], operands: Integers, fixed: int, rows: int) -> None:
         size, blocks = len(self.members), self._blocks
         passed = sum((group.stop - group.start) * group.arity for level in levels for group in level)
         slopes = blocks.empty(1 + size + len(operands) + passed, rows)

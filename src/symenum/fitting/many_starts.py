@@ -21,13 +21,13 @@ from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.fitting.levenberg_marquardt import LAST_DIGITS, Elimination, evaluate, fit, zero_bad_derivatives
 from symenum.fitting.linear import least_squares_of_each
-from symenum.fitting.program import Array, Flags, Whole
+from symenum.fitting.program import Array, Flags, Integers
 from symenum.fitting.uncertainty import errors_of
 from symenum.scans.projection import off
 
 __all__ = [
     "KINDS",
-    "Ended",
+    "EndPoints",
     "Inner",
     "Model",
     "Polished",
@@ -59,17 +59,17 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Starts:
-    """Inner parameters (B, k) to start at, and which member of the model each one is (B,) int64."""
+    """Inner parameters at which fits start."""
 
-    theta: Tensor
-    members: Tensor
+    theta: Tensor  # (B, k) float64
+    members: Tensor  # (B,) int64: the member of the model that each start belongs to
 
     def take(self, which: Tensor) -> Starts:
         return Starts(self.theta[which], self.members[which])
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndPoints:
     """The points that the starts led to, and their losses (B,) for a target of norm 1."""
 
     starts: Starts
@@ -81,7 +81,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Solved(Ended):
+class Solved(EndPoints):
     """The same with the standard errors (B, k) of θ there; inf where the data do not determine it."""
 
     errors: Tensor
@@ -105,7 +105,7 @@ class _Columns:
         return np.full(len(self.members), self.exact)
 
     @property
-    def groups(self) -> Whole:
+    def groups(self) -> Integers:
         """See `Problems`."""
         return np.zeros(len(self.members), dtype=np.int64) if self.together else np.arange(len(self.members))
 
@@ -113,7 +113,7 @@ class _Columns:
         """See `Problems`."""
         return np.full_like(constants, self.longest)
 
-    def without_idle(self, working: Flags) -> tuple[_Columns, Whole]:
+    def without_idle(self, working: Flags) -> tuple[_Columns, Integers]:
         """See `Problems`."""
         still = np.flatnonzero(working)
         elimination = Elimination(self.elimination.linear[:, still])
@@ -126,7 +126,7 @@ class _Columns:
         theta = torch.tensor(constants.T)
         F, derivative = self.model.columns(theta, self.members)
         fits = least_squares_of_each(F, self.target)
-        J = fits.off(derivative(fits.coefficients))
+        J = fits.orthogonal_part(derivative(fits.coefficients))
         block = torch.cat([J, fits.residual[:, None]], dim=1)
         products = zero_bad_derivatives((block @ block.transpose(1, 2)).permute(1, 2, 0).numpy().copy())
         products[-1, -1][~torch.isfinite(F).all(dim=2).all(dim=1).numpy()] = np.inf
@@ -158,13 +158,13 @@ def solve(
     return Solved(ended.starts, ended.loss, torch.from_numpy(errors_of(normal, state.loss / spare_rows).T))
 
 
-def race(model: Model, starts: Starts, target: Tensor, survivors: int, budget: Budget) -> Ended:
+def race(model: Model, starts: Starts, target: Tensor, survivors: int, budget: Budget) -> EndPoints:
     """The same for many starts, most of which lead nowhere: after 8 steps the best third, or `survivors`, goes on.
 
-    The starts are worked on in parts, so that memory is bounded and a step is short beside any time limit.
+    The starts are worked on in parts, so that memory is bounded and a step is short compared with any time limit.
     """
     together = max(1, _MAX_DERIVATIVES // (len(target) * starts.theta.shape[1]))
-    parts: list[Ended] = []
+    parts: list[EndPoints] = []
     for at in range(0, len(starts.members), together):
         part = starts.take(torch.arange(at, min(at + together, len(starts.members))))
         parts.append(_fit(_problems(model, part, target), part, _FIRST_STEPS, budget))
@@ -190,15 +190,15 @@ def _problems(
     return _Columns(model, starts.members, target, nonlinear, exact, longest, together)
 
 
-def _fit(problems: _Columns, starts: Starts, steps: int, budget: Budget) -> Ended:
+def _fit(problems: _Columns, starts: Starts, steps: int, budget: Budget) -> EndPoints:
     found = fit(problems, starts.theta.numpy().T, steps=steps, tolerance=_TOLERANCE, budget=budget)
     theta = torch.tensor(found.constants.T)
-    return Ended(Starts(theta, starts.members), torch.from_numpy(found.loss))
+    return EndPoints(Starts(theta, starts.members), torch.from_numpy(found.loss))
 
 
-def _joined(parts: list[Ended]) -> Ended:
+def _joined(parts: list[EndPoints]) -> EndPoints:
     theta, members = (torch.cat([getattr(part.starts, name) for part in parts]) for name in ("theta", "members"))
-    return Ended(Starts(theta, members), torch.cat([part.loss for part in parts]))
+    return EndPoints(Starts(theta, members), torch.cat([part.loss for part in parts]))
 
 
 def _sin(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -248,24 +248,24 @@ _FAILED = 9.0  # a relative residual that is never the best: others are at most 
 
 @dataclass(frozen=True)
 class Inner:
-    """Features: kind (B,) int64, the row v it is made of (B, n) and its constant (B,), float64."""
+    """B features with one inner constant each."""
 
-    kind: Tensor
-    v: Tensor
-    c: Tensor
+    kind: Tensor  # (B,) int64: a place in `KINDS`
+    v: Tensor  # (B, n) float64: the rows that the features are made of
+    c: Tensor  # (B,) float64: the constants
 
     def take(self, which: Tensor, c: Tensor) -> Inner:
-        """Some of them (int64), with other constants."""
+        """Some of the features (int64), with other constants (B,)."""
         return Inner(self.kind[which], self.v[which], c)
 
 
 @dataclass(frozen=True)
 class Polished:
-    """Both constants (B, 2), their standard errors for this residual (B, 2), and the relative residual (B,)."""
+    """The fitted constants of B pairs of features, float64."""
 
-    c: Tensor
-    error: Tensor
-    residual: Tensor
+    c: Tensor  # (B, 2)
+    error: Tensor  # (B, 2): standard errors
+    residual: Tensor  # (B,): relative residuals
 
 
 def feature_values(kind: Tensor, v: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,12 +17,12 @@ from symenum.expressions import Apply, Constant, Expression, Variable
 from symenum.operators import Operator
 from symenum.operators.traits import ADDITIVE, Role
 
-__all__ = ["Array", "Flags", "Program", "Whole", "compile_program"]
+__all__ = ["Array", "Flags", "Integers", "Program", "compile_program"]
 
 # The arrays of this room.
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Whole = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 # What a reference points at; a reference is 3·index + kind. Constants and nodes are numbered within their expression.
 DATA, CONSTANT, NODE = range(3)
@@ -34,14 +34,14 @@ class Program:
 
     operators: tuple[Operator, ...]
     data: Array  # (columns, rows)
-    key: Whole  # (nodes,) level · number of operators + number of the operator; level 0 is on leaves only
-    operands: Whole  # (nodes, 2) references
-    moves: Whole  # (nodes,) which operands depend on a constant: bit 0 and bit 1
-    linear_moves: Whole  # (nodes,) which operands depend on a linear constant, linearly, in the same way
-    first: Whole  # (expressions + 1,)
-    root: Whole  # (expressions,) references
+    key: Integers  # (nodes,) level · number of operators + number of the operator; level 0 is on leaves only
+    operands: Integers  # (nodes, 2) references
+    moves: Integers  # (nodes,) which operands depend on a constant: bit 0 and bit 1
+    linear_moves: Integers  # (nodes,) which operands depend on a linear constant, linearly, in the same way
+    first: Integers  # (expressions + 1,)
+    root: Integers  # (expressions,) references
     starts: Array  # (expressions, k) the constants as they stand, then zeros; k is the largest number of constants
-    count: Whole  # (expressions,) number of constants
+    count: Integers  # (expressions,) number of constants
     linear: Flags  # (expressions, k): values are affine in these jointly, the others held
 
 

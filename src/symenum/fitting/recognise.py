@@ -1,9 +1,9 @@
 """When a fitted number is taken for one that people write: whole, a fraction, few digits, a multiple of π, e or √2.
 
-A number is recognised only where that means something: there must be a nice number within the window that its error
-allows, *and* nice numbers of its kind must be so rare that one of them would hardly be there by chance. How wide the
-window is and how rare the number must be is decided here (`Recognition`); callers hand in the value, its standard
-error, and whether the fit is exact up to rounding.
+A number is recognised only where a nice number lies within the window that its error allows, *and* nice numbers of
+that kind are so rare that one of them would hardly lie there by chance. The width of the window and the rarity are
+decided here (`Recognition`); callers hand in the value, its standard error, and whether the fit is exact up to
+rounding.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MULTIPLE_DENOMINATORS = (1, 2, 3, 4, 6, 8)  # q of them: parts of a turn
 _MAX_WRITTEN_DIGITS = 9  # significant digits; a constant with more was fitted, not recognised
 _CHOSEN_DIGITS = 2  # significant digits of a constant that people choose by hand
 _SMALLEST_CHOSEN = 0.01  # absolute value of such a constant
-# Costs in bits, about. Whole p and q cost their binary digits on top.
+# Costs in bits, about. Integers p and q cost their binary digits on top.
 _RATIONAL_BITS, _DECIMAL_BITS, _IRRATIONAL_BITS = 1, 2, 5  # of the kind of number
 _MANTISSA_BITS = 53.0  # of a double: a number that is not nice
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.

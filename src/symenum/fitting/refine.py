@@ -28,7 +28,7 @@ from symenum.fitting.constants import postfix, rebuilt
 from symenum.fitting.levenberg_marquardt import Elimination, Fitted, fit, longest_step_by_size, zero_bad_derivatives
 from symenum.fitting.levenberg_marquardt import evaluate as evaluate_batch
 from symenum.fitting.machine import HOST, Blocks, DeviceBlocks, Machine, Slopes
-from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
+from symenum.fitting.program import Array, Flags, Integers, Program, compile_program
 
 __all__ = ["Batch", "Problem", "Refined", "refine"]
 
@@ -47,8 +47,8 @@ _MAX_TOGETHER = 512  # expressions that are fitted at once
 _POINTS_TOGETHER = 512  # drawn points that are evaluated at once
 # Rows on which starts compete, and how they count there.
 _MANY_ROWS, _COMPETITION_ROWS = 40, 24  # with more rows than the first, starts compete on the second number of them
-_ROWS_PER_CONSTANT = 4  # but on at least this many
-_SPARSE_ROWS = 12  # rows on which drawn points are evaluated, or two for each constant
+_ROWS_PER_CONSTANT = 4  # at least so many rows for each constant take part in the competition
+_SPARSE_ROWS, _SPARSE_ROWS_PER_CONSTANT = 12, 2  # the larger number of rows: on these drawn points are evaluated
 _LARGE = 3.0  # times the median of |y|: while starts compete, rows with a larger |y| count relative to it
 # Starts.
 _DRAWS_PER_START = 10  # points that are drawn and evaluated for each start that is taken
@@ -83,7 +83,7 @@ class Batch:
     derivatives are taken. Those by the linear constants are enough to put these at their least squares.
     """
 
-    def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
+    def __init__(self, problem: Problem, expressions: Integers, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
         self._expressions, self._copies, self._slopes = expressions, copies, slopes
         self.groups = np.repeat(expressions, copies)
         self.floor = problem.floor[self.groups]
@@ -103,7 +103,7 @@ class Batch:
         self.elimination = Elimination(problem.program.linear[self.groups, : self.width].T)
         self._load(*self._parts[0])
 
-    def without_idle(self, working: Flags) -> tuple[Batch, Whole]:
+    def without_idle(self, working: Flags) -> tuple[Batch, Integers]:
         """See `Problems`."""
         flags = working.reshape(-1, self._copies)
         still = np.flatnonzero(flags.any(axis=1))
@@ -205,7 +205,7 @@ def refine(
 
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
     the same). A y or weight of (expressions, rows) is one for each. The constants as they stand are the first start;
-    only what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt
+    an expression that does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt
     steps from each start (0: the constants stay, and only the loss is computed). `integers`: whether whole numbers are
     free too (never those in exponents). The budget is asked between steps; when it is over, the best so far counts. The
     results have the order of the expressions, and none is worse than its expression. Same seed, same result.
@@ -269,7 +269,7 @@ class _Task:
         program: Program,
         y: Array,
         weight: Array,
-        which: Whole,
+        which: Integers,
         steps: int,
         budget: Budget,
         seed: int,
@@ -281,10 +281,10 @@ class _Task:
         max_constants = int(program.count[which].max())
         rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
-            few = max(_COMPETITION_ROWS, _ROWS_PER_CONSTANT * max_constants)
-            rows = some_rows(len(rows), few, seed, "rows on which starts compete").numpy()
-        few = min(len(rows), max(_SPARSE_ROWS, 2 * max_constants))
-        sparse = rows[np.arange(few) * len(rows) // few]
+            count = max(_COMPETITION_ROWS, _ROWS_PER_CONSTANT * max_constants)
+            rows = some_rows(len(rows), count, seed, "rows on which starts compete").numpy()
+        count = min(len(rows), max(_SPARSE_ROWS, _SPARSE_ROWS_PER_CONSTANT * max_constants))
+        sparse = rows[np.arange(count) * len(rows) // count]
         self.full = replace(_problem(program, program.data, y, weight), device=device)
         self.small, self.sparse = (
             _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[:, some]))
@@ -315,7 +315,7 @@ class _Task:
     def _steps(self, part: float) -> int:
         return max(1, round(self.steps * part))
 
-    def _further(self, members: Whole, starts: int, stage: _Stage, random: np.random.Generator) -> None:
+    def _further(self, members: Integers, starts: int, stage: _Stage, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
         drawn = self._drawn(members, max(1, round(starts * stage.starts)), random)
         # The best so far goes on too: it may not be at its minimum yet.
@@ -325,7 +325,7 @@ class _Task:
             points = _leaders(early.constants, early.loss, points.shape, max(1, round(starts * stage.survivors)))
         self._compete(members, points, self._steps(stage.steps))
 
-    def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> Array:
+    def _drawn(self, members: Integers, taken: int, random: np.random.Generator) -> Array:
         """The best points (k, members, taken) of ten times as many, their linear constants at least squares."""
         draws = taken * _DRAWS_PER_START
         copies = min(max(_POINTS_TOGETHER // len(members), 1), draws)
@@ -342,21 +342,21 @@ class _Task:
         together, loss = np.concatenate(points, axis=2), np.concatenate(losses, axis=1)
         return _leaders(together, loss, together.shape, taken)
 
-    def _fit(self, problem: Problem, members: Whole, points: Array, steps: int) -> Fitted:
+    def _fit(self, problem: Problem, members: Integers, points: Array, steps: int) -> Fitted:
         """From points (k, members, copies), while starts compete."""
         batch = Batch(problem, members, points.shape[2])
         return fit(batch, points.reshape(len(points), -1), steps=steps, tolerance=_LOOSE_TOLERANCE, budget=self.budget)
 
-    def _compete(self, members: Whole, points: Array, steps: int) -> Array:
+    def _compete(self, members: Integers, points: Array, steps: int) -> Array:
         """Fit from points (k, members, copies) and take over the best of each expression; the losses (B,) before."""
         ended = self._fit(self.small, members, points, steps)
         losses = ended.loss.reshape(points.shape[1:])
         best, least = _leaders(ended.constants, losses, points.shape, 1)[:, :, 0], losses.min(axis=1)
         new = least < self.loss[members] * (1 - _SAME)
-        there = members[new]
-        self.agreed[there] = 0
-        self.best[:, there] = best[:, new]
-        self.loss[there] = least[new]
+        improved = members[new]
+        self.agreed[improved] = 0
+        self.best[:, improved] = best[:, new]
+        self.loss[improved] = least[new]
         same = np.isfinite(losses) & (losses <= self.loss[members, None] * (1 + _SAME))
         self.agreed[members] += same.sum(axis=1)
         return ended.before
@@ -379,7 +379,7 @@ class _Task:
                 loss[unsure] = self._not_worse(which[unsure], loss[unsure])
         return loss
 
-    def _polished(self, members: Whole) -> Array:
+    def _polished(self, members: Integers) -> Array:
         """The losses (members,) after steps on all rows, more of them where the loss still falls fast."""
         falling = members
         for _ in range(_MAX_LAST_ROUNDS):
@@ -394,7 +394,7 @@ class _Task:
         judged = Batch(self.full, members, slopes=Slopes.NONE)
         return judged.losses(self.best[: judged.width, members])
 
-    def _not_worse(self, members: Whole, loss: Array) -> Array:
+    def _not_worse(self, members: Integers, loss: Array) -> Array:
         """The losses (members,) after the start has replaced best constants that are not better than it."""
         batch = Batch(self.full, members, slopes=Slopes.NONE)
         first = batch.losses(self.starts[: batch.width, members])

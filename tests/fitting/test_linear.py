@@ -26,7 +26,7 @@ def test_each_set_has_its_least_squares_whatever_the_units(seed: int, columns: i
         np.testing.assert_allclose(fits.coefficients[at].numpy() * units, truth, rtol=1e-9, atol=1e-10)
         np.testing.assert_allclose(fits.residual[at], y - truth @ F[at], atol=1e-10)
     others = torch.from_numpy(random.normal(size=(4, 3, rows)))
-    assert float((fits.off(others) @ torch.from_numpy(F).transpose(1, 2)).abs().max()) < 1e-10 * rows
+    assert float((fits.orthogonal_part(others) @ torch.from_numpy(F).transpose(1, 2)).abs().max()) < 1e-10 * rows
 
 
 @pytest.mark.parametrize("bad", ["zero", "same", "infinite", "nan"])

@@ -54,7 +54,7 @@ def refit(
 ) -> list[Candidate]:
     """Each expression with the constants of least loss near those that it has; none becomes worse.
 
-    Integers numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1.
+    Whole numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1.
     """
     budget = Budget() if budget is None else budget
     found = [judged(expression, columns, y, weight, loss) for expression in expressions]

@@ -37,9 +37,9 @@ __all__ = [
     "passes_slope_unchanged",
 ]
 
-# Calls that write into memory of the caller's. At the sizes of a fit a call costs as much as its work, so the common operators
-# have calls of their own: NumPy's, which cost the least, but torch's sine and cosine, which are several times as fast.
-# All others, the user's among them, go through the functions and derivatives of their record.
+# Calls that write into memory of the caller's. At the sizes of a fit a call costs as much as its work, so the common
+# operators have calls of their own: NumPy's, which cost the least, but torch's sine and cosine, which are several times
+# as fast. All others, the user's among them, go through the functions and derivatives of their record.
 
 Call = tuple[Callable[..., object], tuple[Any, ...]]  # a function and its arguments, the memory for the result last
 _BY_NUMPY = (*ARITHMETIC, Role.EXPONENTIAL, Role.LOGARITHM, Role.NEGATION, Role.ROOT, Role.MAGNITUDE)

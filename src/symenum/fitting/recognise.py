@@ -35,7 +35,7 @@ _MULTIPLE_DENOMINATORS = (1, 2, 3, 4, 6, 8)  # q of them: parts of a turn
 _MAX_WRITTEN_DIGITS = 9  # significant digits; a constant with more was fitted, not recognised
 _CHOSEN_DIGITS = 2  # significant digits of a constant that people choose by hand
 _SMALLEST_CHOSEN = 0.01  # absolute value of such a constant
-# Costs in bits, about. Integers p and q cost their binary digits on top.
+# Costs in bits, about. Whole p and q cost their binary digits on top.
 _RATIONAL_BITS, _DECIMAL_BITS, _IRRATIONAL_BITS = 1, 2, 5  # of the kind of number
 _MANTISSA_BITS = 53.0  # of a double: a number that is not nice
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.

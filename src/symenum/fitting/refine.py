@@ -205,10 +205,11 @@ def refine(
 
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
     the same). A y or weight of (expressions, rows) is one for each. The constants as they stand are the first start;
-    an expression that does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt
-    steps from each start (0: the constants stay, and only the loss is computed). `integers`: whether whole numbers are
-    free too (never those in exponents). The budget is asked between steps; when it is over, the best so far counts. The
-    results have the order of the expressions, and none is worse than its expression. Same seed, same result.
+    an expression that does not reach rounding from there gets `starts` further ones. `steps` bounds the steps of
+    Levenberg–Marquardt from each start (0: the constants stay, and only the loss is computed). `integers`: whether
+    whole numbers are free too (never those in exponents). The budget is asked between steps; when it is over, the best
+    so far counts. The results have the order of the expressions, and none is worse than its expression. Same seed, same
+    result.
 
     `device`: a GPU's name, or "auto"; steps of many expressions on many rows are then made there.
     """

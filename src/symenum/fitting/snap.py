@@ -193,7 +193,7 @@ def tidy(
 ) -> Refined:
     """The expression with its constants fixed at nice numbers one after another, the others refitted each time.
 
-    Arguments as in `refine`. Integers numbers are nice already and stay. Terms whose coefficient becomes zero leave, and
+    Arguments as in `refine`. Whole numbers are nice already and stay. Terms whose coefficient becomes zero leave, and
     constants are folded (`simplify`). `constants` are those of the result, as if all of them were free.
     """
     budget = Budget() if budget is None else budget

@@ -5,8 +5,15 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from symenum.expressions import Apply, Constant, Variable, apply, parse, to_text
-from symenum.expressions.parse import MAX_LENGTH, MAX_NESTING
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Variable,
+    apply,
+    parse,
+    to_text,
+)
+from symenum.expressions.parse import MAX_LENGTH, MAX_NESTING, safe_names
 from symenum.operators import OPERATORS, make_operator
 
 X = Variable("x")
@@ -150,3 +157,26 @@ def test_any_text_is_read_or_refused_with_a_value_error(text):
             parse(text)
     else:
         assert parse(to_text(tree)) == tree
+
+
+@given(st.lists(st.text(max_size=8), unique=True, max_size=6), st.booleans())
+# Letters to a regular expression, but not allowed in an identifier: a Bengali numerator, a Tamil ten, a Plane-1 number.
+@example(["\u09f4", "a\u0bf0", "\U00010107b"], False)
+@example(["\u09f4", "a\u0bf0", "\U00010107b"], True)
+def test_safe_names_are_distinct_identifiers_that_are_not_reserved(names, ascii_only):
+    reserved = {"sin", "lambda", "x_"}
+    safe = safe_names(names, reserved, ascii_only=ascii_only)
+    assert list(safe) == names
+    assert len(set(safe.values())) == len(names)
+    for name in safe.values():
+        assert name.isidentifier()
+        assert name not in reserved
+        assert name.isascii() or not ascii_only
+
+
+def test_marks_that_belong_to_letters_stay_in_a_safe_name():
+    assert safe_names(["हिन्दी (km)"], ()) == {"हिन्दी (km)": "हिन्दी_km"}
+
+
+def test_a_name_that_is_free_is_kept_and_others_avoid_it():
+    assert safe_names(["sin", "sin_"], {"sin"}) == {"sin": "sin__", "sin_": "sin_"}

@@ -1,6 +1,9 @@
-"""Text that is read back as the same tree, by SymPy with the same meaning; LaTeX that is bracketed right."""
+"""Text is read back as the same tree, by SymPy with the same meaning; LaTeX and MathML are bracketed right."""
+
+from __future__ import annotations
 
 import math
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 import sympy
@@ -8,8 +11,20 @@ import torch
 from expressions.strategies import any_tree, tame_tree
 from hypothesis import given, settings
 
-from symenum.expressions import Constant, Variable, apply, evaluate, parse, to_latex, to_text, walk
-from symenum.operators import make_operator
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Variable,
+    apply,
+    evaluate,
+    mathml_equation,
+    parse,
+    to_latex,
+    to_mathml,
+    to_text,
+    walk,
+)
+from symenum.operators import get_operator, make_operator
 
 X = Variable("x")
 
@@ -106,3 +121,49 @@ def test_text_with_a_precision_rounds_floats_only() -> None:
     assert to_text(expression, 3) == "123456*x1 + 1.23*sin(x1) - pi"
     with pytest.raises(ValueError, match="precision"):
         to_text(expression, 0)
+
+
+def words(markup: str) -> str:
+    """What a reader sees, without the way it is set."""
+    greek = markup.replace("&theta;", "θ")
+    return "".join(ElementTree.fromstring(f"<math>{greek}</math>").itertext()).replace("\u2061", "")
+
+
+@given(any_tree)
+def test_every_tree_gives_well_formed_markup_with_the_brackets_of_latex(tree):
+    markup = to_mathml(tree, 4)
+    assert words(markup)
+    assert markup.count("<mo>(</mo>") == to_latex(tree, 4).count(r"\left(")
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a - (b - c)", "a−(b−c)"),
+        ("-(a + b)*c", "−(a+b)·c"),
+        ("a*(-2)", "a·(−2)"),
+        ("sqrt(x1) + exp(-x2)", "x1+exp(−x2)"),
+        ("abs(theta)*pi", "|θ|·π"),
+        ("1.5e-7*x", "1.5·10−7·x"),
+    ],
+)
+def test_mathml_shows_the_text(text, seen):
+    assert words(to_mathml(parse(text))) == seen
+
+
+def test_a_power_of_a_power_and_of_a_quotient_is_bracketed():
+    assert words(to_mathml(parse("(x**2)**y"))) == "(x2)y"
+    assert words(to_mathml(parse("(x/z)**2"))) == "(xz)2"
+
+
+def test_a_name_is_never_markup_of_mathml():
+    markup = mathml_equation("<script>alert(1)</script>", Apply(get_operator("sin"), (Variable("x"),)))
+    assert "<script" not in markup
+    assert "&lt;script&gt;" in markup
+
+
+def test_precision_of_mathml_is_for_floats_only_and_checked():
+    assert words(to_mathml(Constant(3.14159), 3)) == "3.14"
+    assert words(to_mathml(Constant(314159), 3)) == "314159"
+    with pytest.raises(ValueError, match="precision"):
+        to_mathml(Constant(1.0), 0)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symenum.fitting.recognise import RECOGNITION, nice_number, recognise
+from symenum.expressions import evaluate
+from symenum.fitting.recognise import RECOGNITION, nice_number, plain_number, recognise
 
 fractions = st.tuples(st.integers(-30, 30).filter(bool), st.integers(1, 12)).map(lambda pair: pair[0] / pair[1])
 
@@ -75,3 +76,51 @@ def test_the_bound_of_a_nice_number_is_at_least_its_own_rounding() -> None:
     number = nice_number(math.nextafter(2 / 3, 1), 0.0)
     assert number is not None
     assert str(number.expression) == "2/3"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2.0, "2"),
+        (-3.0, "-3"),
+        (1 / 3, "1/3"),
+        (-5 / 7, "-5/7"),
+        (3.39, "3.39"),
+        (0.5, "1/2"),
+        (math.pi, "pi"),
+        (-2 * math.pi, "-(2*pi)"),
+        (math.pi / 4, "pi/4"),
+        (3 / math.pi, "3/pi"),
+        (math.e, "E"),
+        (math.sqrt(2), "sqrt(2)"),
+        (math.sqrt(math.pi) / 2, "sqrt(pi)/2"),
+        (0.0, "0"),
+    ],
+)
+def test_a_nice_number_is_recognised_and_evaluates_to_itself(value: float, text: str) -> None:
+    number = nice_number(value * (1 + 1e-13), 1e-11)
+    assert number is not None
+    assert str(number.expression) == text
+    assert float(evaluate(number.expression, {})) == pytest.approx(value, rel=4e-16, abs=1e-300)
+
+
+@given(st.floats(-1e5, 1e5), st.floats(1e-14, 1e-3))
+def test_a_recognised_number_is_within_the_uncertainty(value: float, uncertainty: float) -> None:
+    number = nice_number(value, uncertainty)
+    if number is not None:
+        assert abs(number.value - value) <= max(uncertainty, 4e-16 * abs(value))
+        assert float(evaluate(number.expression, {})) == pytest.approx(number.value, rel=1e-15)
+
+
+def test_an_irrational_number_is_left_alone() -> None:
+    assert nice_number(1.2345678912, 1e-10) is None
+    assert nice_number(2.718, 1e-9, rational=True) is None
+
+
+def test_a_number_known_badly_is_left_alone() -> None:
+    assert nice_number(1.3, 0.5) is None
+    assert nice_number(0.3341, 0.01) is None
+
+
+def test_a_plain_number_keeps_all_digits() -> None:
+    assert str(plain_number(-0.1234567890123).expression) == "-0.1234567890123"

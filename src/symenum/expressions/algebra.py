@@ -1,4 +1,13 @@
-"""Algebra on trees: canonical order, simplification, powers, the form that people write, and numeric fingerprints."""
+"""Algebra on trees: one order of operands, constants folded, products of powers, and equality of functions.
+
+- `canonical`: one order for all trees that differ only by commuting and re-associating sums and products.
+- `simplify`: constants folded and written as people write them; nothing is cancelled, expanded or factored.
+- `powers_of`, `power_product`: flat products of powers; (x/y)²·y is x²/y.
+- `plain`: the sum of products that people write for positive quantities; sqrt(y/x**2)*x is sqrt(y).
+- `same_function`, `fingerprint`: equality of functions, by their values on fixed points.
+
+Not for the whole of computer algebra: that is SymPy's (`sympy_bridge`).
+"""
 
 from __future__ import annotations
 
@@ -14,11 +23,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symenum.core.exactness import EPSILON
 from symenum.expressions.tree import Apply, Constant, Expression, Variable, apply, fold, natural_key, variables
 from symenum.operators import OPERATORS, Operator
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
 
 __all__ = [
+    "LARGEST_DENOMINATOR",
     "Powers",
     "Product",
     "Sum",
@@ -30,23 +41,18 @@ __all__ = [
     "plain",
     "power_product",
     "powers_of",
+    "product_of",
     "same_function",
     "sample_points",
     "simplify",
     "sort_key",
+    "with_factor",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# One order of operands for all trees that differ only by commuting and re-associating sums and products.
-#
-# a + b and b + a become the same tree, and so do (a + b) + c and a + (c + b). Nothing is simplified, expanded or
-# computed: whether two trees of different shape are one function is the question of `fingerprint`. Re-association may
-# move the last digits of a value, and an overflow, but not the function.
-
+# Canonical order. Re-association may move the last digits of a value, and an overflow, but not the function.
 
 _ASSOCIATIVE = (Role.SUM, Role.PRODUCT)
-_VARIABLE, _COMPOSITE, _CONSTANT = 0, 1, 2
+_VARIABLE, _COMPOSITE, _CONSTANT = range(3)  # the order of the kinds of node in `sort_key`
 SortKey: TypeAlias = tuple[object, ...]
 
 
@@ -67,10 +73,10 @@ def canonical(expression: Expression) -> Expression:
     >>> print(canonical(parse("1 + (x10*3 + (x2 + sin(x1)))")))
     x2 + sin(x1) + 3*x10 + 1
     """
-    return _close(fold(expression, _visit))
+    return _sorted_chain(fold(expression, _canonical_node))
 
 
-def _visit(node: Expression, operands: tuple[Expression | _Chain, ...]) -> Expression | _Chain:
+def _canonical_node(node: Expression, operands: tuple[Expression | _Chain, ...]) -> Expression | _Chain:
     if not isinstance(node, Apply):
         return node
     operator = node.operator
@@ -80,14 +86,15 @@ def _visit(node: Expression, operands: tuple[Expression | _Chain, ...]) -> Expre
             if isinstance(operand, _Chain) and operand.operator == operator:
                 terms.extend(operand.terms)
             else:
-                terms.append(_close(operand))
+                terms.append(_sorted_chain(operand))
         # Sorted only when the whole chain is known, or a sum of n terms would be sorted n times.
         return _Chain(operator, tuple(terms))
-    closed = tuple(_close(operand) for operand in operands)
+    closed = tuple(_sorted_chain(operand) for operand in operands)
     return Apply(operator, tuple(sorted(closed, key=sort_key)) if operator.commutative else closed)
 
 
-def _close(result: Expression | _Chain) -> Expression:
+def _sorted_chain(result: Expression | _Chain) -> Expression:
+    """The chain as one expression, its operands in order; an expression as it is."""
     if not isinstance(result, _Chain):
         return result
     terms = sorted(result.terms, key=sort_key)
@@ -121,17 +128,13 @@ def sort_key(expression: Expression) -> SortKey:
     return (nodes[0][0], len(nodes), *nodes)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Constants folded and written as people write them; the function stays the same to rounding.
-#
-# Only numbers are worked on: nothing is cancelled, expanded or factored. Whole numbers stay whole and fractions of
-# them stay fractions; sqrt(2), 2*pi and 1/3 are left as they are written. 0·f is 0, also where f has no value.
-
+# Constants folded. Whole numbers stay whole and fractions of them stay fractions; sqrt(2), 2*pi and 1/3 stay.
+# 0·f becomes 0, also where f has no value.
 
 _ADD, _SUB, _MUL, _DIV, _NEG = (OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg"))
-_LARGEST = 1e300  # what is beyond, or below its inverse, is left as it is written
-_WHOLE = 2**53
-_SMALL = 10**9  # a float that is a whole number below this is written as one
+_LARGEST = 1e300  # numbers above this, or below its inverse, are not folded: a further product could leave the doubles
+_EXACT_WHOLE = 2**53  # doubles hold every whole number up to this one
+_LARGEST_WRITTEN_WHOLE = 10**9  # floats with a whole value below this are written as whole numbers, larger as 1.5e+20
 
 
 @dataclass(frozen=True)
@@ -154,10 +157,10 @@ class Product:
         front = abs(self.numerator) != 1 or not self.factors
         factors = (_number(self.numerator), *self.factors) if front else self.factors
         below = (Constant(self.denominator), *self.divisors) if self.denominator != 1 else self.divisors
-        result = _chain(factors)
+        result = product_of(factors)
         if not front and self.numerator < 0:
             result = Apply(_NEG, (result,))
-        return Apply(_DIV, (result, _chain(below))) if below else result
+        return Apply(_DIV, (result, product_of(below))) if below else result
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,7 @@ def simplify(expression: Expression) -> Expression:
     >>> print(simplify(parse("(x + 1) + 2*3.5")), simplify(parse("4*sin(x)/2 + (-3)")), simplify(parse("1*x + 0*y")))
     x + 8 2*sin(x) - 3 x
     """
-    return _close_terms(fold(expression, _simplify_node))
+    return _as_expression(fold(expression, _simplify_node))
 
 
 def as_sum(expression: Expression | Sum | Product) -> Sum:
@@ -204,7 +207,7 @@ def as_sum(expression: Expression | Sum | Product) -> Sum:
     if isinstance(expression, Apply) and expression.operator.role in ADDITIVE:
         left, right = (as_sum(operand) for operand in expression.operands)
         return _added(left, right, expression.operator.role is Role.SUM)
-    return Sum(((True, _close_terms(expression)),), 0) if product.numerator else Sum((), 0)
+    return Sum(((True, _as_expression(expression)),), 0) if product.numerator else Sum((), 0)
 
 
 def as_product(expression: Expression | Sum | Product) -> Product:
@@ -221,7 +224,7 @@ def as_product(expression: Expression | Sum | Product) -> Product:
         product = _multiplied(parts[0], parts[1], expression.operator.role is Role.QUOTIENT)
         if product is not None:
             return product
-    return Product(1, 1, (_close_terms(expression),), ())
+    return Product(1, 1, (_as_expression(expression),), ())
 
 
 def _simplify_node(node: Expression, operands: tuple[Expression | Sum | Product, ...]) -> Expression | Sum | Product:
@@ -239,12 +242,12 @@ def _simplify_node(node: Expression, operands: tuple[Expression | Sum | Product,
         folded = _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
         if folded is not None:
             return folded
-    closed = tuple(_close_terms(operand) for operand in operands)
+    closed = tuple(_as_expression(operand) for operand in operands)
     return _folded(Apply(node.operator, closed))
 
 
 def _folded(node: Apply) -> Expression:
-    """An operator on numbers alone is a number, unless all are whole: sqrt(2) says more than its digits."""
+    """The number that an operator on numbers gives, unless all of them are whole: sqrt(2) says more than its digits."""
     if node.operator.role is Role.POWER and _number_of(node.operands[1]) == 1:
         return node.operands[0]
     numbers = [number for number in map(_number_of, node.operands) if number is not None]
@@ -260,7 +263,7 @@ def _added(left: Sum, right: Sum, plus: bool) -> Sum:
 
 
 def _multiplied(left: Product, right: Product, over: bool) -> Product | None:
-    """The product, or the quotient; None where the number would not be one."""
+    """The product, or the quotient `over` right; None where its number is not finite or too large or small to fold."""
     above: list[float] = [left.numerator, right.denominator if over else right.numerator]
     below: list[float] = [left.denominator, right.numerator if over else right.denominator]
     number = _fraction(above[0] * above[1], below[0] * below[1])
@@ -271,21 +274,22 @@ def _multiplied(left: Product, right: Product, over: bool) -> Product | None:
 
 
 def _fraction(above: float, below: float) -> tuple[float, int] | None:
-    """above/below as numerator and denominator; None where it is not finite or too near to the ends of the range."""
+    """above/below as numerator and denominator; None where it is not finite, or too large or too small to fold."""
     if below == 0:
         return None
     if isinstance(above, int) and isinstance(below, int):
         divisor = math.gcd(above, below) * (1 if below > 0 else -1)
         above, below = above // divisor, below // divisor
-        return (above, below) if max(abs(above), below) < _WHOLE else None
+        return (above, below) if max(abs(above), below) < _EXACT_WHOLE else None
     value = above / below
     if above != 0 and not 1 / _LARGEST < abs(value) < _LARGEST:
         return None
-    return (int(value) if value == round(value) and abs(value) < _SMALL else value), 1
+    return (int(value) if value == round(value) and abs(value) < _LARGEST_WRITTEN_WHOLE else value), 1
 
 
 def _number(value: float) -> Constant:
-    return Constant(int(value) if value == round(value) and abs(value) < _SMALL else value)
+    """The constant, as a whole number where it is one that people write."""
+    return Constant(int(value) if value == round(value) and abs(value) < _LARGEST_WRITTEN_WHOLE else value)
 
 
 def _negated(expression: Expression) -> Expression:
@@ -293,25 +297,16 @@ def _negated(expression: Expression) -> Expression:
     return replace(product, numerator=-product.numerator).close()
 
 
-def _chain(factors: tuple[Expression, ...]) -> Expression:
-    result = factors[0]
-    for factor in factors[1:]:
-        result = Apply(_MUL, (result, factor))
-    return result
-
-
 def _number_of(expression: Expression | Sum | Product) -> float | None:
     """The value of a number without a name."""
     return expression.value if isinstance(expression, Constant) and expression.name is None else None
 
 
-def _close_terms(result: Expression | Sum | Product) -> Expression:
+def _as_expression(result: Expression | Sum | Product) -> Expression:
     return result.close() if isinstance(result, (Sum, Product)) else result
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Products of powers as expressions, flat: (x/y)²·y is x²/y, whatever it was made of.
-
+# Products of powers.
 
 Powers = Mapping[Expression, Fraction]
 
@@ -345,13 +340,13 @@ def power_product(powers: Powers) -> Expression:
     >>> print(power_product(merged((powers_of(parse("a/b")), Fraction(2)), (powers_of(parse("b")), Fraction(1)))))
     a**2/b
     """
-    above = [_raised(base, power) for base, power in powers.items() if power > 0]
-    below = [_raised(base, -power) for base, power in powers.items() if power < 0]
-    numerator = _product(above) if above else Constant(1)
-    return apply("div", numerator, _product(below)) if below else numerator
+    above = [_to_the_power(base, power) for base, power in powers.items() if power > 0]
+    below = [_to_the_power(base, -power) for base, power in powers.items() if power < 0]
+    numerator = product_of(above) if above else Constant(1)
+    return apply("div", numerator, product_of(below)) if below else numerator
 
 
-def _raised(base: Expression, power: Fraction) -> Expression:
+def _to_the_power(base: Expression, power: Fraction) -> Expression:
     if power == 1:
         return base
     if power == Fraction(1, 2):
@@ -360,18 +355,26 @@ def _raised(base: Expression, power: Fraction) -> Expression:
     return apply("pow", base, Constant(int(power) if whole else float(power)))
 
 
-def _product(factors: list[Expression]) -> Expression:
-    return reduce(lambda a, b: apply("mul", a, b), factors)
+def product_of(factors: Sequence[Expression]) -> Expression:
+    """The product of at least one factor, associated to the left."""
+    return reduce(lambda a, b: Apply(_MUL, (a, b)), factors)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The form that people would write for positive quantities: x*sqrt(y/x**2) is sqrt(y), exp(log(x)/2) is sqrt(x).
-#
-# Roots of products become products of roots and sums are multiplied out, as if all that stands under a root or a
-# logarithm were positive. So the result is another function where it is not: whoever asks must judge it by the data.
+def with_factor(factor: Expression, term: Expression) -> Expression:
+    """factor·term with the factor in front of the whole product: 3*x*y rather than 3*(x*y), 3/x rather than 3*(1/x)."""
+    if isinstance(term, Apply) and term.operator.role in MULTIPLICATIVE:
+        first, second = term.operands
+        return Apply(term.operator, (factor if first == Constant(1) else with_factor(factor, first), second))
+    return Apply(_MUL, (factor, term))
 
 
-_FINEST = 12  # the largest denominator of an exponent that is a fraction
+# The form that people write for positive quantities. Roots of products become products of roots and sums are multiplied
+# out, as if all that stands under a root or a logarithm were positive. Where it is not, the result is another function:
+# whoever asks must judge it by the data.
+
+LARGEST_DENOMINATOR = 12
+"""Of a small fraction, by definition: 12 is the least that allows halves, thirds, quarters, sixths and twelfths."""
+_FRACTION_ROUNDING = 1e-15  # relative distance of a double from the fraction that it stands for: some roundings
 _E = Constant(math.e, "E")
 _Term = tuple[Fraction | float, Powers]  # a number and the factors
 
@@ -392,14 +395,14 @@ def plain(expression: Expression) -> Expression:
 def _terms(expression: Expression) -> Iterator[_Term]:
     total = as_sum(simplify(expression))
     if total.number:
-        yield _exact(total.number), {}
+        yield _fraction_of_whole(total.number), {}
     for added, term in total.terms:
         number, powers = _factors(term)
         yield from _multiplied_out(number if added else -number, powers)
 
 
 def _multiplied_out(number: Fraction | float, powers: Powers) -> Iterator[_Term]:
-    """A sum among the factors is multiplied out, if it is one."""
+    """The terms of number·powers: where exactly one factor is a sum, it is multiplied out."""
     sums = [base for base, power in powers.items() if power == 1 and _is_sum(base)]
     if len(sums) != 1:
         yield number, powers
@@ -416,7 +419,7 @@ def _is_sum(expression: Expression) -> bool:
 def _factors(expression: Expression) -> _Term:
     """The number and the factors of a product, or of what is raised to a power."""
     product = as_product(simplify(expression))
-    number = _exact(product.numerator) / product.denominator
+    number = _fraction_of_whole(product.numerator) / product.denominator
     parts: list[tuple[Powers, Fraction]] = []
     for factors, sign in ((product.factors, 1), (product.divisors, -1)):
         for factor in factors:
@@ -427,6 +430,7 @@ def _factors(expression: Expression) -> _Term:
 
 
 def _factor(factor: Expression) -> _Term:
+    """The number and the powers that one factor of a product is."""
     if isinstance(factor, Apply):
         role, operands = factor.operator.role, factor.operands
         exponent = Fraction(1, 2) if role is Role.ROOT else _exponent(operands[-1]) if role is Role.POWER else None
@@ -472,19 +476,19 @@ def _exponential(argument: Expression) -> _Term:
 
 
 def _exponent(expression: Expression) -> Fraction | None:
-    """The small fraction that a constant is, if it is one."""
+    """The fraction with a denominator of up to `LARGEST_DENOMINATOR` that a constant is; None where it is none."""
     if isinstance(expression, Apply):
         parts = as_product(expression)
         if parts.factors or parts.divisors:
             return None
-        return Fraction(parts.number).limit_denominator(_FINEST)
+        return Fraction(parts.number).limit_denominator(LARGEST_DENOMINATOR)
     if not isinstance(expression, Constant) or expression.name is not None:
         return None
-    near = Fraction(expression.value).limit_denominator(_FINEST)
-    return near if abs(float(near) - expression.value) <= 1e-15 * abs(expression.value) else None
+    near = Fraction(expression.value).limit_denominator(LARGEST_DENOMINATOR)
+    return near if abs(float(near) - expression.value) <= _FRACTION_ROUNDING * abs(expression.value) else None
 
 
-def _exact(number: float) -> Fraction | float:
+def _fraction_of_whole(number: float) -> Fraction | float:
     return Fraction(number) if isinstance(number, int) else number
 
 
@@ -495,23 +499,19 @@ def _constant(number: Fraction | float) -> Expression:
     return above if below == 1 else apply("div", above, Constant(below))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Whether two trees are one function, decided by their values on fixed points in double precision.
-#
-# `same_function` decides; `fingerprint` is a key for buckets, so that a collection need not be compared pair by pair.
-# Both see identities that no reordering shows: log(exp(x)) and x, sin(x)**2 + cos(x)**2 and 1. Numbers cannot prove
-# an identity: functions that agree to 1e-9 on all points count as one. The points never depend on the data or on any
-# global state.
+# Equality of functions. `same_function` decides; `fingerprint` is a key for buckets, so that a collection need not be
+# compared pair by pair. Both see identities that no reordering shows: log(exp(x)) and x, sin(x)**2 + cos(x)**2 and 1.
+# Numbers cannot prove an identity: functions that agree to 1e-9 on all points count as one. The points do not depend on
+# the data, nor on any global state.
 
-
-_SEED = 20_240_229  # not the search's seed: whether two functions are equal must not depend on it
-_RTOL = 1e-9
-_MIN_FINITE = 4
-_EPSILON = float(np.finfo(np.float64).eps)
-# How many times its estimated rounding error a value may be off: the estimate is of first order.
-_SLACK = 8.0
-# Both signs, then inside and outside the unit interval: every operator of the table has values on many of the points.
-# Most have both signs: sign and abs tell two functions apart only where their arguments change sign.
+_SEED = 20_240_229  # any fixed number, and not the search's seed: whether two functions are equal must not depend on it
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_VALUE_TOLERANCE = 1e-9  # relative difference of two values that are equal
+_ERROR_FACTOR = 8.0  # estimated rounding errors by which two equal values may differ; the estimate is of first order
+_MIN_FINITE = 4  # points on which a function must be finite for its values to decide
+_DIGITS = 6  # significant digits of a value in a fingerprint
+# Number of points and interval of each domain: both signs, inside the unit interval, outside it. So every operator of
+# the table has values on many points. Most points have both signs: abs(f) and f differ only where f is negative.
 _DOMAINS = ((96, -3.0, 3.0), (24, 0.2, 1.0), (24, 1.0, 4.0))
 _POINTS = sum(count for count, _, _ in _DOMAINS)
 _LOW = np.concatenate([np.full(count, low) for count, low, _ in _DOMAINS])
@@ -546,8 +546,9 @@ def same_function(a: Expression, b: Expression) -> bool:
     if int(finite.sum()) < _MIN_FINITE:
         return canonical(a) == canonical(b)
     scale = torch.maximum(value_a.abs(), value_b.abs())
-    # Relative alone would tell (x + y) - y from x near x = 0; absolute alone would take 1e-12*x for 2e-12*x.
-    tolerance = _RTOL * scale + _SLACK * (error_a + error_b)
+    # A relative tolerance alone would separate (x + y) - y from x near x = 0; an absolute one alone would unite 1e-12*x
+    # and 2e-12*x.
+    tolerance = _VALUE_TOLERANCE * scale + _ERROR_FACTOR * (error_a + error_b)
     return bool(((value_a - value_b).abs() <= tolerance)[finite].all())
 
 
@@ -568,8 +569,8 @@ def fingerprint(expression: Expression, variables: Sequence[str] | None = None) 
         columns = dict(zip(variables, sample_points(len(variables)).unbind(1), strict=True))
     values, errors = _values(expression, columns)
     # What is only rounding error counts as zero, and -0.0 as 0.0.
-    values = torch.where(values.abs() <= _SLACK * errors, 0.0, values) + 0.0
-    return " ".join([f"{value:.5e}" if abs(value) < np.inf else "-" for value in values.tolist()]).encode()
+    values = torch.where(values.abs() <= _ERROR_FACTOR * errors, 0.0, values) + 0.0
+    return " ".join([f"{value:.{_DIGITS - 1}e}" if abs(value) < np.inf else "-" for value in values.tolist()]).encode()
 
 
 _variables = variables  # the function, under a name that the parameter of fingerprint does not hide
@@ -581,10 +582,10 @@ def _column(name: str) -> Tensor:
 
 
 def _values(expression: Expression, columns: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Values and first-order estimates of their rounding error, float64 of shape (64,) each.
+    """Values and first-order estimates of their rounding error, float64 of shape (144,) each, a number for each point.
 
-    An operand's error is carried on by applying the operator to the operand moved by it. So each operator needs no
-    derivative, and a difference of nearly equal numbers is known to be noise.
+    The error of an operand adds the change of the value when the operand moves by that error. So no operator needs a
+    derivative, and a difference of nearly equal numbers is known to be rounding.
     """
 
     def visit(node: Expression, operands: tuple[tuple[Tensor, Tensor], ...]) -> tuple[Tensor, Tensor]:
@@ -595,12 +596,12 @@ def _values(expression: Expression, columns: dict[str, Tensor]) -> tuple[Tensor,
             return full, torch.zeros(_POINTS, dtype=torch.float64)
         arguments = [value for value, _ in operands]
         value = node.operator.function(*arguments)
-        error = _EPSILON * value.abs()
-        for i, (argument, moved) in enumerate(operands):
-            if bool(moved.any()):
-                neighbour = node.operator.function(*arguments[:i], argument + moved, *arguments[i + 1 :])
+        error = EPSILON * value.abs()
+        for i, (argument, change) in enumerate(operands):
+            if bool(change.any()):
+                neighbour = node.operator.function(*arguments[:i], argument + change, *arguments[i + 1 :])
                 error = error + (neighbour - value).abs()
-        # Next to a pole or the end of a domain there is no estimate; none is the cautious choice.
+        # Next to a pole or the end of a domain the estimate is not finite. Zero then keeps two functions apart.
         return value, torch.where(torch.isfinite(error), error, 0.0)
 
     return fold(expression, visit)

@@ -1,4 +1,12 @@
-"""Tree to what computes without this package: source code in Python, NumPy and C, and NumPy and torch callables."""
+"""Tree to what computes: source code in Python, NumPy and C that needs nothing of this package, and callable objects.
+
+All numbers in source code are written as doubles, since `evaluate` computes with doubles: 1/3 in C is 0 otherwise, and
+Python's whole numbers do not overflow. Variables keep their names where the language allows that; a comment says which
+do not. What an operator is called in each language stands in its record. Nothing here runs the code that it writes.
+
+The objects, a NumPy callable and a torch module with trainable constants, call the operators' own torch functions, so
+they also work for operators of the user's own.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +22,7 @@ from torch import Tensor, nn
 
 from symenum.expressions.evaluate import evaluate
 from symenum.expressions.parse import (
+    ATOM_PRECEDENCE,
     C_FUNCTIONS,
     C_RESERVED,
     PRECEDENCE,
@@ -28,18 +37,7 @@ from symenum.operators import OPERATORS, Operator
 
 __all__ = ["ExpressionFunction", "ExpressionModule", "to_c", "to_callable", "to_numpy_source", "to_python", "to_torch"]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Tree to source code that needs nothing of this package: plain Python, NumPy and C.
-#
-# All numbers are written as doubles, since `evaluate` computes with doubles: 1/3 in C is 0 otherwise, and Python's
-# whole numbers do not overflow. Variables keep their names where the language allows that; a comment says which ones
-# do not. What an operator is called in each language stands in its record. Nothing here runs the code that it writes.
-
-
-_ATOM = 5  # binds more strongly than any operator
 Language = Literal["python", "numpy", "c"]
-_MODULES: Mapping[Language, str] = {"python": "math.", "numpy": "np.", "c": ""}
 _POWER: Mapping[Language, str] = {"python": "math.pow", "numpy": "np.power", "c": "pow"}
 # <math.h> has M_PI in POSIX only.
 _CONSTANTS: Mapping[Language, Mapping[str, str]] = {
@@ -126,7 +124,7 @@ def to_c(expression: Expression, names: Sequence[str], function_name: str = "f")
     parameters = ", ".join(f"double {safe[name]}" for name in listed) or "void"
     lines.append(f"double {function_name}({parameters}) {{")
     lines += [f"    // {note}" for note in _notes(expression, safe)]
-    # A variable that the law does not need is no reason for a compiler to warn.
+    # Compilers would warn of a parameter that the law does not use.
     used = set(variables(expression))
     lines += [f"    (void){safe[name]};" for name in listed if name not in used]
     return "\n".join([*lines, f"    return {_write(expression, 'c', safe)};", "}", ""])
@@ -161,6 +159,7 @@ def _notes(expression: Expression, safe: Mapping[str, str]) -> Iterator[str]:
 
 
 def _helpers(expression: Expression, language: Literal["python", "c"]) -> list[str]:
+    """The definitions of functions that the language lacks and the expression calls, each once."""
     found: dict[str, None] = {}
 
     def visit(node: Expression, operands: tuple[None, ...]) -> None:
@@ -177,7 +176,7 @@ class _Piece:
     """Code, how strongly its outermost operator binds, and whether a variable occurs in it."""
 
     code: str
-    binds: int = _ATOM
+    binds: int = ATOM_PRECEDENCE
     varies: bool = False
 
     def inside(self, needs: int) -> str:
@@ -190,7 +189,7 @@ def _write(expression: Expression, language: Language, safe: Mapping[str, str]) 
             return _Piece(safe[node.name], varies=True)
         if isinstance(node, Constant):
             code = _CONSTANTS[language].get(node.name or "") or repr(float(node.value))
-            return _Piece(code, PREFIX_PRECEDENCE if code.startswith("-") else _ATOM)
+            return _Piece(code, PREFIX_PRECEDENCE if code.startswith("-") else ATOM_PRECEDENCE)
         if node.operator.sign is None:
             call = _function(node.operator, language)
             return _Piece(f"{call}({operands[0].code})", varies=operands[0].varies)
@@ -210,7 +209,9 @@ def _infix(node: Apply, left: _Piece, right: _Piece, language: Language) -> _Pie
         whole = isinstance(exponent, Constant) and float(exponent.value).is_integer()
         if language == "c" or not left.varies or (language == "python" and not whole):
             return _Piece(f"{_POWER[language]}({left.code}, {right.code})", varies=varies)
-        return _Piece(f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(_ATOM)}", PRECEDENCE["pow"], varies)
+        return _Piece(
+            f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(ATOM_PRECEDENCE)}", PRECEDENCE["pow"], varies
+        )
     divisor = node.operands[1]
     if name == "div" and language == "numpy" and not varies and not (isinstance(divisor, Constant) and divisor.value):
         # A constant part may be 1/(1 - 1), and two Python floats are divided by Python, which raises an error.
@@ -232,13 +233,6 @@ def _function(operator: Operator, language: Language) -> str:
         )
     name: str = getattr(operator.source, language)
     return name
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Tree to objects that compute: a NumPy callable, and a torch module whose constants can be trained.
-#
-# Both call the operators' own torch functions, so they also work for operators of the user's own; nothing is compiled
-# from text.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,21 @@
-"""Text to tree, and which names variables may have."""
+"""Text to tree: a tokenizer and a recursive-descent parser; and the names that variables may have in formulas and code.
+
+The grammar is what `to_text` prints, a subset of Python's expressions with Python's precedences:
+
+    sum     = product { ("+" | "-") product }
+    product = unary { ("*" | "/") unary }
+    unary   = "-" unary | power
+    power   = atom [ "**" unary ]
+    atom    = number | "pi" | "E" | name | function "(" sum { "," sum } ")" | "(" sum ")"
+
+A minus right before a number that is not the base of a power belongs to the number: -2 is a constant, -(2) and -2**x
+are negations. Unary plus, implicit products (2x) and ^ are refused. Functions are the operators without an infix sign,
+under the names that `get_operator` knows; those with a form (inv, sigmoid, ...) are written out.
+
+Hostile text gives a ValueError, not an exhausted stack: length and nesting are bounded. Every tree up to 100 levels
+deep is within the bound, and sums and products may be longer than that. Nothing is evaluated here, and SymPy's whole
+language is not read (see `from_sympy`).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +31,7 @@ from symenum.expressions.tree import NAMED_CONSTANTS, Constant, Expression, Vari
 from symenum.operators import OPERATORS, Operator, get_operator
 
 __all__ = [
+    "ATOM_PRECEDENCE",
     "C_FUNCTIONS",
     "C_RESERVED",
     "FORMULA_RESERVED",
@@ -28,136 +46,17 @@ __all__ = [
     "safe_names",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Names that formulas and programming languages accept, for variables whose own names they do not.
-#
-# `formula_names` is for whoever reads data; inside the package a variable then keeps its name. The rest is for
-# generated source code.
-
-
-# A variable called sin would print as sin*x: legal, but nobody reads it rightly.
-# The others are letters and words that mean something else to SymPy, which shall read what we print.
-_SYMPY_WORDS = ("I", "N", "O", "Q", "S", "oo", "zoo", "nan", "ln", "tan", "gamma", "beta", "zeta", "Abs", "re", "im")
-FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist, *_SYMPY_WORDS})
-# "lambda" and the like cannot be assigned; a parameter called "abs" would hide the function that the code calls.
-PYTHON_RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "math", "np", "numpy"})
-# Keywords of C23 and of C++ (headers are shared), and the macros of <math.h>. Functions that the code calls are added
-# by their operators.
-_C_WORDS = """
-alignas alignof auto bool break case char const constexpr continue default do double else enum extern false float for
-goto if inline int long nullptr register restrict return short signed sizeof static static_assert struct switch
-thread_local true typedef typeof typeof_unqual union unsigned void volatile while _Alignas _Alignof _Atomic _BitInt
-_Bool _Complex _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn _Static_assert _Thread_local
-and asm catch class co_await co_return co_yield compl concept const_cast decltype delete dynamic_cast explicit export
-friend mutable namespace new noexcept not operator or private protected public reinterpret_cast requires static_cast
-template this throw try typeid typename using virtual wchar_t xor
-fpclassify isfinite isinf isnan isnormal signbit isgreater isless isunordered math_errhandling
-HUGE_VAL HUGE_VALF HUGE_VALL INFINITY NAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO FP_ILOGB0 FP_ILOGBNAN
-MATH_ERRNO MATH_ERREXCEPT M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2
-M_SQRT1_2 DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS EDOM ERANGE linux unix
-"""
-C_RESERVED = frozenset(_C_WORDS.split())
-# What <math.h> declares: a parameter may hide these, but a function of that name would be a second declaration.
-_C_DECLARED = """
-main acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim floor
-fma fmax fmin fmod frexp gamma hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround
-modf nan nearbyint nextafter nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn significand sin
-sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn
-"""
-C_FUNCTIONS = frozenset(_C_DECLARED.split())
-
-
-def check_names(names: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
-    """The names as a tuple, once it is sure that each occurs once and that every variable in use is among them."""
-    if isinstance(names, str):
-        raise TypeError(f"names must be a sequence of names, such as [{names!r}], not one string")
-    listed = tuple(names)
-    for name in listed:
-        if not isinstance(name, str):
-            raise TypeError(f"names must hold strings, not {type(name).__name__}")
-    repeated = sorted({name for name in listed if listed.count(name) > 1})
-    if repeated:
-        raise ValueError(f"names holds {', '.join(map(repr, repeated))} more than once")
-    missing = [name for name in used if name not in listed]
-    if missing:
-        raise ValueError(
-            f"the expression uses {', '.join(missing)}, which names does not hold; "
-            f"names: {', '.join(listed) or 'nothing'}"
-        )
-    return listed
-
-
-def formula_names(names: Sequence[str]) -> Mapping[str, str]:
-    """What the columns of a table are called in formulas: their own names wherever these are free identifiers.
-
-    >>> formula_names(["mass", "sin", "distance (AU)"])
-    {'mass': 'mass', 'sin': 'sin_', 'distance (AU)': 'distance_AU'}
-    """
-    return safe_names(names, FORMULA_RESERVED)
-
-
-def safe_names(names: Sequence[str], reserved: Collection[str], *, ascii_only: bool = False) -> Mapping[str, str]:
-    """What each name is called in the code: itself where that works, else a likeness with underscores at its end.
-
-    >>> safe_names(["x1", "lambda", "distance (AU)"], {"lambda"})
-    {'x1': 'x1', 'lambda': 'lambda_', 'distance (AU)': 'distance_AU'}
-    """
-    likenesses = {name: _identifier(name, ascii_only) for name in names}
-    # Names that can stay have the first claim: a variable called sin_ is never the one that has to give way to sin.
-    chosen = {name: name for name, likeness in likenesses.items() if likeness == name and name not in reserved}
-    taken = set(chosen)
-    for name, likeness in likenesses.items():
-        if name in chosen:
-            continue
-        while likeness in taken or likeness in reserved:
-            likeness += "_"
-        chosen[name] = likeness
-        taken.add(likeness)
-    return {name: chosen[name] for name in names}
-
-
-def _identifier(name: str, ascii_only: bool) -> str:
-    # Python reads identifiers in this normal form, so two names that differ before it may be one after it.
-    name = unicodedata.normalize("NFKC", name)
-    if ascii_only:
-        name = "".join(character if character.isascii() else f"u{ord(character):04x}" for character in name)
-        # Names that begin with an underscore are for the compiler.
-        name = re.sub("^_+", "", name) if re.match("_[_A-Z]", name) else name
-    if name.isidentifier():
-        return name
-    words = re.sub(r"\W+", "_", name).strip("_")
-    return words if words.isidentifier() else f"x_{words}".rstrip("_")
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Text to tree: an own tokenizer and recursive-descent parser, with no eval anywhere.
-#
-# The grammar is what `to_text` prints, a subset of Python's expressions with Python's precedences:
-#
-#     sum     = product { ("+" | "-") product }
-#     product = unary { ("*" | "/") unary }
-#     unary   = "-" unary | power
-#     power   = atom [ "**" unary ]
-#     atom    = number | "pi" | "E" | name | function "(" sum { "," sum } ")" | "(" sum ")"
-#
-# A minus right before a number that is not the base of a power belongs to the number: -2 is a constant, -(2) and
-# -2**x are negations. Unary plus, implicit products (2x) and ^ are refused. Functions are the operators without an
-# infix sign, under the names that `get_operator` knows; those with a form (inv, sigmoid, ...) are written out.
-#
-# Not for SymPy's whole language (see `from_sympy`). Hostile text gives a ValueError, not an exhausted stack: length
-# and nesting are bounded. Every tree up to 100 levels deep is within the bound, and sums and products may be longer
-# than that.
-
-
 MAX_LENGTH = 100_000
-"""The longest text that is read, in characters."""
+"""The longest text that is read, in characters: far more than any law has, and it bounds the work of hostile text."""
 MAX_NESTING = 200
-"""The most brackets, signs and exponents inside one another; each costs up to three Python frames of about 1,000."""
+"""The most brackets, signs and exponents inside one another. Each takes up to three of Python's 1,000 stack frames."""
 PRECEDENCE: Mapping[str, int] = {"add": 1, "sub": 1, "mul": 2, "div": 2, "pow": 4}
 """How strongly an infix operator binds."""
 PREFIX_PRECEDENCE = 3
 """The unary minus: stronger than a product, weaker than a power."""
+ATOM_PRECEDENCE = 5
+"""A name, a number without a sign, a call: stronger than any operator."""
+# By sign; the unary minus is read apart.
 _INFIX = {operator.sign: operator for operator in OPERATORS.values() if operator.sign and operator.arity == 2}
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SIGNS = ("**", "+", "-", "*", "/", "(", ")", ",")
@@ -217,8 +116,7 @@ class _Parser:
                 kind, end = "number", number.end()
             elif character.isidentifier():
                 kind = "name"
-                # A character may continue a name exactly if it may follow a letter in one.
-                while end < len(text) and ("a" + text[end]).isidentifier():
+                while end < len(text) and _may_continue_a_name(text[end]):
                     end += 1
             elif sign:
                 kind, end = "sign", position + len(sign)
@@ -345,9 +243,112 @@ class _Parser:
         self.nesting -= 1
 
     def _error(self, problem: str, position: int) -> ValueError:
-        # Of a long text only the neighbourhood is shown. Tabs and newlines would move the caret.
+        # Shown are 60 characters before the position and 40 after it. Tabs and newlines would move the caret.
         start, stop = max(0, position - 60), position + 40
         before, after = "..." if start else "", "..." if stop < len(self.text) else ""
         line = before + re.sub(r"\s", " ", self.text[start:stop]) + after
         caret = " " * (len(before) + position - start) + "^"
         return ValueError(f"cannot read the expression at column {position + 1}: {problem}\n    {line}\n    {caret}")
+
+
+# Names of variables in formulas (`formula_names`, for whoever reads data) and in generated source code (`safe_names`).
+
+# Letters and words that mean something else to SymPy, which must read what we print.
+_SYMPY_WORDS = ("I", "N", "O", "Q", "S", "oo", "zoo", "nan", "ln", "tan", "gamma", "beta", "zeta", "Abs", "re", "im")
+# A variable called sin would print as sin*x: legal, but easily misread.
+FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist, *_SYMPY_WORDS})
+# "lambda" and the like cannot be assigned; a parameter called "abs" would hide the function that the code calls.
+PYTHON_RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "math", "np", "numpy"})
+# Keywords of C23 and of C++ (headers are shared), and the macros of <math.h>. Functions that the code calls are added
+# by their operators.
+_C_WORDS = """
+alignas alignof auto bool break case char const constexpr continue default do double else enum extern false float for
+goto if inline int long nullptr register restrict return short signed sizeof static static_assert struct switch
+thread_local true typedef typeof typeof_unqual union unsigned void volatile while _Alignas _Alignof _Atomic _BitInt
+_Bool _Complex _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn _Static_assert _Thread_local
+and asm catch class co_await co_return co_yield compl concept const_cast decltype delete dynamic_cast explicit export
+friend mutable namespace new noexcept not operator or private protected public reinterpret_cast requires static_cast
+template this throw try typeid typename using virtual wchar_t xor
+fpclassify isfinite isinf isnan isnormal signbit isgreater isless isunordered math_errhandling
+HUGE_VAL HUGE_VALF HUGE_VALL INFINITY NAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO FP_ILOGB0 FP_ILOGBNAN
+MATH_ERRNO MATH_ERREXCEPT M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2
+M_SQRT1_2 DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS EDOM ERANGE linux unix
+"""
+C_RESERVED = frozenset(_C_WORDS.split())
+# What <math.h> declares: a parameter may hide these, but a function of that name would be a second declaration.
+_C_DECLARED = """
+main acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim floor
+fma fmax fmin fmod frexp gamma hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround
+modf nan nearbyint nextafter nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn significand sin
+sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn
+"""
+C_FUNCTIONS = frozenset(_C_DECLARED.split())
+
+
+def check_names(names: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
+    """The names as a tuple, once it is sure that each occurs once and that every variable in use is among them."""
+    if isinstance(names, str):
+        raise TypeError(f"names must be a sequence of names, such as [{names!r}], not one string")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise TypeError(f"names must hold strings, not {type(name).__name__}")
+    repeated = sorted({name for name in listed if listed.count(name) > 1})
+    if repeated:
+        raise ValueError(f"names holds {', '.join(map(repr, repeated))} more than once")
+    missing = [name for name in used if name not in listed]
+    if missing:
+        raise ValueError(
+            f"the expression uses {', '.join(missing)}, which names does not hold; "
+            f"names: {', '.join(listed) or 'nothing'}"
+        )
+    return listed
+
+
+def formula_names(names: Sequence[str]) -> Mapping[str, str]:
+    """What the columns of a table are called in formulas: their own names wherever these are free identifiers.
+
+    >>> formula_names(["mass", "sin", "distance (AU)"])
+    {'mass': 'mass', 'sin': 'sin_', 'distance (AU)': 'distance_AU'}
+    """
+    return safe_names(names, FORMULA_RESERVED)
+
+
+def safe_names(names: Sequence[str], reserved: Collection[str], *, ascii_only: bool = False) -> Mapping[str, str]:
+    """What each name is called in the code: itself where that works, else a similar identifier, with underscores at its
+    end where that is taken or reserved.
+
+    >>> safe_names(["x1", "lambda", "distance (AU)"], {"lambda"})
+    {'x1': 'x1', 'lambda': 'lambda_', 'distance (AU)': 'distance_AU'}
+    """
+    identifiers = {name: _identifier(name, ascii_only) for name in names}
+    # Names that can stay are taken first: a variable called sin_ keeps its name, and sin becomes sin__.
+    chosen = {name: name for name, identifier in identifiers.items() if identifier == name and name not in reserved}
+    taken = set(chosen)
+    for name, identifier in identifiers.items():
+        if name in chosen:
+            continue
+        while identifier in taken or identifier in reserved:
+            identifier += "_"
+        chosen[name] = identifier
+        taken.add(identifier)
+    return {name: chosen[name] for name in names}
+
+
+def _identifier(name: str, ascii_only: bool) -> str:
+    # Python reads identifiers in this normal form, so two names that differ before it may be one after it.
+    name = unicodedata.normalize("NFKC", name)
+    if ascii_only:
+        name = "".join(character if character.isascii() else f"u{ord(character):04x}" for character in name)
+        # Names that begin with an underscore are for the compiler.
+        name = re.sub("^_+", "", name) if re.match("_[_A-Z]", name) else name
+    if name.isidentifier():
+        return name
+    # Not by \W: some signs of numbers, such as U+09F4, count as letters there and are refused in an identifier.
+    allowed = "".join(character if _may_continue_a_name(character) else " " for character in name)
+    words = re.sub(" +", "_", allowed).strip("_")
+    return words if words.isidentifier() else f"x_{words}".rstrip("_")
+
+
+def _may_continue_a_name(character: str) -> bool:
+    return ("a" + character).isidentifier()

@@ -12,13 +12,12 @@ import re
 from functools import partial
 from html import escape
 
-from symenum.expressions.parse import PRECEDENCE, PREFIX_PRECEDENCE
+from symenum.expressions.parse import ATOM_PRECEDENCE, PRECEDENCE, PREFIX_PRECEDENCE
 from symenum.expressions.tree import Constant, Expression, Variable, fold
 
 __all__ = ["latex_name", "mathml_equation", "to_latex", "to_mathml", "to_text"]
 
 
-_ATOM = 5  # binds more strongly than any operator
 # lambda is a keyword of Python and omicron no command of LaTeX.
 _GREEK = re.compile(
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|mu|nu|xi|rho|sigma|tau|upsilon|phi|chi|psi|omega|"
@@ -58,13 +57,13 @@ def _digits(constant: Constant, precision: int | None) -> str:
 
 def _text(node: Expression, operands: tuple[_Piece, ...], precision: int | None) -> _Piece:
     if isinstance(node, Variable):
-        return node.name, _ATOM
+        return node.name, ATOM_PRECEDENCE
     if isinstance(node, Constant):
         text = node.name or _digits(node, precision)
-        return text, PREFIX_PRECEDENCE if text.startswith("-") else _ATOM
+        return text, PREFIX_PRECEDENCE if text.startswith("-") else ATOM_PRECEDENCE
     name, sign = node.operator.name, node.operator.sign
     if sign is None:
-        return f"{name}({', '.join(text for text, _ in operands)})", _ATOM
+        return f"{name}({', '.join(text for text, _ in operands)})", ATOM_PRECEDENCE
     if node.operator.arity == 1:
         ((text, binds),) = operands
         # -(2) is the negation of 2, while -2 is a number; -(-x) rather than --x.
@@ -100,13 +99,13 @@ def to_latex(expression: Expression, precision: int | None = None) -> str:
 
 def _latex(node: Expression, operands: tuple[_Piece, ...], precision: int | None) -> _Piece:
     if isinstance(node, Variable):
-        return latex_name(node.name), _ATOM
+        return latex_name(node.name), ATOM_PRECEDENCE
     if isinstance(node, Constant):
         return _latex_number(node, precision)
     operator = node.operator
     texts = [text for text, _ in operands]
     if operator.sign is None:
-        return operator.latex.format(*texts), _ATOM
+        return operator.latex.format(*texts), ATOM_PRECEDENCE
     if operator.arity == 1:
         # -a*b may stand for both -(a*b) and (-a)*b: they are one value.
         texts = [_bracket(texts[0], operands[0][1] < PRECEDENCE["mul"] or texts[0].startswith("-"))]
@@ -147,12 +146,12 @@ def _stem_and_index(name: str) -> tuple[str, str]:
 
 def _latex_number(constant: Constant, precision: int | None) -> _Piece:
     if constant.name is not None:
-        return _LATEX_CONSTANTS.get(constant.name) or latex_name(constant.name), _ATOM
+        return _LATEX_CONSTANTS.get(constant.name) or latex_name(constant.name), ATOM_PRECEDENCE
     text = _digits(constant, precision)
     if "e" in text:
         mantissa, exponent = text.split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", PRECEDENCE["mul"]
-    return text, PREFIX_PRECEDENCE if text.startswith("-") else _ATOM
+    return text, PREFIX_PRECEDENCE if text.startswith("-") else ATOM_PRECEDENCE
 
 
 def mathml_equation(target: str, expression: Expression, precision: int | None = None) -> str:
@@ -176,12 +175,12 @@ def to_mathml(expression: Expression, precision: int | None = None) -> str:
 
 def _mathml(node: Expression, operands: tuple[_Piece, ...], precision: int | None) -> _Piece:
     if isinstance(node, Variable):
-        return _mathml_name(node.name), _ATOM
+        return _mathml_name(node.name), ATOM_PRECEDENCE
     if isinstance(node, Constant):
         return _mathml_number(node, precision)
     name = node.operator.name
     if node.operator.sign is None:
-        return _mathml_call(name, [text for text, _ in operands]), _ATOM
+        return _mathml_call(name, [text for text, _ in operands]), ATOM_PRECEDENCE
     if name == "neg":
         ((text, binds),) = operands
         needed = binds < PRECEDENCE["mul"] or text.startswith(_MINUS)
@@ -226,11 +225,11 @@ def _mathml_name(name: str) -> str:
 def _mathml_number(constant: Constant, precision: int | None) -> _Piece:
     if constant.name is not None:
         letter = _MATHML_CONSTANTS.get(constant.name)
-        return (f"<mi>{letter}</mi>" if letter else _mathml_name(constant.name)), _ATOM
+        return (f"<mi>{letter}</mi>" if letter else _mathml_name(constant.name)), ATOM_PRECEDENCE
     text = _digits(constant, precision)
     sign, text = (_MINUS, text[1:]) if text.startswith("-") else ("", text)
     mantissa, _, exponent = text.partition("e")
     if exponent:
         power = f"<msup><mn>10</mn><mn>{str(int(exponent)).replace('-', '−')}</mn></msup>"
         return f"{sign}<mn>{mantissa}</mn><mo>·</mo>{power}", PRECEDENCE["mul"]
-    return f"{sign}<mn>{mantissa}</mn>", PREFIX_PRECEDENCE if sign else _ATOM
+    return f"{sign}<mn>{mantissa}</mn>", PREFIX_PRECEDENCE if sign else ATOM_PRECEDENCE

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import reduce
 
 import sympy
 import torch
 
+from symenum.expressions.algebra import product_of
 from symenum.expressions.tree import NAMED_CONSTANTS, Constant, Expression, Variable, apply, fold
 from symenum.operators import OPERATORS, Operator
 from symenum.operators.traits import Role
@@ -26,8 +26,8 @@ _FUNCTIONS: dict[object, Operator] = {
     operator.sympy: operator for operator in OPERATORS.values() if isinstance(operator.sympy, type)
 }
 _Piece = tuple[sympy.Expr, float | None]  # and its value, where it is a number
-# Exact powers beyond this many bits become floating point: SymPy would compute 9**9**9 to the last digit.
-_MAX_BITS = 4096
+# Bits of an exact power; larger ones become floating point, because SymPy would compute 9**9**9 to the last digit.
+_MAX_BITS = 4096  # 1,233 decimal digits: four times what a double's range of 1e308 needs
 
 
 def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
@@ -70,7 +70,7 @@ def to_sympy(expression: Expression, *, real: bool = False) -> sympy.Expr:
 def _value(operator: Operator, operands: Sequence[float | None]) -> float | None:
     """The number that an operator makes of numbers, in double precision; None where a variable takes part.
 
-    SymPy knows 9**9**9, but must not be asked what a function of such a number is: it would be busy for ever.
+    SymPy holds 9**9**9 as it is, but would never finish a function of such a number.
     """
     numbers = [torch.tensor(number, dtype=torch.float64) for number in operands if number is not None]
     return float(operator.function(*numbers)) if len(numbers) == len(operands) else None
@@ -161,10 +161,10 @@ class _Reader:
                 below.append(self._power(factor.base, -factor.exp))
             else:
                 above.append(self.read(factor))
-        product = _multiply(above) if above else Constant(1)
+        product = product_of(above) if above else Constant(1)
         if negative:
             product = Constant(-1) if product == Constant(1) else apply("neg", product)
-        return apply("div", product, _multiply(below)) if below else product
+        return apply("div", product, product_of(below)) if below else product
 
     def _power(self, base: sympy.Basic, exponent: sympy.Basic) -> Expression:
         if exponent == 1:
@@ -174,10 +174,6 @@ class _Reader:
         if exponent == sympy.Rational(1, 2):
             return apply("sqrt", self.read(base))
         return apply("pow", self.read(base), self.read(exponent))
-
-
-def _multiply(factors: Sequence[Expression]) -> Expression:
-    return reduce(lambda a, b: apply("mul", a, b), factors)
 
 
 def _is_negative(expr: sympy.Expr) -> bool:

@@ -1,4 +1,10 @@
-"""The tree of an expression: immutable nodes, walks over them, and building by operator names."""
+"""The tree of an expression: immutable nodes, walks over them, and building by operator names.
+
+A node is a variable, a constant or an operator applied to operands. A tree is a value: equal trees compare equal, hash
+alike and print alike, and nothing changes one after it is made. Nothing is simplified or put in order here; evaluating,
+printing, parsing and ordering are the work of the other modules of this package. They walk a tree with `fold`, which
+does not recurse: a sum of ten thousand terms is a tree ten thousand levels deep.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +32,8 @@ __all__ = [
     "walk",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Immutable expression trees: variables, constants and applied operators.
-#
-# A tree is a value: equal trees compare equal, hash alike and print alike, and nothing changes one after it is made.
-# How a tree is evaluated, printed, parsed or put in order is the work of the other modules of this package; they walk
-# it with `fold`, which does not recurse: a sum of ten thousand terms is a tree ten thousand levels deep.
-
-
 T = TypeVar("T")
+_FORM_VARIABLES = ("a", "b")  # what `Operator.form` calls its operands
 # Constants that the grammar knows by name; SymPy reads the same names.
 NAMED_CONSTANTS: Mapping[str, float] = {"pi": math.pi, "E": math.e}
 
@@ -95,7 +93,7 @@ class Constant(_Node):
         if self.name is not None and NAMED_CONSTANTS.get(self.name, self.value) != self.value:
             raise ValueError(f"the constant {self.name} is {NAMED_CONSTANTS[self.name]!r}, not {self.value!r}")
         if self.name is not None and self.name not in NAMED_CONSTANTS:
-            Variable(self.name)  # the same names will do
+            Variable(self.name)  # raises ValueError unless the name could be a variable's
 
     complexity = 0
     depth = 0
@@ -125,15 +123,15 @@ class Apply(_Node):
     def __post_init__(self) -> None:
         operator, operands = self.operator, self.operands
         # Computed now, from the operands' own: later it would take a recursion as deep as the tree.
-        total, depth, fine = operator.complexity, 0, isinstance(operands, tuple)
-        for operand in operands if fine else ():  # plain loops: trees are made by the thousand
+        total, depth, valid = operator.complexity, 0, isinstance(operands, tuple)
+        for operand in operands if valid else ():  # plain loops: trees are made by the thousand
             if not isinstance(operand, _Node):
-                fine = False
+                valid = False
                 break
             total += operand.complexity
             if operand.depth > depth:
                 depth = operand.depth
-        if not fine:
+        if not valid:
             raise TypeError(f"the operands of {operator.name} must be a tuple of expressions, not {operands!r}")
         if len(operands) != operator.arity:
             raise ValueError(f"{operator.name} takes {operator.arity} operands, not {len(operands)}")
@@ -151,7 +149,7 @@ class Apply(_Node):
             return True
         if not isinstance(other, Apply):
             return False
-        # Pairs found on the way are compared once, so that shared sub-trees do not cost 2^depth.
+        # Each pair of nodes is compared once: shared sub-trees would cost 2^depth otherwise.
         pairs: list[tuple[Expression, Expression]] = [(self, other)]
         seen: set[tuple[int, int]] = set()
         while pairs:
@@ -222,19 +220,10 @@ def variables(expression: Expression) -> tuple[str, ...]:
     return tuple(sorted(names, key=natural_key))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Building trees: operators applied by name, and variables replaced by expressions.
-#
-# `apply` is the one place that knows of operators with a `form`: those are ways to enumerate, and a tree holds what
-# they stand for (inv(a) is 1/a). Nothing is simplified here; `canonical` puts operands in order.
-
-
-# The names that stand for the operands in Operator.form.
-_PLACES = ("a", "b")
-
-
 def apply(operator: Operator | str, *operands: Expression) -> Expression:
-    """The operator on its operands; one that has a form is written out.
+    """The operator on its operands; one that has a form is written out: inv(a) becomes 1/a.
+
+    Operators with a `form` are ways to enumerate. No tree holds one, and this is the only place that knows of them.
 
     >>> from symenum.expressions import Variable
     >>> print(apply("sin", Variable("x")), apply("inv", Variable("x")))
@@ -248,7 +237,7 @@ def apply(operator: Operator | str, *operands: Expression) -> Expression:
         return Apply(record, operands)
     if len(operands) != record.arity:
         raise ValueError(f"{record.name} takes {record.arity} operands, not {len(operands)}")
-    return substitute(_form(record.form), dict(zip(_PLACES, operands, strict=False)))
+    return substitute(_form(record.form), dict(zip(_FORM_VARIABLES, operands, strict=False)))
 
 
 def substitute(expression: Expression, replacements: Mapping[str, Expression]) -> Expression:

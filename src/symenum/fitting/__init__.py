@@ -1,4 +1,14 @@
-"""Fitting: least squares in double precision, and constants written as the numbers that people write."""
+"""Fitting: least squares in double precision, and constants written as the numbers that people write.
+
+- The one nonlinear solver is `levenberg_marquardt`; what it solves: expressions (`refine`, by way of `program` and
+  `machine`), a user's form (`form`), models of the heads (`many_starts`), other losses (`losses`, `fit_under_loss`).
+- `linear`: least squares on a few columns, and the sum that the coefficients write.
+- `constants`: which constants of an expression are free, and where one more could stand.
+- `recognise` decides which number is nice; `snap` fixes constants at nice numbers, `limits` at infinity, and
+  `uncertainty` says how well the data determine them.
+
+Nothing here chooses which expressions are fitted: that is the work of the heads and the search.
+"""
 
 from symenum.fitting.constants import free_constants, with_coefficients, with_constants, with_one_less, with_one_more
 from symenum.fitting.limits import as_step

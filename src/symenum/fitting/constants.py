@@ -1,4 +1,8 @@
-"""The constants of an expression: which are free, where one more could stand, and which part could be left out."""
+"""The constants of an expression: which are free to be fitted, where one more could stand, and which part could go.
+
+Constants count as often as they occur, from left to right: in 2.5*x + sin(2.5) there are two. Nothing is fitted here
+(`refine`), and no constant is given a nice value (`snap`).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, simplify, variables
-from symenum.expressions.algebra import as_product, as_sum
-from symenum.operators.traits import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Role
+from symenum.expressions.algebra import as_product, as_sum, product_of, with_factor
+from symenum.operators.traits import ADDITIVE, ARITHMETIC, Role
 
 __all__ = [
     "free_constants",
@@ -20,20 +24,18 @@ __all__ = [
     "with_one_more",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Which constants of an expression are free to be fitted, and the expression with other values in their places.
-#
-# Constants count as often as they occur, from left to right: in 2.5*x + sin(2.5) there are two.
+_NEUTRAL = (0.0, 1.0)  # an offset and a factor that change nothing
+_START_DISTANCE = 0.1  # from the neutral value, so that `simplify` keeps a new coefficient; any small number will do
+_MAX_EXPONENT = 600.0  # exp of more, or of less than the negative, is too near to the end of the doubles, exp(709)
 
 
 def postfix(expression: Expression, *, integers: bool = True) -> list[tuple[Expression, bool]]:
     """All nodes, operands before their operator, shared sub-trees as often as they occur; and whether each is free.
 
-    Free is a number without a name, but not a whole number in an exponent: x**2 is a square, x**2.0 a power to be
+    A number is free unless it has a name, or is a whole number in an exponent: x**2 is a square, x**2.0 a power to be
     fitted. Without `integers` no whole number is free.
     """
-    # Each operator before its operands, the last of them first: the reverse of what is wanted.
+    # The stack gives each operator before its operands, the last operand first: the reverse of the postfix order.
     reverse: list[tuple[Expression, bool]] = []
     stack: list[tuple[Expression, bool]] = [(expression, False)]
     while stack:
@@ -77,14 +79,18 @@ def with_constants(expression: Expression, values: Sequence[float], *, integers:
 
 
 def with_leaves(expression: Expression, leaves: Sequence[Expression], *, integers: bool = True) -> Expression:
-    """The same with any expressions in the places of the free constants."""
+    """The expression with other expressions in the places of its free constants, from left to right."""
     return rebuilt(postfix(expression, integers=integers), leaves)
 
 
 def rebuilt(nodes: Iterable[tuple[Expression, bool]], leaves: Sequence[Expression]) -> Expression:
-    """The same for what `postfix` gave."""
+    """The expression whose nodes `postfix` gave, with `leaves` in the places of its free constants.
+
+    Sub-trees in which nothing changes are the same objects as before. ValueError where there are too few or too many
+    leaves.
+    """
     stack: list[Expression] = []
-    given = iter(leaves)
+    replacements = iter(leaves)
     for node, free in nodes:
         if isinstance(node, Apply):
             at = len(stack) - len(node.operands)
@@ -94,37 +100,26 @@ def rebuilt(nodes: Iterable[tuple[Expression, bool]], leaves: Sequence[Expressio
             unchanged = operands[0] is old[0] and operands[-1] is old[-1]
             stack.append(node if unchanged else Apply(node.operator, operands))
         elif free and isinstance(node, Constant):
-            leaf = next(given, None)
+            leaf = next(replacements, None)
             if leaf is None:
                 raise ValueError(f"{len(leaves)} values are too few for the free constants")
             same = isinstance(leaf, Constant) and leaf.name is None and leaf.value == node.value
             stack.append(node if same else leaf)
         else:
             stack.append(node)
-    if next(given, None) is not None:
+    if next(replacements, None) is not None:
         raise ValueError(f"{len(leaves)} values are too many for the free constants of {stack[0]}")
     return stack[0]
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# A raw candidate becomes a family: the coefficients that it could have are written into it.
-#
-# What another coefficient already gives is left out, so that the data can determine all of them: of C₁·exp(x + C₂)
-# only the factor is kept, of C₁·(C₂·x + C₃·y) one of the three goes, log(C·x) + B is log(x) + B.
-
-
-_NEUTRAL = (0.0, 1.0)  # an offset and a factor that change nothing
-_OFF = 0.1  # from the neutral value, so that simplification keeps the coefficient
-_STEEPEST = 600.0  # the exponential of a larger number comes too near to the end of double precision
 
 
 def with_coefficients(expression: Expression) -> Expression:
     """The expression with coefficients that change nothing yet.
 
-    Each term of a sum gets a factor, each sum an offset, the arguments of functions a factor and a shift, wherever it
-    is not one that another coefficient already gives (two cases are not seen: the offset outside a quotient of sums
-    of the same terms, and two exponentials in one product). Constants that are there are taken as the start; whole
-    exponents stay.
+    Each term of a sum gets a factor, each sum an offset, the arguments of functions a factor and a shift. A coefficient
+    that another one already gives is left out, so that the data can determine all of them: of C₁·exp(x + C₂) only the
+    factor is kept, of C₁·(C₂·x + C₃·y) one of the three goes, log(C·x) + B is log(x) + B. (Two cases are not seen: the
+    offset outside a quotient of sums of the same terms, and two exponentials in one product.) Constants that are there
+    are taken as the start; whole exponents stay.
 
     >>> from symenum.expressions import parse
     >>> print(with_coefficients(parse("sin(x)*y")))
@@ -138,7 +133,7 @@ def with_coefficients(expression: Expression) -> Expression:
 
 
 def with_one_more(expression: Expression) -> list[Expression]:
-    """The expression in all ways with one more coefficient than it has, off its neutral value, and as it is.
+    """The expression as it is, and in all ways with one more coefficient, which starts 0.1 above its neutral value.
 
     >>> from symenum.expressions import parse
     >>> print(*with_one_more(parse("2*exp(x) + 3")), sep="; ")
@@ -149,15 +144,16 @@ def with_one_more(expression: Expression) -> list[Expression]:
     variants = {simplify(with_constants(family, values)): None}
     for at, value in enumerate(values):
         if value in _NEUTRAL:
-            moved = [*values[:at], value + _OFF, *values[at + 1 :]]
+            moved = [*values[:at], value + _START_DISTANCE, *values[at + 1 :]]
             variants[simplify(with_constants(family, moved))] = None
     return list(variants)
 
 
 def _affine(expression: Expression, *, scale: bool, offset: bool) -> tuple[Expression, float, float]:
-    """Σ C·term + B, with the positive factor and the number that were taken out: factor·(result) + number.
+    """result, factor and number with expression = factor·result + number; the result is Σ C·term + B, the factor > 0.
 
-    Without `scale` the first term has no coefficient (its size is the factor), without `offset` there is no B.
+    Without `scale` the first term of the result has no coefficient C, and its size is the factor. Without `offset` the
+    result has no B, which is then the number; with it the number is 0.
     """
     total = as_sum(expression)
     number = float(total.number)
@@ -180,24 +176,19 @@ def _affine(expression: Expression, *, scale: bool, offset: bool) -> tuple[Expre
         if result is None and not scale:
             result = body if coefficient > 0 else apply("neg", body)
             continue
-        piece = _times(Constant(coefficient / factor), body)
+        piece = with_factor(Constant(coefficient / factor), body)
         result = piece if result is None else apply("add", result, piece)
     assert result is not None
     return (apply("add", result, Constant(number / factor)), factor, 0.0) if offset else (result, factor, number)
 
 
-def _times(number: Constant, body: Expression) -> Expression:
-    """The number in front of the whole product: C*x/y rather than C*(x/y)."""
-    if isinstance(body, Apply) and body.operator.role in MULTIPLICATIVE:
-        left, right = body.operands
-        return apply(body.operator, number if left == Constant(1) else _times(number, left), right)
-    return apply("mul", number, body)
-
-
 def _term(term: Expression, offset: bool) -> tuple[Expression, float, float]:
-    """body, coefficient and number with term = coefficient·body + number."""
+    """body, coefficient and number with term = coefficient·body + number; the number is 0 but for a logarithm.
+
+    log(size·f) is log(f) + log(size), so that a logarithm that stands alone gives a number to the `offset` of its sum.
+    """
     product = as_product(term)
-    coefficient, number = product.number, 0.0
+    coefficient = product.number
     alone = offset and len(product.factors) == 1 and not product.divisors
     sides: list[list[Expression]] = [[], []]
     for side, factors, power in ((0, product.factors, 1), (1, product.divisors, -1)):
@@ -211,16 +202,9 @@ def _term(term: Expression, offset: bool) -> tuple[Expression, float, float]:
             body, size = _factor(factor)
             coefficient *= size**power
             sides[side].append(body)
-    above, below = (_chain(side) for side in sides)
-    body = above if above is not None else Constant(1)
-    return body if below is None else apply("div", body, below), coefficient, number
-
-
-def _chain(factors: list[Expression]) -> Expression | None:
-    result: Expression | None = None
-    for factor in factors:
-        result = factor if result is None else apply("mul", result, factor)
-    return result
+    above, below = sides
+    body = product_of(above) if above else Constant(1)
+    return apply("div", body, product_of(below)) if below else body, coefficient, 0.0
 
 
 def _factor(factor: Expression) -> tuple[Expression, float]:
@@ -233,7 +217,7 @@ def _factor(factor: Expression) -> tuple[Expression, float]:
         return body, size
     if role is Role.EXPONENTIAL:
         body, _, number = _affine(factor.operands[0], scale=True, offset=False)
-        if abs(number) < _STEEPEST:
+        if abs(number) < _MAX_EXPONENT:
             return apply("exp", body), math.exp(number)
     if degree is not None and len(factor.operands) == 1:
         # A positive factor of the argument comes out, to the power of the degree; the rest may be shifted.
@@ -245,7 +229,10 @@ def _factor(factor: Expression) -> tuple[Expression, float]:
 
 
 def _power(factor: Apply) -> tuple[Expression, float]:
-    """A base is shifted only where it is a sum: x**2 stays a square of x."""
+    """A power with coefficients inside, and the number that it gives to the coefficient outside.
+
+    A base is shifted only where it is a sum: x**2 stays a square of x.
+    """
     base, exponent = factor.operands
     shifted = isinstance(base, Apply) and base.operator.role in ADDITIVE
     if variables(exponent):
@@ -260,12 +247,10 @@ def _power(factor: Apply) -> tuple[Expression, float]:
     return apply("pow", body, exponent), size ** float(evaluate(exponent, {}))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Laws with a part taken out: under noise a term too many fits a little better, and hides the simple law beside it.
-
-
 def with_one_less(expression: Expression) -> list[Expression]:
     """The expression in all ways without one operand of a sum, a difference, a product or a quotient.
+
+    Under noise a law with a term too many fits a little better, and hides the simple law.
 
     >>> from symenum.expressions import parse
     >>> print(*with_one_less(parse("2*sin(x + y) - 3")), sep="; ")
@@ -276,7 +261,7 @@ def with_one_less(expression: Expression) -> list[Expression]:
 
 
 def _shortened(node: Expression, below: tuple[list[Expression], ...]) -> list[Expression]:
-    """The node without one operand of its own, after those without one further down."""
+    """All variants of the node without one operand: of an operator below it (`below`), then of its own."""
     if not isinstance(node, Apply):
         return []
     operands = node.operands
@@ -289,9 +274,9 @@ def _shortened(node: Expression, below: tuple[list[Expression], ...]) -> list[Ex
     if role not in ARITHMETIC:
         return found
     first, second = operands
-    left = second
+    without_first = second
     if role is Role.DIFFERENCE:
-        left = apply("neg", second)
+        without_first = apply("neg", second)
     elif role is Role.QUOTIENT:
-        left = apply("div", Constant(1), second)
-    return [*found, first, left]
+        without_first = apply("div", Constant(1), second)
+    return [*found, first, without_first]

@@ -1,4 +1,8 @@
-"""Constants fitted under a loss that is not the mean square error, from where least squares has left them."""
+"""Constants fitted under a loss that is not the mean square error, starting at those of least squares.
+
+By iteratively reweighted least squares; for a callable of the user's, whose slopes are not known, by the simplex
+method. What the losses are is said in `losses`.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +27,17 @@ from symenum.fitting.refine import refine
 __all__ = ["fit_form_under", "judged", "refit"]
 
 
-_ROUNDS, _ROUNDS_OF_ONE = 12, 100  # of weights from residuals and least squares with these weights
-_STEPS = 8  # of Levenberg–Marquardt in each
-_SETTLED = 1e-7  # part of the loss: a round that gains less is the last
-_CALLS = 80  # of a user's loss for each constant
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_ROUNDS = 12  # of reweighting, for many expressions at once
+_MAX_ROUNDS_OF_FORM = 100  # of reweighting, for the one form of a user
+_STEPS_PER_ROUND = 8  # of Levenberg–Marquardt
+_MIN_GAIN = 1e-7  # part of the loss: a round that gains less is the last
+_CALLS_PER_CONSTANT = 80  # of a user's loss
+_SIMPLEX_TOLERANCE = 1e-12  # size of the simplex at which it ends, in the unit of a constant
 
 
 def judged(expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss) -> Candidate:
-    """The expression with its loss; inf where it is not finite on some row."""
+    """The expression with its loss on columns, y and weight (rows,) float64; inf where it is not finite on some row."""
     values: Tensor = evaluate(expression, columns)
     return Candidate(expression, loss.total(y, values.to(torch.float64), weight))
 
@@ -47,8 +54,7 @@ def refit(
 ) -> list[Candidate]:
     """Each expression with the constants of least loss near those that it has; none becomes worse.
 
-    Whole numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1. By iteratively reweighted
-    least squares; for a callable, whose slopes nobody knows, by the simplex method.
+    Whole numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1.
     """
     budget = Budget() if budget is None else budget
     found = [judged(expression, columns, y, weight, loss) for expression in expressions]
@@ -62,7 +68,7 @@ def refit(
             if not budget.over():
                 found[i] = _by_simplex(found[i], columns, y, weight, loss, budget)
         return found
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         if not moving or budget.over():
             break
         weights = torch.stack([_reweighted(found[i].expression, columns, y, weight, loss) for i in moving])
@@ -72,19 +78,19 @@ def refit(
             y,
             weights,
             starts=0,
-            steps=_STEPS,
+            steps=_STEPS_PER_ROUND,
             integers=False,
             budget=budget,
             seed=seed,
         )
-        going = []
+        still_falling = []
         for i, result in zip(moving, results, strict=True):
             new = judged(result.expression, columns, y, weight, loss)
-            if new.loss < found[i].loss * (1 - _SETTLED):
-                going.append(i)
+            if new.loss < found[i].loss * (1 - _MIN_GAIN):
+                still_falling.append(i)
             if new.loss < found[i].loss:
                 found[i] = new
-        moving = going
+        moving = still_falling
     return found
 
 
@@ -99,9 +105,9 @@ def fit_form_under(
     budget: Budget | None = None,
     seed: int = 0,
 ) -> FormFit:
-    """`fit_form` under a loss: `loss` of the result is in its measure.
+    """`fit_form` under a loss, which is also the `loss` of the result.
 
-    Standard errors are those of the loss's minimum; under a callable, of least squares.
+    Standard errors are those at the loss's minimum; under a callable, those of least squares.
     """
 
     def total(constants: Mapping[str, float]) -> float:
@@ -121,16 +127,16 @@ def fit_form_under(
         )
         constants = dict(zip(names, values.tolist(), strict=True))
         return replace(judge_form(form, constants, columns, y, weight), loss=total(constants))
-    for _ in range(_ROUNDS_OF_ONE):
+    for _ in range(_MAX_ROUNDS_OF_FORM):
         if budget.over():
             break
         law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
         changed = _reweighted(law, columns, y, weight, loss)
-        new = fit_form(form, found.constants, columns, y, changed, steps=_STEPS, budget=budget)
+        new = fit_form(form, found.constants, columns, y, changed, steps=_STEPS_PER_ROUND, budget=budget)
         before, value = found.loss, total(new.constants)
         if value < before:
             found = replace(new, loss=value)
-        if not value < before * (1 - _SETTLED):
+        if not value < before * (1 - _MIN_GAIN):
             break
     law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
     factors = loss.weights(y, evaluate(law, columns))
@@ -138,6 +144,7 @@ def fit_form_under(
 
 
 def _reweighted(expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss) -> Tensor:
+    """The weights (rows,), summing to 1, under which least squares falls as the loss does at this expression."""
     values: Tensor = evaluate(expression, columns)
     factors = loss.weights(y, values)
     assert factors is not None
@@ -159,13 +166,18 @@ def _by_simplex(
 
 
 def _simplex(total: Callable[[Array], float], start: Sequence[float]) -> Array:
-    """Where the total is least, near the start; the start itself where nothing is better."""
+    """The values of least total near the start; the start itself where no total is finite."""
     first = np.array(start, dtype=np.float64)
     with np.errstate(invalid="ignore"):  # the difference of two infinite totals, when the time is over
         ended = scipy.optimize.minimize(
             lambda values: total(values) if np.isfinite(values).all() else math.inf,
             first,
             method="Nelder-Mead",
-            options={"maxfev": _CALLS * len(start), "xatol": 1e-12, "fatol": 0.0, "adaptive": True},
+            options={
+                "maxfev": _CALLS_PER_CONSTANT * len(start),
+                "xatol": _SIMPLEX_TOLERANCE,
+                "fatol": 0.0,
+                "adaptive": True,
+            },
         )
     return np.asarray(ended.x) if ended.fun < math.inf else first

@@ -1,7 +1,6 @@
-"""The constants of one given form, known by their names: a*x + a*z has one, however often it is written.
+"""The constants of one form that the user wrote, known by their names: a*x + a*z has one constant, a.
 
-`refine` is for many expressions at once and takes each occurrence of a constant for one of its own. Here the form is
-the user's, so that what two places share stays shared.
+Not for many expressions at once: `refine` does that, and takes each occurrence of a constant for one of its own.
 """
 
 from __future__ import annotations
@@ -14,28 +13,36 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.core.exactness import EPSILON, EXACTNESS
+from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import some_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
-from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held, part_of_size
-from symenum.fitting.program import Array, Flags, Whole
+from symenum.fitting.levenberg_marquardt import (
+    LAST_DIGITS,
+    Elimination,
+    evaluate,
+    fit,
+    longest_step_by_size,
+    zero_bad_derivatives,
+)
+from symenum.fitting.program import Array, Flags, Integers
 from symenum.fitting.uncertainty import errors_of
 from symenum.operators.traits import ADDITIVE, Role
 
 __all__ = ["FormFit", "derivatives", "fit_form", "judge_form", "linear_in"]
 
-_DRAWS, _STARTS = 200, 6  # points that are looked at, and those of them from which a fit starts
-_DECADES = 2.0  # starts have sizes from 10 to the minus this to 10 to this
-_FEW_ROWS = 200  # starts compete on so many
-_STEPS = 200
-_TOLERANCE = 1e-15  # of the loss: a step that promises and gains less is the last
-_ROUNDING = (4 * EPSILON) ** 2  # of the mean square of y: no step can make a loss below this better
-_SINGULAR = 1e14  # the condition beyond which constants are not determined
-_SAME = EXACTNESS.twins  # two minima whose losses differ by less than this part are one
-_EXACT = EXACTNESS.fitted**2  # of the mean square of y: a loss below this is rounding
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_DRAWN_POINTS = 200  # points at which the loss is computed
+_MAX_STARTS = 6  # the best of them, from which a fit starts
+_DECADES = 2.0  # sizes of drawn constants: log-uniform from 10^-2 to 10^2
+_COMPETITION_ROWS = 200  # on which starts compete
+_MAX_STEPS = 200  # of Levenberg–Marquardt from each start
 
+_TOLERANCE = 1e-15  # part of the loss, which is rounding: a step that promises and gains less is the last
+_MAX_CONDITION = 1e14  # of scaled normal equations with an error of 1e-14: beyond it constants are not determined
+_SAME = EXACTNESS.twins  # relative difference of the losses of one minimum that was reached twice
+_EXACT = EXACTNESS.fitted**2  # part of the mean square of y: a loss below this is rounding
 
-_Affine = tuple[frozenset[str], frozenset[str]]
+_Affine = tuple[frozenset[str], frozenset[str]]  # names in which a node is affine, and names that occur in it
 _Sloped = tuple[Tensor, dict[str, Tensor]]  # values and their derivatives by the names that occur
 
 
@@ -58,28 +65,28 @@ def fit_form(
     y: Tensor,
     weight: Tensor,
     *,
-    steps: int = _STEPS,
+    steps: int = _MAX_STEPS,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> FormFit:
-    """The values of least loss for the variables of `form` that `starts` names; None: anywhere.
+    """The values of least loss for the variables of `form` that `starts` names, each with its start or None.
 
-    `columns`, y and weight are (rows,) float64, the weights sum to 1. Where all starts are given, the fit goes from
-    there and nowhere else, at most so many `steps`; otherwise the others are drawn, with random numbers of that `seed`,
-    and the best of several fits is taken.
+    `columns`, y and weight are (rows,) float64, the weights sum to 1. With a start for each name there is one fit, of
+    at most `steps` steps. Otherwise the missing starts are drawn at random (`seed`), and the best of several fits is
+    taken.
     """
     names = tuple(starts)
     problem = _Problem(form, names, columns, y, weight)
     if not names:
         return problem.judged(np.zeros(0))
-    given = {name: value for name, value in starts.items() if value is not None}
+    fixed = {name: value for name, value in starts.items() if value is not None}
     budget = Budget() if budget is None else budget
-    if len(given) == len(names):
-        start = np.array(list(given.values()), dtype=np.float64)[:, None]
+    if len(fixed) == len(names):
+        start = np.array(list(fixed.values()), dtype=np.float64)[:, None]
         return problem.judged(problem.solve(start, budget, steps)[:, 0])
-    few = problem.at(some_rows(len(y), _FEW_ROWS, seed, "rows on which starts of a form compete"))
-    ended = few.solve(few.promising(_points(names, given, seed)), budget)
-    return problem.judged(problem.solve(_best(few, ended), budget)[:, 0])
+    competition = problem.on_rows(some_rows(len(y), _COMPETITION_ROWS, seed, "rows on which starts of a form compete"))
+    ended = competition.solve(competition.best_starts(_points(names, fixed, seed)), budget)
+    return problem.judged(problem.solve(_best(competition, ended), budget)[:, 0])
 
 
 def judge_form(
@@ -90,9 +97,9 @@ def judge_form(
     weight: Tensor,
     factors: Tensor | None = None,
 ) -> FormFit:
-    """The same for constants that stay where they are.
+    """The loss and the standard errors of constants that stay where they are; data as in `fit_form`.
 
-    `factors` (rows,): what a robust loss makes of the weights; the standard errors are then those of its minimum.
+    `factors` (rows,) float64: those of a robust loss on the weights; the standard errors are then those of its minimum.
     """
     problem = _Problem(form, tuple(constants), columns, y, weight)
     return problem.judged(np.array(list(constants.values()), dtype=np.float64), factors)
@@ -125,7 +132,9 @@ def derivatives(form: Expression, names: Sequence[str], columns: Mapping[str, Te
 
 
 def linear_in(form: Expression, names: Sequence[str]) -> frozenset[str]:
-    """Variables among those names in which the form is affine jointly, as many as are easily seen.
+    """Variables among those names in which the form is affine jointly.
+
+    Of a product of two parts only the part with more such variables counts. Nothing is expanded to find more.
 
     >>> from symenum.expressions import parse
     >>> sorted(linear_in(parse("a*sin(b*x) + c*x - c"), ["a", "b", "c"]))
@@ -134,7 +143,7 @@ def linear_in(form: Expression, names: Sequence[str]) -> frozenset[str]:
     nothing: frozenset[str] = frozenset()
 
     def visit(node: Expression, operands: tuple[_Affine, ...]) -> _Affine:
-        """In which it is affine, and which occur at all."""
+        """The names in which the node is affine, and the names that occur in it."""
         if not isinstance(node, Apply):
             found = frozenset([node.name]) if isinstance(node, Variable) and node.name in names else nothing
             return found, found
@@ -161,13 +170,14 @@ class _Problem:
     y: Tensor
     weight: Tensor
 
-    def at(self, rows: Tensor) -> _Problem:
+    def on_rows(self, rows: Tensor) -> _Problem:
+        """The same form on some of the rows (int64), the weights summing to 1 again."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         weight = self.weight[rows]
         return replace(self, columns=columns, y=self.y[rows], weight=weight / weight.sum())
 
     @property
-    def size(self) -> float:
+    def mean_square(self) -> float:
         """The weighted mean square of y."""
         return float((self.y.square() * self.weight).sum())
 
@@ -183,35 +193,36 @@ class _Problem:
         return ((self.y - found) * root).numpy(), (slopes * root).numpy()
 
     def losses(self, points: Array) -> Array:
-        """(B,), inf where values are not finite."""
+        """The weighted mean square errors (B,), inf where values are not finite."""
         residuals, _ = self.residuals_and_slopes(points)
         with np.errstate(over="ignore"):
             losses = (residuals**2).sum(axis=1)
         return np.where(np.isfinite(losses), losses, np.inf)
 
-    def solve(self, points: Array, budget: Budget, steps: int = _STEPS) -> Array:
-        """The minima that are reached from there, or in time; the points themselves where nothing is better."""
+    def solve(self, points: Array, budget: Budget, steps: int = _MAX_STEPS) -> Array:
+        """The points (names, B) that fits from these points reach; a point itself where the fit is no better."""
         if budget.over():
             return points
         starts = _Starts.of(self, points.shape[1])
         ended = fit(starts, points, steps=steps, tolerance=_TOLERANCE, budget=budget).constants
         return np.where(self.losses(ended) < self.losses(points), ended, points)
 
-    def promising(self, points: Array) -> Array:
-        """The best of the points, with what is linear at its least squares."""
+    def best_starts(self, points: Array) -> Array:
+        """The best (names, at most 6) of the points, the linear constants at their least squares."""
         solved = evaluate(_Starts.of(self, points.shape[1]), points).constants
-        return solved[:, np.argsort(self.losses(solved), kind="stable")[:_STARTS]]
+        return solved[:, np.argsort(self.losses(solved), kind="stable")[:_MAX_STARTS]]
 
     def judged(self, values: Array, factors: Tensor | None = None) -> FormFit:
+        """The constants (names,) with their standard errors and loss; `factors` as in `judge_form`."""
         residuals, slopes = self.residuals_and_slopes(values[:, None])
         residual, slopes = residuals[0], slopes[:, 0]
         slopes = np.where(np.isfinite(slopes).all(axis=1, keepdims=True), slopes, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             loss = float((residual**2).sum())
-        free = len(residual) - len(values)
+        spare_rows = len(residual) - len(values)
         errors = np.full(len(values), np.inf)
-        if len(values) and free > 0 and factors is None:
-            errors = errors_of((slopes @ slopes.T)[..., None], np.array([loss / free]))[:, 0]
+        if len(values) and spare_rows > 0 and factors is None:
+            errors = errors_of((slopes @ slopes.T)[..., None], np.array([loss / spare_rows]))[:, 0]
         elif len(values) and factors is not None:
             errors = _robust_errors(slopes.T, residual, factors.numpy())
         named = dict(zip(self.names, values.tolist(), strict=True))
@@ -222,7 +233,7 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _Starts:
-    """So many starts of one form as problems of `levenberg_marquardt`, each for itself."""
+    """Several starts of one form as problems of `levenberg_marquardt`, each a group of its own."""
 
     problem: _Problem
     elimination: Elimination
@@ -236,21 +247,21 @@ class _Starts:
     @property
     def floor(self) -> Array:
         """See `Problems`."""
-        return np.full(self.elimination.linear.shape[1], _ROUNDING * self.problem.size)
+        return np.full(self.elimination.linear.shape[1], LAST_DIGITS * self.problem.mean_square)
 
     @property
-    def groups(self) -> Whole:
+    def groups(self) -> Integers:
         """See `Problems`."""
         return np.arange(self.elimination.linear.shape[1])
 
     def longest_step(self, constants: Array) -> Array:
         """See `Problems`."""
-        return part_of_size(constants)
+        return longest_step_by_size(constants)
 
-    def without_idle(self, working: Flags) -> tuple[_Starts, Whole]:
+    def without_idle(self, working: Flags) -> tuple[_Starts, Integers]:
         """See `Problems`."""
-        kept = np.flatnonzero(working)
-        return _Starts(self.problem, Elimination(self.elimination.linear[:, kept])), kept
+        still = np.flatnonzero(working)
+        return _Starts(self.problem, Elimination(self.elimination.linear[:, still])), still
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """See `Problems`."""
@@ -258,34 +269,38 @@ class _Starts:
         lines = np.concatenate([slopes, residuals[None]]).transpose(1, 0, 2)
         with np.errstate(over="ignore", invalid="ignore"):
             products = lines @ lines.transpose(0, 2, 1)
-        return held(products.transpose(1, 2, 0).copy()), constants
+        return zero_bad_derivatives(products.transpose(1, 2, 0).copy()), constants
 
 
-def _points(names: Sequence[str], given: Mapping[str, float], seed: int) -> Array:
-    """Ones, and points (names, N) of all sizes and signs; what is given stays."""
+def _points(names: Sequence[str], fixed: Mapping[str, float], seed: int) -> Array:
+    """A point of ones and random points (names, N) of all sizes and signs; the `fixed` constants have their values."""
     random = stream(seed, "starts of a form")
-    shape = _DRAWS, len(names)
+    shape = _DRAWN_POINTS, len(names)
     points = 10 ** random.uniform(-_DECADES, _DECADES, shape) * random.choice([-1.0, 1.0], shape)
     points[0] = 1.0
     for place, name in enumerate(names):
-        if name in given:
-            points[:, place] = given[name]
+        if name in fixed:
+            points[:, place] = fixed[name]
     return np.ascontiguousarray(points.T)
 
 
 def _best(problem: _Problem, ended: Array) -> Array:
-    """The best end (names, 1) of (names, B); of several that are as good that with the smallest constants.
+    """The point (names, 1) of least loss; among equally good ones that with the smallest constants.
 
-    A phase may be off by full turns.
+    Equally good points are common: a phase may be off by full turns.
     """
     losses = problem.losses(ended)
-    good = np.flatnonzero(losses <= max(losses.min() * (1 + _SAME), _EXACT * problem.size))
+    good = np.flatnonzero(losses <= max(losses.min() * (1 + _SAME), _EXACT * problem.mean_square))
     smallest = np.abs(ended[:, good]).sum(axis=0).argmin()
     return ended[:, good[smallest], None]
 
 
 def _robust_errors(slopes: Array, residual: Array, factors: Array) -> Array:
-    """Standard errors (k,) of the minimum of Σ ρ(r): A⁻¹BA⁻¹ with A the slope and B the scatter of its gradient."""
+    """Standard errors (k,) at the minimum of Σ ρ(residual), from the sandwich covariance A⁻¹BA⁻¹.
+
+    A is the derivative of the gradient and B the scatter of the rows' contributions to it. `slopes` (rows, k),
+    `residual` (rows,), and the `factors` (rows,) that ρ puts on the weights.
+    """
     rows, k = slopes.shape
     A = slopes.T @ (slopes * factors[:, None])
     pulls = slopes * (factors * residual)[:, None]
@@ -293,7 +308,7 @@ def _robust_errors(slopes: Array, residual: Array, factors: Array) -> Array:
     if rows <= k or not np.isfinite(A).all() or (scale == 0).any():
         return np.full(k, np.inf)
     scaled = A / (scale[:, None] * scale)
-    if np.linalg.cond(scaled) > _SINGULAR:
+    if np.linalg.cond(scaled) > _MAX_CONDITION:
         return np.full(k, np.inf)
     inverse = np.linalg.inv(scaled) / (scale[:, None] * scale)
     covariance = inverse @ (pulls.T @ pulls) @ inverse * rows / (rows - k)

@@ -1,14 +1,14 @@
 """Levenberg–Marquardt for a batch of problems, with the linear constants eliminated (variable projection).
 
-This is the only nonlinear least squares of the program. Who has problems to solve writes an adapter (`Problems`), which
-says what the derivatives are; damping, acceptance, elimination, stopping and the budget are decided here, for all of
-them by one rule. The adapters: `fitting.batch` (compiled expressions), `fitting.form` (a user's form) and
-`heads.projected_fit` (columns that a head computes).
+This is the only nonlinear least squares of the program. A caller with problems to solve writes an adapter (`Problems`),
+which gives the derivatives; damping, acceptance, elimination, stopping and the budget are decided here, by one rule for
+all. The adapters: `refine.Batch` (compiled expressions), `form` (a user's form) and `many_starts` (columns that a head
+computes).
 
 Every member of a batch has a damping of its own and leaves the batch when it is done. The linear constants are put at
 their least squares after each evaluation, undamped. That moves them away from where the derivatives were taken; where
-they moved far, the next step of that member only takes the derivatives anew (it is "stale"). Members are the last axis
-of all arrays here, so that what is done for each of them is done for all at once.
+they moved far, the member is "stale", and its next step only takes the derivatives anew. Members are the last axis of
+all arrays here, so that one call works on all of them.
 """
 
 from __future__ import annotations
@@ -19,34 +19,43 @@ from typing import Protocol
 import numpy as np
 
 from symenum.core.budget import Budget
-from symenum.fitting.program import Array, Flags, Whole
+from symenum.core.exactness import EPSILON
+from symenum.fitting.program import Array, Flags, Integers
 
 __all__ = [
+    "LAST_DIGITS",
     "Elimination",
     "Fitted",
     "Problems",
     "State",
     "evaluate",
     "fit",
-    "held",
-    "part_of_size",
+    "longest_step_by_size",
     "solve_positive",
+    "zero_bad_derivatives",
 ]
 
-_RIDGE = 1e-15  # of a diagonal of ones, as large as its rounding: a constant that does nothing leaves it solvable
-_LEAST_PIVOT = 1e-15  # of a system whose diagonal is near 1: what is smaller is rounding
+LAST_DIGITS = (4 * EPSILON) ** 2
+"""Part of the mean square of the target: a loss below this is four roundings of each row, and no step lowers it."""
+_ROUNDING = 1e-15  # part of a number of size 1 that is rounding: some five epsilons
+_RIDGE = _ROUNDING  # added to a diagonal of ones: a constant that does nothing leaves the system solvable
+_MIN_PIVOT = _ROUNDING  # of a system whose diagonal is near 1
+_MIN_DAMPING, _MAX_DAMPING = (
+    1e-14,
+    1e9,
+)  # of a diagonal of ones: below it no effect, above it no digit moves
+# The damping is multiplied by the factor of the first line whose part of the promised gain a step exceeds; by
+# `_FAILED_FACTOR` where the loss did not fall. Of 450 random expressions of benchmarks/fitting.py (seeds 0 to 2, 24
+# starts) these solve 439; parts of 0.5 and 0.1 or 0.9 and 0.5, factors a third and three times as large, and 3 or 10
+# for 5 solve 437 to 441.
+_GOOD_GAIN, _GOOD_FACTOR = 0.75, 0.03  # part of the promised gain, factor of the damping
+_FAIR_GAIN, _FAIR_FACTOR = 0.25, 0.2  # the same
+_FAILED_FACTOR = 5.0  # factor of the damping
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _FIRST_DAMPING = 1e-2  # of a diagonal of ones: nearly a Gauss–Newton step
-_LEAST_DAMPING, _MOST_DAMPING = 1e-14, 1e9  # below the one it is rounding; above the other a step changes no digit
-# Where a step gains so much of what it promised, the damping is multiplied by so much; where it gains nothing, by the
-# last. Of 450 random expressions of benchmarks/fitting.py (seeds 0 to 2, 24 starts) these solve 439; limits of 0.5 and
-# 0.1 or 0.9 and 0.5, factors a third and three times as large, and 3 or 10 for 5 solve 437 to 441.
-_GOOD, _MUCH_LESS = 0.75, 0.03
-_FAIR, _LESS = 0.25, 0.2
-_MORE = 5.0
-_ROUNDING = 1e-15  # of a loss before the linear constants moved: what is left below it is not known
-_STALE = 1.0  # relative movement of the linear constants after which derivatives are taken anew
-_LONGEST, _SMALL = 0.5, 0.3  # the largest step of a constant c of unknown size is 0.5·(|c| + 0.3)
-_COMPACT = 1000  # idle members times steps ahead: above this it pays to make the batch anew without them
+_STALE = 1.0  # movement of the linear constants, relative to their size, after which derivatives are taken anew
+_STEP_PART, _STEP_SIZE = 0.5, 0.3  # the longest step of a constant c of unknown size is 0.5·(|c| + 0.3)
+_COMPACT = 1000  # idle members times steps ahead: above this the batch is made anew without the idle ones
 
 
 class Elimination:
@@ -55,15 +64,14 @@ class Elimination:
     def __init__(self, linear: Flags) -> None:
         self.linear = linear
         self._outer = linear.astype(np.float64)
-        # The linear constants of each member are gathered: they are few, and so is what it takes to solve for them.
+        # The linear constants of each member are gathered at the top: a small system for each member.
         width, members = linear.shape
-        count: Whole = np.count_nonzero(linear, axis=0)
-        here = np.arange(members)
-        lines: Whole = np.argsort(~linear, axis=0, kind="stable")[: int(count.max(initial=0))]
-        # 1 for those; beyond its own a member has others of its constants here, which count nothing.
+        count: Integers = np.count_nonzero(linear, axis=0)
+        lines: Integers = np.argsort(~linear, axis=0, kind="stable")[: int(count.max(initial=0))]
+        # 1 for the linear constants of a member; its other constants fill the lines up, with 0.
         self._own = (np.arange(len(lines))[:, None] < count).astype(np.float64)
         self._own_pairs = self._own[:, None] * self._own
-        self._gathered = lines * members + here
+        self._gathered = lines * members + np.arange(members)
         self._gathered_pairs = lines[:, None] * (width * members) + self._gathered
 
     def state(self, constants: Array, products: Array) -> State:
@@ -80,7 +88,7 @@ class Elimination:
         scale = np.sqrt(np.einsum("iib->ib", products)[:k])
         scale[scale == 0] = 1.0
         normal = products[:k, :k] / (scale[:, None] * scale)
-        # Ones for the constants that do nothing, and for those beyond the number of this member's.
+        # Ones for constants that do nothing, among them those beyond the number of a member's constants.
         diagonal = np.einsum("iib->ib", normal)
         diagonal[diagonal == 0] = 1.0
         gradient = products[:k, k] / scale
@@ -94,7 +102,8 @@ class Elimination:
         moved[np.isnan(moved)] = 0.0
         shift = np.zeros_like(gradient)
         shift.put(self._gathered, moved)
-        # What rounding leaves of a large loss is not known; the next evaluation will tell (the member is stale).
+        # A loss below the rounding of the loss that it is subtracted from is not known. Such a member is stale, and
+        # its next evaluation computes the loss.
         loss = np.maximum(loss - (shift * gradient).sum(axis=0), _ROUNDING * loss)
         loss[np.isnan(loss)] = np.inf
         gradient = gradient - np.einsum("ijb,jb->ib", normal, shift)
@@ -105,7 +114,7 @@ class Elimination:
 
 @dataclass
 class State:
-    """Where the members stand. Losses are inf where values are not finite."""
+    """The constants, losses and normal equations of the members. Losses are inf where values are not finite."""
 
     constants: Array  # (k, B)
     loss: Array  # (B,)
@@ -114,7 +123,8 @@ class State:
     scale: Array  # (k, B)
     stale: Flags  # (B,)
 
-    def take(self, which: Whole, width: int) -> State:
+    def take(self, which: Integers, width: int) -> State:
+        """The state of some members, with their first `width` constants."""
         k = slice(0, width)
         return State(
             self.constants[k, which],
@@ -146,43 +156,43 @@ class Problems(Protocol):
         """(B,) the loss that is rounding: no step can make it better."""
 
     @property
-    def groups(self) -> Whole:
+    def groups(self) -> Integers:
         """(B,) numbers from 0: when a member is at its floor, the others of its group end too."""
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """JᵀJ with the residual as one more line (k + 1, k + 1, B), weighted, and the constants (k, B) of these.
 
-        They are the constants that came, or have the linear ones at their least squares already. A derivative that
-        is not finite counts as zero (`held`); a value that is not finite makes the residual's own product inf or NaN.
+        Those are the constants of the argument, or have the linear ones at their least squares already. A derivative
+        that is not finite counts as zero (`zero_bad_derivatives`); a value that is not finite makes the residual's own
+        product inf or NaN.
         """
 
     def longest_step(self, constants: Array) -> Array:
-        """How far each constant (k, B) may move in one step; inf: any way. Those of linear ones play no part."""
+        """How far each constant (k, B) may move in one step; inf: no limit. Entries of linear constants are ignored."""
 
-    def without_idle(self, working: Flags) -> tuple[Problems, Whole]:
+    def without_idle(self, working: Flags) -> tuple[Problems, Integers]:
         """A batch of fewer members, among them all that work (B,), and where these stood in this one."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """For each member: constants (k, B), loss (B,), whether it ended at rounding or at a minimum (B,), and the loss
-    (B,) of the constants that came in."""
+    """What became of the members of a batch."""
 
-    constants: Array
-    loss: Array
-    converged: Flags
-    before: Array
-
-
-def part_of_size(constants: Array) -> Array:
-    """The longest steps (k, B) of constants of which nothing is known but where they stand: half of their size."""
-    return _LONGEST * (np.abs(constants) + _SMALL)
+    constants: Array  # (k, B)
+    loss: Array  # (B,)
+    converged: Flags  # (B,): the loss is at rounding or at a minimum
+    before: Array  # (B,): the loss of the constants at which the fit began
 
 
-def held(products: Array) -> Array:
-    """The products (k + 1, k + 1, B) with zeros for constants whose derivative is not finite on some row.
+def longest_step_by_size(constants: Array) -> Array:
+    """The longest steps (k, B) of constants (k, B) whose size alone is known: about half of it."""
+    return _STEP_PART * (np.abs(constants) + _STEP_SIZE)
 
-    As an exponent's over a negative base; such a constant stays where it is. The array itself is changed.
+
+def zero_bad_derivatives(products: Array) -> Array:
+    """The products (k + 1, k + 1, B), changed in place, with zeros for constants whose derivative is not finite.
+
+    An exponent over a negative base is such a constant. It stays where it is.
     """
     bad = ~np.isfinite(np.einsum("iib->ib", products))
     bad[-1] = False
@@ -198,7 +208,7 @@ def evaluate(problems: Problems, constants: Array) -> State:
 
 
 def fit(problems: Problems, constants: Array, *, steps: int, tolerance: float, budget: Budget) -> Fitted:
-    """Up to so many steps from constants (at least k, B); what is beyond k of them stays as it is.
+    """Up to `steps` steps from constants (at least k, B); those beyond the k of the problems stay as they are.
 
     A member is done when its loss is rounding, when a step promised less than `tolerance` of the loss and gained no
     more, or when no damping gives a better point. When one is at rounding, the others of its group end.
@@ -219,9 +229,9 @@ def fit(problems: Problems, constants: Array, *, steps: int, tolerance: float, b
             break
         if (len(place) - np.count_nonzero(working)) * (steps - step_number) > _COMPACT:
             _store(found, place, state, done)
-            problems, kept = problems.without_idle(working)
-            place, damping, done, working = place[kept], damping[kept], done[kept], working[kept]
-            state = state.take(kept, len(problems.elimination.linear))
+            problems, still = problems.without_idle(working)
+            place, damping, done, working = place[still], damping[still], done[still], working[still]
+            state = state.take(still, len(problems.elimination.linear))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             step, promised = _step(state, damping, problems)
             step[:, state.stale] = 0.0
@@ -229,7 +239,7 @@ def fit(problems: Problems, constants: Array, *, steps: int, tolerance: float, b
             gain = state.loss - new.loss
             better = (gain > 0) | (state.stale & np.isfinite(new.loss))
             small = (promised <= tolerance * state.loss) & (np.abs(gain) <= tolerance * state.loss)
-            done |= working & ~state.stale & (small | (~better & (damping >= _MOST_DAMPING)))
+            done |= working & ~state.stale & (small | (~better & (damping >= _MAX_DAMPING)))
             damping = _next_damping(damping, gain / promised, better, state.stale)
         state.update(better & working, new)
         exact = working & (state.loss <= problems.floor)
@@ -240,22 +250,25 @@ def fit(problems: Problems, constants: Array, *, steps: int, tolerance: float, b
     return found
 
 
-def _store(found: Fitted, place: Whole, state: State, done: Flags) -> None:
+def _store(found: Fitted, place: Integers, state: State, done: Flags) -> None:
     found.constants[: len(state.constants), place] = state.constants
     found.loss[place] = state.loss
     found.converged[place] = done
 
 
 def _next_damping(damping: Array, ratio: Array, better: Flags, stale: Flags) -> Array:
-    """`ratio` (B,): what the step gained over what it promised."""
-    factor = np.where(ratio > _GOOD, _MUCH_LESS, np.where(ratio > _FAIR, _LESS, 1.0))
-    factor[~better] = _MORE
+    """The damping (B,) of the next step; `ratio` (B,) is the gain of this one over the gain that it promised."""
+    factor = np.where(ratio > _GOOD_GAIN, _GOOD_FACTOR, np.where(ratio > _FAIR_GAIN, _FAIR_FACTOR, 1.0))
+    factor[~better] = _FAILED_FACTOR
     factor[stale] = 1.0
-    return np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING)
+    return np.clip(damping * factor, _MIN_DAMPING, _MAX_DAMPING)
 
 
 def _step(state: State, damping: Array, problems: Problems) -> tuple[Array, Array]:
-    """The damped step (k, B), not finite where there is none, and the fall of the loss that it promises (B,)."""
+    """The damped step (k, B) and the fall of the loss that it promises (B,).
+
+    A step that is too long in one constant is shortened in all. It is not finite where the products are not.
+    """
     linear = problems.elimination.linear
     diagonal = _RIDGE + np.where(linear, 0.0, damping)
     scaled = solve_positive(state.normal, state.gradient, diagonal)
@@ -269,17 +282,17 @@ def _step(state: State, damping: Array, problems: Problems) -> tuple[Array, Arra
 def solve_positive(A: Array, b: Array, diagonal: Array | float = 0.0) -> Array:
     """x (k, B) with (A + diagonal) x = b for A (k, k, B), b (k, B) and a diagonal (k, B), which make a diagonal near 1.
 
-    Elimination without pivoting, all systems side by side: for systems of six, five times as fast as LAPACK one by one.
+    Elimination without pivoting, all systems at once: for systems of six, five times as fast as LAPACK one by one.
     Where A is singular, x is one of the solutions if there are any; it is NaN where A or b is.
     """
     k, size = len(b), b.shape[1]
     system = np.empty((k, k + 1, size))
     system[:, :k], system[:, k] = A, b
     np.einsum("iib->ib", system[:, :k])[...] += diagonal
-    products = np.empty((k * k, size))  # one piece of memory for all of them: at these sizes a new one costs as much
+    products = np.empty((k * k, size))  # reused: at these sizes an allocation costs as much as the work
     for j in range(k):
         row, below = system[j, j + 1 :], k - 1 - j
-        row /= np.maximum(system[j, j], _LEAST_PIVOT)
+        row /= np.maximum(system[j, j], _MIN_PIVOT)
         product = products[: below * (below + 1)].reshape(below, below + 1, size)
         np.multiply(system[j + 1 :, j, None], row, out=product)
         system[j + 1 :, j + 1 :] -= product

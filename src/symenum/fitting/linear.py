@@ -1,4 +1,9 @@
-"""Linear least squares to the last digit of double precision, and the sum that its coefficients write."""
+"""Linear least squares to the last digit of double precision, and the sum that its coefficients write.
+
+For the handful of columns of one candidate (`least_squares`), or of each of many (`least_squares_of_each`). Scans of
+all pairs and triples of columns are elsewhere (`scans`). `linear_combination` writes the result as people write it:
+a/3 - 2*b + 1, and nothing for a zero.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Apply, Constant, Expression, apply
+from symenum.expressions.algebra import with_factor
+from symenum.fitting.program import Array
 from symenum.fitting.recognise import Number
-from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
+from symenum.operators.traits import ADDITIVE, Role
 
-__all__ = ["Fit", "Fits", "least_squares", "least_squares_of_each", "linear_combination", "scaled"]
+__all__ = ["ONE", "Array", "Fit", "Fits", "least_squares", "least_squares_of_each", "linear_combination", "scaled"]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Linear least squares on a few columns, to the last digit that double precision gives.
-#
-# For the handful of columns of one candidate (`least_squares`), or of each of many (`least_squares_of_each`). Scans
-# of all pairs and triples of columns have their own way (`scans`).
-
-
-Array = npt.NDArray[np.float64]
-_TINY = float(np.finfo(np.float64).tiny)
+_TINY = float(np.finfo(np.float64).tiny)  # the smallest norm that is divided by, 2.2e-308
+ONE = Constant(1)
+"""The term of a constant summand."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,15 @@ class Fit:
 
     @property
     def rms(self) -> float:
+        """The root mean square of the residual; 0 without rows."""
         return float(np.sqrt(np.mean(self.residual**2))) if len(self.residual) else 0.0
 
 
 def svd(A: Array) -> tuple[Array, Array, Array]:
     """The thin singular value decomposition U, S, Vᵀ of A (n, k).
 
-    By torch, whose threads callers can limit: NumPy's own make a fit of 50 columns ten times slower on
-    a busy machine.
+    By torch, whose threads callers can limit: NumPy's own threads make a fit of 50 columns ten times slower on a busy
+    machine.
     """
     U, S, Vh = torch.linalg.svd(torch.from_numpy(np.ascontiguousarray(A)), full_matrices=False)
     return U.numpy(), S.numpy(), Vh.numpy()
@@ -78,8 +78,8 @@ def least_squares(A: Array, y: Array) -> Fit:
 class Fits:
     """Of B sets of m columns: `coefficients` (B, m), `residual` (B, n), and an orthonormal `basis` (B, n, m) of each.
 
-    `rank` (B,): the least length of a column off those before it, relative to its own; 0 where columns depend on each
-    other, or are not finite. The coefficients mean nothing there.
+    `rank` (B,): the smallest part of a column's length that is orthogonal to the columns before it. It is 0 where
+    columns depend on each other, or are not finite; the coefficients mean nothing there.
     """
 
     coefficients: Tensor
@@ -87,8 +87,8 @@ class Fits:
     basis: Tensor
     rank: Tensor
 
-    def off(self, rows: Tensor) -> Tensor:
-        """Rows (B, k, n) off the span of the columns."""
+    def orthogonal_part(self, rows: Tensor) -> Tensor:
+        """The part of rows (B, k, n) that is orthogonal to the columns of their set."""
         return rows - (rows @ self.basis) @ self.basis.transpose(1, 2)
 
 
@@ -107,13 +107,6 @@ def least_squares_of_each(columns: Tensor, y: Tensor) -> Fits:
     along = (y @ Q)[..., None]
     coefficients = torch.linalg.solve_triangular(R, along, upper=True)[..., 0] / size[..., 0].clamp_min(_TINY)
     return Fits(coefficients, y - (Q @ along)[..., 0], Q, torch.where(fine[:, 0, 0], rank, 0.0))
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Linear combinations written as people write them: a/3 - 2*b + 1, and nothing for a zero.
-
-
-ONE = Constant(1)
 
 
 def linear_combination(numbers: Sequence[Number], terms: Sequence[Expression]) -> Expression:
@@ -146,6 +139,8 @@ def linear_combination(numbers: Sequence[Number], terms: Sequence[Expression]) -
 
 @dataclass(frozen=True)
 class _Piece:
+    """A summand without its sign, and whether it is added or subtracted."""
+
     positive: bool
     term: Expression
 
@@ -153,7 +148,7 @@ class _Piece:
 def _pieces(number: Number, term: Expression) -> list[_Piece]:
     """The summands of number·term: a sum that is taken as it is gives up its brackets."""
     positive = number.value > 0
-    if number.denominator is not None or not _is_one(number.numerator):
+    if number.denominator is not None or number.numerator != ONE:
         return [_Piece(positive, _magnitude_times(number, term))]
     pieces: list[_Piece] = []
     stack = [_Piece(positive, term)]
@@ -175,29 +170,18 @@ def scaled(number: Number, term: Expression) -> Expression:
         return _magnitude_times(number, term)
     if term == ONE:
         return number.expression
-    if _is_one(number.numerator):
+    if number.numerator == ONE:
         product = apply("neg", term)
         return product if number.denominator is None else apply("div", product, number.denominator)
     if isinstance(number.numerator, Constant) and number.numerator.name is None:
-        product = _times(Constant(-number.numerator.value), term)
+        product = with_factor(Constant(-number.numerator.value), term)
         return product if number.denominator is None else apply("div", product, number.denominator)
     return apply("neg", _magnitude_times(number, term))
 
 
 def _magnitude_times(number: Number, term: Expression) -> Expression:
+    """|number|·term."""
     if term == ONE:
         return number.magnitude
-    product = term if _is_one(number.numerator) else _times(number.numerator, term)
+    product = term if number.numerator == ONE else with_factor(number.numerator, term)
     return product if number.denominator is None else apply("div", product, number.denominator)
-
-
-def _times(factor: Expression, term: Expression) -> Expression:
-    """factor·term with the factor in front of the whole product: 3*x*y rather than 3*(x*y), 3/x rather than 3*(1/x)."""
-    if isinstance(term, Apply) and term.operator.role in MULTIPLICATIVE:
-        first, second = term.operands
-        return apply(term.operator, factor if _is_one(first) else _times(factor, first), second)
-    return apply("mul", factor, term)
-
-
-def _is_one(expression: Expression) -> bool:
-    return expression == ONE

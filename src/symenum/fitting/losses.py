@@ -1,7 +1,8 @@
 """What a law is judged by: the mean of a function of the rows' residuals, or any callable of the user's.
 
-A scan is least squares whatever the loss is; these say how its finds are ranked and their constants fitted. Each knows
-the weights under which least squares has the same minimum (iteratively reweighted least squares), but for a callable.
+A scan is least squares whatever the loss is; the losses rank what a scan finds and fit its constants
+(`fit_under_loss`). Each loss but a callable knows the weights under which least squares has the same minimum
+(iteratively reweighted least squares).
 """
 
 from __future__ import annotations
@@ -33,17 +34,23 @@ __all__ = [
     "typical_size",
 ]
 
-# Of the typical deviation of y: residuals beyond it are outliers to Huber's loss and log-cosh. Each pulls at the law as
-# one of that size would, so it must be small; where noise is larger, the loss is nearly the mean absolute error.
+_MAD_TO_SIGMA = 1.4826  # standard deviation of a normal distribution, in units of its median absolute deviation
+_TINY = 1e-300  # the least size of a residual in a quotient: no division by zero where y and all residuals are 0
+# Below these parts of the scale the formula loses digits and the limit r → 0 is exact to rounding: log cosh(r) is r²/2
+# up to r⁴/12, tanh(r)/r is 1 up to r²/3.
+_LOG_COSH_LIMIT, _TANH_LIMIT = 1e-4, 1e-8
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+# Part of the typical deviation of y: residuals beyond it are outliers to Huber's loss and log-cosh. An outlier pulls at
+# the law as a residual of that size would, so it must be small; where noise is larger, the loss is nearly the mean
+# absolute error.
 _BEND = 0.02
-_TO_SIGMA = 1.4826  # the median of |deviations| of a normal distribution is the standard deviation over this
-_SHARP = 1e-2  # of the median residual: what is nearer to zero weighs no more in the mean absolute error
+_SHARPNESS = 1e-2  # part of the median residual: smaller ones have no larger weight in the mean absolute error
 
 
 class Loss(Protocol):
-    """What every part of the program asks of a loss; nobody asks for its class.
+    """What every part of the program asks of a loss. y, predictions and weights are (rows,) float64 on the CPU.
 
-    `robust`: a few rows far off do not decide. `is_squared`: it is the mean square error, which scans minimise already.
+    `robust`: a few outliers do not decide. `is_squared`: it is the mean square error, which scans minimise already.
     """
 
     @property
@@ -62,7 +69,7 @@ class Loss(Protocol):
         ...
 
     def total(self, y: Tensor, prediction: Tensor, weight: Tensor) -> float:
-        """The loss on rows whose weights sum to 1; inf where it is no finite number."""
+        """The loss on rows whose weights sum to 1; inf where it is not finite."""
         ...
 
     def weights(self, y: Tensor, prediction: Tensor) -> Tensor | None:
@@ -126,7 +133,7 @@ class Absolute(RowLoss):
 
     def weights(self, y: Tensor, prediction: Tensor) -> Tensor:
         size = (prediction - y).abs()
-        least = max(_SHARP * float(size.median()), torch.finfo(torch.float64).eps * float(y.abs().max()), 1e-300)
+        least = max(_SHARPNESS * float(size.median()), torch.finfo(torch.float64).eps * float(y.abs().max()), _TINY)
         return least / size.clamp_min(least)
 
 
@@ -163,12 +170,12 @@ class LogCosh(RowLoss):
 
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor:
         size = (prediction - y).abs() / self.scale
-        # log cosh without the overflow of cosh; near 0 its digits are lost to log 2, where r²/2 is it to rounding.
+        # log cosh without the overflow of cosh; near 0 the subtraction of log 2 would cost its digits.
         far = size + torch.log1p(torch.exp(-2 * size)) - math.log(2)
-        return self.scale**2 * torch.where(size < 1e-4, size.square() / 2, far)
+        return self.scale**2 * torch.where(size < _LOG_COSH_LIMIT, size.square() / 2, far)
 
     def weights(self, y: Tensor, prediction: Tensor) -> Tensor:
-        size = ((prediction - y).abs() / self.scale).clamp_min(1e-8)
+        size = ((prediction - y).abs() / self.scale).clamp_min(_TANH_LIMIT)
         return torch.tanh(size) / size
 
 
@@ -217,7 +224,7 @@ class Custom:
     def total(self, y: Tensor, prediction: Tensor, weight: Tensor) -> float:
         if not bool(torch.isfinite(prediction).all()):
             return math.inf
-        arguments = [y.clone().numpy(), prediction.clone().numpy()]  # whatever it does to them
+        arguments = [y.clone().numpy(), prediction.clone().numpy()]  # copies: the callable may change them
         keywords = {}
         if isinstance(self.weighted, str):
             keywords[self.weighted] = weight.clone().numpy()
@@ -274,9 +281,9 @@ def make_loss(loss: object, target: Target, *, weighted: bool = False) -> Loss:
     return made
 
 
-# A small target on which an object is tried before it is taken for a loss: no zero, both signs, all predictions off.
+# A small target on which an object is tried before it is taken for a loss: both signs, no zero in y, no residual of 0.
 _PROBE_Y = torch.tensor([-2.0, -0.5, 0.25, 1.0, 3.0], dtype=torch.float64)
-_PROBE_PREDICTION = torch.tensor([-1.5, 0.5, 0.75, 2.0, 1.0], dtype=torch.float64)
+_PROBE_PREDICTION = torch.tensor([-1.5, 0.5, 0.75, 2.0, 1.0], dtype=torch.float64)  # for these five rows
 
 
 def check_loss(loss: Any) -> Loss:
@@ -308,9 +315,12 @@ def check_loss(loss: Any) -> Loss:
 
 
 def typical_size(values: Tensor) -> float:
-    """The standard deviation as the median of |deviations| tells it; where most are equal, as it is. At least tiny."""
+    """The standard deviation of values (n,), from the median absolute deviation, which outliers do not move.
+
+    Where more than half of the values are equal, the root mean square deviation. At least the smallest normal double.
+    """
     deviation = (values - values.median()).abs()
-    size = _TO_SIGMA * float(deviation.median()) or float(deviation.square().mean().sqrt())
+    size = _MAD_TO_SIGMA * float(deviation.median()) or float(deviation.square().mean().sqrt())
     return max(size, torch.finfo(torch.float64).tiny)
 
 

@@ -1,4 +1,12 @@
-"""Values and derivatives of a batch of programs: equal operators of all members are one call on a block of memory."""
+"""Values and derivatives of a batch of programs: equal operators of all members are one call on a block of memory.
+
+Everything is laid out when a `Machine` is made: a run is a list of calls from block to block. Each call writes a
+contiguous block; what it reads was gathered into one before. In a tree each node has one parent, so a slope is fetched
+from where that parent wrote it, and is never summed up. `Blocks` says where the memory lies: NumPy on the CPU, or torch
+on a GPU, where a call costs as much as ten thousand numbers, so that only large batches (many rows) belong there.
+
+What is fitted, and to what, is not known here (`refine`).
+"""
 
 from __future__ import annotations
 
@@ -9,17 +17,15 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from symenum.fitting.program import CONSTANT, DATA, Program, Whole
+from symenum.fitting.program import CONSTANT, DATA, Array, Integers, Program
 from symenum.operators import Operator
 from symenum.operators.traits import ARITHMETIC, Role
 
 __all__ = [
     "HOST",
-    "Array",
     "Blocks",
     "Call",
     "DeviceBlocks",
@@ -28,19 +34,13 @@ __all__ = [
     "Slopes",
     "backward",
     "forward",
-    "hands_on",
+    "passes_slope_unchanged",
 ]
 
+# Calls that write into memory of the caller's. At the sizes of a fit a call costs as much as its work, so the common
+# operators have calls of their own: NumPy's, which cost the least, but torch's sine and cosine, which are several times
+# as fast. All others, the user's among them, go through the functions and derivatives of their record.
 
-# --------------------------------------------------------------------------------------------------------------------
-# How a machine computes an operator on blocks of memory: calls that write where they are told.
-#
-# At the sizes of a fit a call costs as much as its work, so the common operators have calls of their own here:
-# NumPy's, which cost the least, but torch's sine and cosine, which are several times as fast. All others, the user's
-# among them, go through the functions and derivatives of their record.
-
-
-Array = npt.NDArray[np.float64]
 Call = tuple[Callable[..., object], tuple[Any, ...]]  # a function and its arguments, the memory for the result last
 _BY_NUMPY = (*ARITHMETIC, Role.EXPONENTIAL, Role.LOGARITHM, Role.NEGATION, Role.ROOT, Role.MAGNITUDE)
 
@@ -76,7 +76,7 @@ def forward(operator: Operator, operands: Sequence[Array], value: Array) -> Call
     return _general, (operator, tensors, out)
 
 
-def hands_on(operator: Operator, by: int) -> bool:
+def passes_slope_unchanged(operator: Operator, by: int) -> bool:
     """Whether the slope of that operand is the slope of the node itself, so that there is nothing to compute."""
     return operator.role is Role.SUM or (operator.role is Role.DIFFERENCE and by == 0)
 
@@ -97,29 +97,27 @@ def backward(
         return [(np.divide, (slope, b, out))]
     if role is Role.QUOTIENT:
         return [(np.multiply, (slope, value, out)), (np.divide, (out, b, out)), (np.negative, (out, out))]
-    here = torch.from_numpy(out)
+    out_tensor = torch.from_numpy(out)
     calls: list[Call]
     if role is Role.SINE:
-        calls = [(_cos, (torch.from_numpy(a), here))]
+        calls = [(_cos, (torch.from_numpy(a), out_tensor))]
     elif role is Role.COSINE:
-        calls = [(_sin, (torch.from_numpy(a), here)), (np.negative, (out, out))]
+        calls = [(_sin, (torch.from_numpy(a), out_tensor)), (np.negative, (out, out))]
     else:
         tensors = [torch.from_numpy(operand) for operand in operands]
-        calls = [(_general_slope, (operator, by, torch.from_numpy(value), tensors, here))]
+        calls = [(_general_slope, (operator, by, torch.from_numpy(value), tensors, out_tensor))]
     return [*calls, (np.multiply, (slope, out, out))]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Where the memory of a machine lies, and what is done on it: NumPy on the CPU, or torch on a GPU.
-#
-# On a GPU a call costs as much as ten thousand numbers, so only large batches (many rows) belong there.
+# Blocks of memory, on the CPU and on a device.
 
-
-_COPIES = 4  # of a machine's numbers would fit into what is free
+_MEMORY_PARTS = 4  # a machine gets one part of the free memory; gathered copies and products take as much again
+_BYTES = 8  # of a float64
+_HOST_MEMORY = 1 << 31  # bytes that count as free where torch cannot say: a CPU that stands for a device, in tests
 
 
 class Blocks(Protocol):
-    """Arrays of float64 of one kind, here called blocks: slices are views, and calls write where they are told."""
+    """Arrays of float64 of one kind, here called blocks: slices are views, and calls write into them."""
 
     @property
     def room(self) -> int:
@@ -129,12 +127,12 @@ class Blocks(Protocol):
         """A block."""
 
     def take_over(self, array: Array) -> Any:
-        """A block of these numbers; the numbers themselves where they lie there already."""
+        """A block of these numbers; the array itself where it lies in that memory already."""
 
     def give_back(self, block: Any) -> Array:
         """The numbers of a block."""
 
-    def gather(self, source: Any, rows: Whole, out: Any) -> Call:
+    def gather(self, source: Any, rows: Integers, out: Any) -> Call:
         """out = source[rows]."""
 
     def forward(self, operator: Operator, operands: Sequence[Any], value: Any) -> Call:
@@ -155,7 +153,7 @@ class Blocks(Protocol):
 class HostBlocks:
     """In the memory of the CPU."""
 
-    room = 1_500_000  # what the caches hold
+    room = 1_500_000  # numbers: 12 MB, what the caches of a core hold
     backward = staticmethod(backward)
     forward = staticmethod(forward)
 
@@ -171,7 +169,7 @@ class HostBlocks:
         """See `Blocks`."""
         return block
 
-    def gather(self, source: Array, rows: Whole, out: Array) -> Call:
+    def gather(self, source: Array, rows: Integers, out: Array) -> Call:
         """See `Blocks`."""
         return source.take, (rows, 0, out, "clip")
 
@@ -194,8 +192,8 @@ class DeviceBlocks:
     @property
     def room(self) -> int:
         """See `Blocks`."""
-        free = torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else 1 << 31
-        return free // (8 * _COPIES)
+        free = torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else _HOST_MEMORY
+        return free // (_BYTES * _MEMORY_PARTS)
 
     def empty(self, *shape: int) -> Tensor:
         """See `Blocks`."""
@@ -209,7 +207,7 @@ class DeviceBlocks:
         """See `Blocks`."""
         return np.asarray(block.cpu().numpy())
 
-    def gather(self, source: Tensor, rows: Whole, out: Tensor) -> Call:
+    def gather(self, source: Tensor, rows: Integers, out: Tensor) -> Call:
         """See `Blocks`."""
         return _gather, (source, torch.from_numpy(rows).to(self._device), out)
 
@@ -250,16 +248,11 @@ def _backward(
 HOST = HostBlocks()
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Values and derivatives of a batch of programs: equal operators of all members are one call on a block of memory.
-#
-# Everything is laid out when the machine is made: a run is a list of calls from block to block. Each call writes a
-# contiguous block; what it reads was gathered into one before. In a tree each node has one parent, so a slope is
-# fetched from where that parent left it, and is never summed up.
+# The machine.
 
-
-# Of nodes of which no, the first, the second, both operands move: those of each operand lie next to each other.
-_ORDER = np.array([3, 0, 2, 1])
+# The order of the nodes of a group, by which of their operands depend on a constant (0 none, 1 the first, 2 the second,
+# 3 both). In this order the nodes whose first operand does are neighbours, and so are those whose second does.
+_PLACE_BY_MOVES = np.array([3, 0, 2, 1])
 
 
 class Slopes(Enum):
@@ -274,7 +267,7 @@ class Slopes(Enum):
 class _Group:
     """The nodes from `start` to `stop`, of one level and one operator, and where their values and operands lie.
 
-    `moving`: from where to where those nodes lie of which the first, the second operand moves.
+    `moving`: for each operand, the start and the stop of the nodes whose operand depends on a constant.
     """
 
     operator: Operator
@@ -282,7 +275,7 @@ class _Group:
     stop: int
     moving: tuple[tuple[int, int], ...]
     value: Any = None
-    inside: list[Any] = field(default_factory=list)
+    operands: list[Any] = field(default_factory=list)
 
     @property
     def arity(self) -> int:
@@ -292,12 +285,12 @@ class _Group:
 _Level = list[_Group]
 
 
-def _levels(program: Program, ordered: Whole) -> list[_Level]:
-    """The groups of the nodes of which these are the keys, in their order."""
+def _levels(program: Program, ordered: Integers) -> list[_Level]:
+    """The groups of nodes, by level; `ordered` (nodes,) are their keys, sorted, each with its `_PLACE_BY_MOVES`."""
     key, count = ordered // 4, len(program.operators)
     edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist()
-    # Where the nodes of each group end whose first operand only, first operand, any operand moves.
-    ends = np.searchsorted(ordered, key[edges[:-1], None] * 4 + _ORDER[[3, 2, 0]]).tolist()
+    # Where in each group the nodes end of which only the first operand, the first operand, any operand moves.
+    ends = np.searchsorted(ordered, key[edges[:-1], None] * 4 + _PLACE_BY_MOVES[[3, 2, 0]]).tolist()
     levels: list[_Level] = []
     for (start, stop), (alone, first, last) in zip(pairwise(edges), ends, strict=True):
         level, number = divmod(int(key[start]), count)
@@ -310,10 +303,11 @@ def _levels(program: Program, ordered: Whole) -> list[_Level]:
 
 
 class Machine:
-    """The program of a batch, in which an expression may occur several times, for so many rows at once.
+    """The expressions `members` of a program, which may repeat, computed on `rows` rows at once.
 
-    `copies`: each member is computed for so many sets of constants, side by side with the rows; that is much faster
-    than as many members. Derivatives that `slopes` leaves out are zero; without any there is no `block`, nor `seeds`.
+    `copies`: each member is computed for that many sets of constants, side by side with the rows; that is much faster
+    than as many members. Derivatives that `slopes` leaves out are zero; with `Slopes.NONE` there is no `block`, nor
+    `seeds`.
 
     The places of values: data columns, constants (member by member, and one more for each member), nodes. The places of
     slopes: a zero, the members' roots, then for each level from the last to the first its nodes, and what they pass on
@@ -323,7 +317,7 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        members: Whole,
+        members: Integers,
         rows: int,
         copies: int = 1,
         slopes: Slopes = Slopes.ALL,
@@ -342,18 +336,18 @@ class Machine:
         moves = np.zeros_like(nodes)
         if slopes is not Slopes.NONE:
             moves = (program.moves if slopes is Slopes.ALL else program.linear_moves)[nodes]
-        key = program.key[nodes] * 4 + _ORDER[moves]
+        key = program.key[nodes] * 4 + _PLACE_BY_MOVES[moves]
         order = np.argsort(key, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         nodes, member, key = nodes[order], member[order], key[order]
         fixed = inputs + size * k
 
-        def places(references: Whole, of: Whole) -> Whole:
+        def places(references: Integers, of: Integers) -> Integers:
             index, kind = references // 3, references % 3
             if not len(place):
                 return np.where(kind == DATA, index, inputs + of * k + index)
-            # Clipped: what is no node has an index that may lie beyond the nodes, and is not looked at.
+            # Clipped: the index of a constant or a column may lie beyond the nodes; that entry is not used.
             node = place[np.minimum(offsets[of] + index, len(place) - 1)] + fixed
             return np.where(kind == DATA, index, np.where(kind == CONSTANT, inputs + of * k + index, node))
 
@@ -367,11 +361,11 @@ class Machine:
         self._backward: list[Call] = []
         levels = _levels(program, key)
         self._lay_out_values(levels, operands, fixed, columns)
-        # Slopes take as much memory as values: where nobody asks for them there are none.
+        # Slopes take as much memory as values.
         if slopes is not Slopes.NONE:
             self._lay_out_slopes(levels, operands, fixed, columns)
 
-    def _lay_out_values(self, levels: list[_Level], operands: Whole, fixed: int, rows: int) -> None:
+    def _lay_out_values(self, levels: list[_Level], operands: Integers, fixed: int, rows: int) -> None:
         values, blocks = self._values, self._blocks
         gathered = [
             np.concatenate([operands[group.start : group.stop, i] for group in level for i in range(group.arity)])
@@ -384,20 +378,20 @@ class Machine:
             for group in level:
                 size = group.stop - group.start
                 group.value = values[fixed + group.start : fixed + group.stop]
-                group.inside = [fetched[at + size * i : at + size * (i + 1)] for i in range(group.arity)]
+                group.operands = [fetched[at + size * i : at + size * (i + 1)] for i in range(group.arity)]
                 at += size * group.arity
-                self._forward.append(blocks.forward(group.operator, group.inside, group.value))
+                self._forward.append(blocks.forward(group.operator, group.operands, group.value))
         self._out = blocks.empty(len(self.members), rows)
         self._forward.append(blocks.gather(values, self._roots, self._out))
 
-    def _lay_out_slopes(self, levels: list[_Level], operands: Whole, fixed: int, rows: int) -> None:
+    def _lay_out_slopes(self, levels: list[_Level], operands: Integers, fixed: int, rows: int) -> None:
         size, blocks = len(self.members), self._blocks
         passed = sum((group.stop - group.start) * group.arity for level in levels for group in level)
         slopes = blocks.empty(1 + size + len(operands) + passed, rows)
         slopes[:] = 0.0
         # (members, copies, rows): factors of the derivatives, for the caller to set
         self.seeds = slopes[1 : 1 + size].reshape(size, self._copies, -1)
-        # Where the slope of each value is to be found: at first the zero, and for the roots their seeds.
+        # The place of the slope of each value: at first that of the zero, and for the roots that of their seeds.
         source = np.zeros(len(self._values), dtype=np.int64)
         source[self._roots] = 1 + np.arange(size)
         filled = 1 + size
@@ -411,15 +405,17 @@ class Machine:
                 for i, (start, stop) in enumerate(group.moving):
                     if start == stop:
                         continue
-                    if hands_on(group.operator, i):
+                    if passes_slope_unchanged(group.operator, i):
                         source[operands[start:stop, i]] = np.arange(own + start - first, own + stop - first)
                         continue
-                    c, d = start - group.start, stop - group.start
-                    cut = [part[c:d] for part in group.inside]
-                    out = slopes[filled : filled + d - c]
-                    self._backward += blocks.backward(group.operator, i, slope[c:d], group.value[c:d], cut, out)
-                    source[operands[start:stop, i]] = np.arange(filled, filled + d - c)
-                    filled += d - c
+                    low, high = start - group.start, stop - group.start
+                    cut = [part[low:high] for part in group.operands]
+                    out = slopes[filled : filled + high - low]
+                    self._backward += blocks.backward(
+                        group.operator, i, slope[low:high], group.value[low:high], cut, out
+                    )
+                    source[operands[start:stop, i]] = np.arange(filled, filled + high - low)
+                    filled += high - low
         sources = source[self._inputs : fixed].copy()
         flat = blocks.empty(len(sources), rows)
         self._backward.append(blocks.gather(slopes, sources, flat))

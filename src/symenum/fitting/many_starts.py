@@ -1,4 +1,10 @@
-"""Nonlinear least squares from many starts at once: models of columns whose outer constants are eliminated."""
+"""Nonlinear least squares from many starts at once, for models whose outer constants are eliminated.
+
+A model gives, for inner parameters θ (B, k), the columns F (B, m, n) whose combination c·F is fitted to the target, and
+the derivatives of that combination. The combination is put at its least squares at every point, before derivatives are
+taken. Unlike `refine`, which takes expressions, a model here is a few tensor operations. One model is here, for pairs
+of features with one inner constant each (`polish`); the others are those of the heads.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +18,16 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.core.exactness import EPSILON, EXACTNESS
-from symenum.fitting.levenberg_marquardt import Elimination, evaluate, fit, held
+from symenum.core.exactness import EXACTNESS
+from symenum.fitting.levenberg_marquardt import LAST_DIGITS, Elimination, evaluate, fit, zero_bad_derivatives
 from symenum.fitting.linear import least_squares_of_each
-from symenum.fitting.program import Array, Flags, Whole
+from symenum.fitting.program import Array, Flags, Integers
 from symenum.fitting.uncertainty import errors_of
 from symenum.scans.projection import off
 
 __all__ = [
     "KINDS",
-    "Ended",
+    "EndPoints",
     "Inner",
     "Model",
     "Polished",
@@ -33,56 +39,50 @@ __all__ = [
     "solve",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Models of a few tensor operations as problems of `levenberg_marquardt`: many starts, columns computed by a head.
-#
-# A model gives, for inner parameters θ (B, k), the columns F (B, m, n) whose combination c·F is fitted to the target,
-# and the derivatives of that combination. The combination is put at its least squares at every point, before
-# derivatives are taken. Unlike `fitting.refine`, which takes expressions, a model here is a few tensor operations.
-
-
-_LONGEST = 1.0  # of a step in any parameter: exponents are numbers near 1
-_FIRST_STEPS, _SECOND_STEPS = 8, 10  # of a race
-_DERIVATIVES = 1 << 20  # numbers in those of all starts that go at once: 8 MB, and about ten times that with the rest
-_EXACT = EXACTNESS.fitted**2  # of the loss: no step can make this better
-# A step that promises and gains less than this part of the loss is the last of its start. With n rows it moves θ by
-# about the root of n times this of a standard error: 1e-5 for 100 rows.
+_MAX_DERIVATIVES = 1 << 20  # numbers in the derivatives of the starts at work: 8 MB, and about ten times that in all
+_EXACT = EXACTNESS.fitted**2  # part of the target's mean square: a loss below this is rounding
+# Part of the loss: a step that promises and gains less is the last of its start. With n rows such a step moves θ by
+# about √(n·1e-12) standard errors: 1e-5 for 100 rows.
 _TOLERANCE = 1e-12
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_LONGEST_STEP = 1.0  # in any parameter: exponents are numbers near 1
+_FIRST_STEPS, _SECOND_STEPS = 8, 10  # of a race: of all starts, and of those that go on
 
 
 class Model(Protocol):
-    """`columns(θ, members)`: F (B, m, n), and the way from coefficients (B, m) to the derivatives (B, k, n) of c·F."""
+    """A family of laws c·F(θ); all tensors float64 on the CPU."""
 
-    def columns(self, theta: Tensor, members: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]: ...
+    def columns(self, theta: Tensor, members: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """F (B, m, n) for θ (B, k) and members (B,), and a function from c (B, m) to derivatives (B, k, n) of c·F."""
+        ...
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Inner parameters (B, k) to start at, and which member of the model each one is (B,) int64."""
+    """Inner parameters at which fits start."""
 
-    theta: Tensor
-    members: Tensor
+    theta: Tensor  # (B, k) float64
+    members: Tensor  # (B,) int64: the member of the model that each start belongs to
 
     def take(self, which: Tensor) -> Starts:
         return Starts(self.theta[which], self.members[which])
 
 
 @dataclass(frozen=True)
-class Ended:
-    """Where the starts led, and the loss (B,) for |t| = 1."""
+class EndPoints:
+    """The points that the starts led to, and their losses (B,) for a target of norm 1."""
 
     starts: Starts
     loss: Tensor
 
     def best(self, count: int) -> Starts:
-        """The best so many, as starts."""
+        """The `count` points of least loss, as starts."""
         return self.starts.take(torch.argsort(self.loss, stable=True)[:count])
 
 
 @dataclass(frozen=True)
-class Solved(Ended):
-    """And the standard errors of θ there (B, k); inf where the data do not determine it."""
+class Solved(EndPoints):
+    """The same with the standard errors (B, k) of θ there; inf where the data do not determine it."""
 
     errors: Tensor
 
@@ -95,7 +95,7 @@ class _Columns:
     members: Tensor
     target: Tensor
     elimination: Elimination
-    exact: float
+    exact: float  # see `solve`
     longest: float
     together: bool
 
@@ -105,7 +105,7 @@ class _Columns:
         return np.full(len(self.members), self.exact)
 
     @property
-    def groups(self) -> Whole:
+    def groups(self) -> Integers:
         """See `Problems`."""
         return np.zeros(len(self.members), dtype=np.int64) if self.together else np.arange(len(self.members))
 
@@ -113,22 +113,22 @@ class _Columns:
         """See `Problems`."""
         return np.full_like(constants, self.longest)
 
-    def without_idle(self, working: Flags) -> tuple[_Columns, Whole]:
+    def without_idle(self, working: Flags) -> tuple[_Columns, Integers]:
         """See `Problems`."""
-        kept = np.flatnonzero(working)
-        less = Elimination(self.elimination.linear[:, kept])
-        return replace(self, members=self.members[torch.from_numpy(kept)], elimination=less), kept
+        still = np.flatnonzero(working)
+        elimination = Elimination(self.elimination.linear[:, still])
+        return replace(self, members=self.members[torch.from_numpy(still)], elimination=elimination), still
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """See `Problems`: the derivatives are those of the residual that the best combination leaves (Kaufman's)."""
-        # A tensor of torch's own memory: MKL's products depend on how their operands are aligned, and NumPy's memory is
-        # aligned in any way, so that the same starts could end at other last digits.
+        # Copied into torch's own memory, which is aligned: the last digits of MKL's products depend on the alignment of
+        # their operands, and that of NumPy's memory varies, so that the same starts could end at other last digits.
         theta = torch.tensor(constants.T)
         F, derivative = self.model.columns(theta, self.members)
         fits = least_squares_of_each(F, self.target)
-        J = fits.off(derivative(fits.coefficients))
+        J = fits.orthogonal_part(derivative(fits.coefficients))
         block = torch.cat([J, fits.residual[:, None]], dim=1)
-        products = held((block @ block.transpose(1, 2)).permute(1, 2, 0).numpy().copy())
+        products = zero_bad_derivatives((block @ block.transpose(1, 2)).permute(1, 2, 0).numpy().copy())
         products[-1, -1][~torch.isfinite(F).all(dim=2).all(dim=1).numpy()] = np.inf
         return products, constants
 
@@ -141,30 +141,30 @@ def solve(
     steps: int,
     budget: Budget,
     exact: float = _EXACT,
-    longest: float = _LONGEST,
+    longest: float = _LONGEST_STEP,
     together: bool = True,
 ) -> Solved:
-    """Up to so many steps from every start; `target` (n,) has norm 1 and is multiplied by the roots of the weights.
+    """Up to `steps` steps from every start; `target` (n,) has norm 1 and is multiplied by the roots of the weights.
 
-    `exact`: a loss below this ends a start, and if they go `together` all of them. `longest`: of a step, in any
-    parameter.
+    `exact`: a loss below this ends a start; all starts end then if they go `together`. `longest`: the longest step in
+    any parameter.
     """
     problems = _problems(model, starts, target, exact=exact, longest=longest, together=together)
     ended = _fit(problems, starts, steps, budget)
     state = evaluate(problems, ended.starts.theta.numpy().T)
     columns = model.columns(starts.theta[:1], starts.members[:1])[0].shape[1]
-    free = max(1, len(target) - starts.theta.shape[1] - columns)
+    spare_rows = max(1, len(target) - starts.theta.shape[1] - columns)
     normal = state.normal * (state.scale[:, None] * state.scale)
-    return Solved(ended.starts, ended.loss, torch.from_numpy(errors_of(normal, state.loss / free).T))
+    return Solved(ended.starts, ended.loss, torch.from_numpy(errors_of(normal, state.loss / spare_rows).T))
 
 
-def race(model: Model, starts: Starts, target: Tensor, survivors: int, budget: Budget) -> Ended:
-    """The same for many starts, most of which lead nowhere: after a few steps a third of them goes on.
+def race(model: Model, starts: Starts, target: Tensor, survivors: int, budget: Budget) -> EndPoints:
+    """The same for many starts, most of which lead nowhere: after 8 steps the best third, or `survivors`, goes on.
 
-    So many at a time that memory is bounded, and a step is short beside any time limit.
+    The starts are worked on in parts, so that memory is bounded and a step is short compared with any time limit.
     """
-    together = max(1, _DERIVATIVES // (len(target) * starts.theta.shape[1]))
-    parts: list[Ended] = []
+    together = max(1, _MAX_DERIVATIVES // (len(target) * starts.theta.shape[1]))
+    parts: list[EndPoints] = []
     for at in range(0, len(starts.members), together):
         part = starts.take(torch.arange(at, min(at + together, len(starts.members))))
         parts.append(_fit(_problems(model, part, target), part, _FIRST_STEPS, budget))
@@ -183,93 +183,109 @@ def _problems(
     target: Tensor,
     *,
     exact: float = _EXACT,
-    longest: float = _LONGEST,
+    longest: float = _LONGEST_STEP,
     together: bool = True,
 ) -> _Columns:
     nonlinear = Elimination(np.zeros(starts.theta.T.shape, dtype=bool))
     return _Columns(model, starts.members, target, nonlinear, exact, longest, together)
 
 
-def _fit(problems: _Columns, starts: Starts, steps: int, budget: Budget) -> Ended:
+def _fit(problems: _Columns, starts: Starts, steps: int, budget: Budget) -> EndPoints:
     found = fit(problems, starts.theta.numpy().T, steps=steps, tolerance=_TOLERANCE, budget=budget)
     theta = torch.tensor(found.constants.T)
-    return Ended(Starts(theta, starts.members), torch.from_numpy(found.loss))
+    return EndPoints(Starts(theta, starts.members), torch.from_numpy(found.loss))
 
 
-def _joined(parts: list[Ended]) -> Ended:
+def _joined(parts: list[EndPoints]) -> EndPoints:
     theta, members = (torch.cat([getattr(part.starts, name) for part in parts]) for name in ("theta", "members"))
-    return Ended(Starts(theta, members), torch.cat([part.loss for part in parts]))
+    return EndPoints(Starts(theta, members), torch.cat([part.loss for part in parts]))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Pairs of features with one inner constant each, many at once: what their columns and derivatives are.
-#
-# Each problem has two features f(v; c₁) and g(w; c₂) and fits t by 1, f, g or by 1, f·g. Rows are already multiplied
-# by the square roots of the weights where it says "weighted".
+def _sin(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    angle = c * row
+    return angle.sin(), row * angle.cos()
 
 
-# The kinds of feature with one inner constant; "plain" is v itself.
-KINDS = ("plain", "sin", "cos", "exp", "log", "inv", "sqrt")
-_PLAIN, _SIN, _COS, _EXP, _LOG, _INV, _SQRT = range(len(KINDS))
-_STEEPEST = 200.0  # of an exponent; beyond it a step went astray
-_TO_THE_LAST_DIGIT = (4 * EPSILON) ** 2  # of the loss: a constant that nobody recognises is known to its last digits
-_FAILED = 9.0  # a relative residual that is never the best
+def _cos(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    angle = c * row
+    return angle.cos(), -row * angle.sin()
+
+
+def _exp(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    power = (c * row).clamp(-_MAX_EXPONENT, _MAX_EXPONENT).exp()
+    return power, row * power
+
+
+def _log(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    shifted = row + c
+    return shifted.log(), 1 / shifted
+
+
+def _inv(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    shifted = row + c
+    return 1 / shifted, -1 / shifted.square()
+
+
+def _sqrt(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    root = (row + c).sqrt()
+    return root, 0.5 / root
+
+
+def _plain(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    return row, torch.zeros_like(row)
+
+
+# The kinds of feature with one inner constant: values and derivatives by c (B, n) for rows (B, n) and constants (B, 1).
+# The constant is a factor of the argument of sin, cos and exp, and a summand of that of log, inv and sqrt.
+_FEATURES: dict[str, Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]] = {
+    "plain": _plain, "sin": _sin, "cos": _cos, "exp": _exp, "log": _log, "inv": _inv, "sqrt": _sqrt,
+}  # fmt: skip
+KINDS = tuple(_FEATURES)
+"""The names of the kinds; the number of a kind is its place here."""
+_MAX_EXPONENT = 200.0  # larger ones are clipped: exp(200) = 7e86, squared and summed, is far inside the doubles
+_FAILED = 9.0  # a relative residual that is never the best: others are at most 1
 
 
 @dataclass(frozen=True)
 class Inner:
-    """Features: kind (B,) int64, the row v it is made of (B, n) and its constant (B,), float64."""
+    """B features with one inner constant each."""
 
-    kind: Tensor
-    v: Tensor
-    c: Tensor
+    kind: Tensor  # (B,) int64: a place in `KINDS`
+    v: Tensor  # (B, n) float64: the rows that the features are made of
+    c: Tensor  # (B,) float64: the constants
 
     def take(self, which: Tensor, c: Tensor) -> Inner:
-        """Some of them (int64), with other constants."""
+        """Some of the features (int64), with other constants (B,)."""
         return Inner(self.kind[which], self.v[which], c)
 
 
 @dataclass(frozen=True)
 class Polished:
-    """Both constants (B, 2), their standard errors for this residual (B, 2), and the relative residual (B,)."""
+    """The fitted constants of B pairs of features, float64."""
 
-    c: Tensor
-    error: Tensor
-    residual: Tensor
+    c: Tensor  # (B, 2)
+    error: Tensor  # (B, 2): standard errors
+    residual: Tensor  # (B,): relative residuals
 
 
 def feature_values(kind: Tensor, v: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Values and derivatives by c (B, n) of features of these kinds (B,), rows v (B, n) and constants c (B,)."""
-    value, slope = v.clone(), torch.zeros_like(v)
+    value, slope = torch.empty_like(v), torch.empty_like(v)
     for number in torch.unique(kind).tolist():
-        if number == _PLAIN:
-            continue
         mine = kind == number
-        row, constant = v[mine], c[mine, None]
-        product, shifted = constant * row, row + constant
-        if number == _SIN:
-            value[mine], slope[mine] = product.sin(), row * product.cos()
-        elif number == _COS:
-            value[mine], slope[mine] = product.cos(), -row * product.sin()
-        elif number == _EXP:
-            power = product.clamp(-_STEEPEST, _STEEPEST).exp()
-            value[mine], slope[mine] = power, row * power
-        elif number == _LOG:
-            value[mine], slope[mine] = shifted.log(), 1 / shifted
-        elif number == _INV:
-            value[mine], slope[mine] = 1 / shifted, -1 / shifted.square()
-        else:
-            root = shifted.sqrt()
-            value[mine], slope[mine] = root, 0.5 / root
+        value[mine], slope[mine] = _FEATURES[KINDS[number]](v[mine], c[mine, None])
     return value, slope
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The model (see `projected_fit`): θ (B, 2) holds both constants, all rows weighted and without their mean."""
+    """The model of pairs f(v; c₁), g(w; c₂): t is fitted by 1, f, g, or by 1, f·g. θ (B, 2) holds both constants.
 
-    root: Tensor
-    unit: Tensor
+    All rows are multiplied by the roots of the weights and are orthogonal to the constant.
+    """
+
+    root: Tensor  # (n,) of the weights
+    unit: Tensor  # (n,) the same with norm 1: the direction of the constant
     first: Inner
     second: Inner
     product: bool
@@ -283,23 +299,27 @@ class _Pairs:
         return columns, lambda coefficients: self._centred(slopes * coefficients[..., None])
 
     def _centred(self, rows: Tensor) -> Tensor:
-        """Rows (B, k, n), weighted, off the constant."""
+        """Rows (B, k, n), weighted, without their part along the constant."""
         return off(rows * self.root, self.unit[None], times=1)
 
 
 def polish(
     t: Tensor, root: Tensor, first: Inner, second: Inner, *, product: bool, budget: Budget, steps: int = 40
 ) -> Polished:
-    """The best inner constants near the given ones; t (n,) and the roots of the row weights (n,)."""
+    """The best inner constants near those of the features; t (n,) and the roots of the row weights (n,), float64.
+
+    `product`: t is fitted by 1 and the product of both features, otherwise by 1 and both features.
+    """
     unit = root / root.norm()
     centred = off(t * root, unit[None])
     model = _Pairs(root, unit, first, second, product)
     starts = Starts(torch.stack([first.c, second.c], dim=1), torch.arange(len(first.c)))
     target = centred / centred.norm().clamp_min(torch.finfo(torch.float64).tiny)
-    # Constants are in units of the data, so that no step is too long; and a pair that is exact says nothing of others.
+    # Constants are in units of the data, so that no step is too long. An exact pair does not end the others. A constant
+    # that no rule recognises must be known to its last digits.
     solved = solve(
-        model, starts, target, steps=steps, budget=budget, exact=_TO_THE_LAST_DIGIT, longest=math.inf, together=False
+        model, starts, target, steps=steps, budget=budget, exact=LAST_DIGITS, longest=math.inf, together=False
     )
-    # A plain feature's constant does nothing: it has no error.
+    # The constant of a plain feature does nothing, so that its error is inf: it counts as 0.
     errors = torch.where(torch.isfinite(solved.errors), solved.errors, 0.0)
     return Polished(solved.starts.theta, errors, solved.loss.sqrt().clamp_max(_FAILED))

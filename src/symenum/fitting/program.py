@@ -17,11 +17,12 @@ from symenum.expressions import Apply, Constant, Expression, Variable
 from symenum.operators import Operator
 from symenum.operators.traits import ADDITIVE, Role
 
-__all__ = ["Array", "Flags", "Program", "Whole", "compile_program"]
+__all__ = ["Array", "Flags", "Integers", "Program", "compile_program"]
 
+# The arrays of this room.
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Whole = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 # What a reference points at; a reference is 3·index + kind. Constants and nodes are numbered within their expression.
 DATA, CONSTANT, NODE = range(3)
@@ -33,23 +34,26 @@ class Program:
 
     operators: tuple[Operator, ...]
     data: Array  # (columns, rows)
-    key: Whole  # (nodes,) level · number of operators + number of the operator; level 0 is on leaves only
-    operands: Whole  # (nodes, 2) references
-    moves: Whole  # (nodes,) which operands depend on a constant: bit 0 and bit 1
-    linear_moves: Whole  # (nodes,) which operands depend on a linear constant, linearly, in the same way
-    first: Whole  # (expressions + 1,)
-    root: Whole  # (expressions,) references
-    starts: Array  # (expressions, most constants), the constants as they stand; 0 beyond their number
-    count: Whole  # (expressions,) number of constants
-    linear: Flags  # (expressions, most constants): values are affine in these jointly, the others held
+    key: Integers  # (nodes,) level · number of operators + number of the operator; level 0 is on leaves only
+    operands: Integers  # (nodes, 2) references
+    moves: Integers  # (nodes,) which operands depend on a constant: bit 0 and bit 1
+    linear_moves: Integers  # (nodes,) which operands depend on a linear constant, linearly, in the same way
+    first: Integers  # (expressions + 1,)
+    root: Integers  # (expressions,) references
+    starts: Array  # (expressions, k) the constants as they stand, then zeros; k is the largest number of constants
+    count: Integers  # (expressions,) number of constants
+    linear: Flags  # (expressions, k): values are affine in these jointly, the others held
 
 
-# The part of an expression that was read so far: its reference (-1: it does not depend on a constant), its level, the
-# constants in which it is affine, its node, and its values (of a leaf: None) where it does not depend on a constant.
+# A sub-expression that was read: [0] its reference (-1: it does not depend on a constant), [1] its level, [2] the
+# constants in which it is affine, [3] its node, [4] its values where no constant occurs in it (None for a leaf).
+# A plain tuple: thousands are made in each call of `refine`.
 _Piece = tuple[int, int, tuple[int, ...], Expression, Tensor | None]
 
 
 class _Compiler:
+    """Expressions read one after another; data columns and operators that several share are stored once."""
+
     def __init__(self, columns: Mapping[str, Tensor]) -> None:
         self.columns = columns
         self.rows = len(next(iter(columns.values())))
@@ -60,7 +64,7 @@ class _Compiler:
         self.nodes: list[tuple[int, int, int, int, int, int, int]] = []
 
     def read(self, nodes: Iterable[tuple[Expression, bool]]) -> tuple[int, list[float], tuple[int, ...]]:
-        """Appends the nodes of an expression; gives its root's reference, constants, and which of them are linear."""
+        """Append the nodes of an expression; its root's reference, its constants, and which of them are linear."""
         first = len(self.nodes)
         constants: list[float] = []
         stack: list[_Piece] = []
@@ -117,7 +121,7 @@ class _Compiler:
 
 
 def _linear(role: Role, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """The constants in which the node is affine, as many as can be had at once."""
+    """The constants in which the node is affine jointly; of a product those of the operand that has more."""
     if role in ADDITIVE:
         return left + right
     if role is Role.NEGATION or role is Role.QUOTIENT:
@@ -137,16 +141,16 @@ def compile_program(expressions: Iterable[Iterable[tuple[Expression, bool]]], co
         roots.append(root)
         constants.append(values)
         linear.append(affine)
-    most = max(map(len, constants), default=0)
-    starts = np.zeros((len(roots), most))
-    outer = np.zeros((len(roots), most), dtype=bool)
+    max_constants = max(map(len, constants), default=0)
+    starts = np.zeros((len(roots), max_constants))
+    outer = np.zeros((len(roots), max_constants), dtype=bool)
     for i, (values, affine) in enumerate(zip(constants, linear, strict=True)):
         starts[i, : len(values)] = values
         outer[i, affine] = True
     nodes = np.array(compiler.nodes, dtype=np.int64).reshape(-1, 7)
     # The constants in which an operand is affine are linear in the whole all together, or none of them is.
     owner = np.repeat(np.arange(len(roots)), np.diff(first))
-    bits = (nodes[:, 5:] >= 0) & (outer[owner[:, None], nodes[:, 5:]] if most else False)
+    bits = (nodes[:, 5:] >= 0) & (outer[owner[:, None], nodes[:, 5:]] if max_constants else False)
     return Program(
         tuple(compiler.operators),
         torch.stack(compiler.values).numpy() if compiler.values else np.empty((0, compiler.rows)),

@@ -1,9 +1,9 @@
 """When a fitted number is taken for one that people write: whole, a fraction, few digits, a multiple of π, e or √2.
 
-A number is recognised only where that means something: there must be a nice number within the window that its error
-allows, *and* nice numbers of its kind must be so rare that one of them would hardly be there by chance. How wide the
-window is and how rare the number must be is decided here (`Recognition`); callers hand in the value, its standard
-error, and whether the fit is exact up to rounding.
+A number is recognised only where a nice number lies within the window that its error allows, *and* nice numbers of
+that kind are so rare that one of them would hardly lie there by chance. The width of the window and the rarity are
+decided here (`Recognition`); callers hand in the value, its standard error, and whether the fit is exact up to
+rounding.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from symenum.core.exactness import EPSILON, EXACTNESS
 from symenum.expressions import NAMED_CONSTANTS, Constant, Expression, apply, walk
+from symenum.expressions.algebra import LARGEST_DENOMINATOR
 
 __all__ = [
     "RECOGNITION",
@@ -26,23 +27,30 @@ __all__ = [
     "unsnapped",
 ]
 
-_LARGEST_INTEGER = 10**6
-_LARGEST_DENOMINATOR = 12
-_MOST_DIGITS = 4
-_MULTIPLES = 12  # p·π/q with p up to this
-_DENOMINATORS = (1, 2, 3, 4, 6, 8)
-_SMALLEST_ZERO_WINDOW = 0.05
-_MOST_WRITTEN_DIGITS = 9  # a constant with more of them was fitted, not recognised
+# Which numbers are nice, by definition: those that people write in laws.
+_LARGEST_VALUE = 10**6  # larger numbers stay floats
+_MAX_DECIMALS = 4  # digits after the point
+_MAX_MULTIPLE = LARGEST_DENOMINATOR  # p of p·π/q and p/(q·π)
+_MULTIPLE_DENOMINATORS = (1, 2, 3, 4, 6, 8)  # q of them: parts of a turn
+_MAX_WRITTEN_DIGITS = 9  # significant digits; a constant with more was fitted, not recognised
+_CHOSEN_DIGITS = 2  # significant digits of a constant that people choose by hand
+_SMALLEST_CHOSEN = 0.01  # absolute value of such a constant
+# Costs in bits, about. Whole p and q cost their binary digits on top.
+_RATIONAL_BITS, _DECIMAL_BITS, _IRRATIONAL_BITS = 1, 2, 5  # of the kind of number
+_MANTISSA_BITS = 53.0  # of a double: a number that is not nice
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_ZERO_WINDOW = 0.05  # a value known worse than this is not recognised as zero
 
 
-def _surds() -> tuple[tuple[float, Expression], ...]:
+def _irrationals() -> tuple[tuple[float, Expression], ...]:
+    """π, e, √2, √3 and √π: values and expressions."""
     pi, e = (Constant(NAMED_CONSTANTS[name], name) for name in ("pi", "E"))
     roots = [apply("sqrt", inside) for inside in (Constant(2), Constant(3), pi)]
     values = [math.pi, math.e, math.sqrt(2), math.sqrt(3), math.sqrt(math.pi)]
     return tuple(zip(values, [pi, e, *roots], strict=True))
 
 
-_SURDS = _surds()
+_IRRATIONALS = _irrationals()
 
 
 @dataclass(frozen=True)
@@ -51,23 +59,24 @@ class Recognition:
 
     In a fit that is exact up to rounding, a constant may move by 8 standard errors: rounding errors are not normally
     distributed and add up. The residual may grow to 4 times its size, which is still rounding. In a fit with noise a
-    constant may move by one standard error and no more, and only to a number whose like are rare within that error; the
-    loss may then grow by the variance of one constant for each that was fixed. So 1.03 ± 0.05 becomes 1, and 1.08 ±
+    constant may move by one standard error and no more, and only to a number of a kind that is rare within that error;
+    the loss may then grow by the variance of one constant for each that was fixed. So 1.03 ± 0.05 becomes 1, and 1.08 ±
     0.05, or 1.3 ± 0.5, stay as they are.
     """
 
-    exact_errors: float = 8.0
-    noise_errors: float = 1.0
-    expected_errors: float = 2.0  # in noise, where a nice number is no surprise: exponents, constants with a name
-    exact_rarity: float = 0.02  # largest window as a part of the spacing of nice numbers of one kind
-    noise_rarity: float = 0.06
-    expected_rarity: float = 0.25  # of exponents in noise: nearly all laws have small rational ones
-    exact_growth: float = 4.0  # of the residual of an exact fit
+    # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+    exact_errors: float = 8.0  # standard errors that a constant of an exact fit may move
+    noise_errors: float = 1.0  # the same of a fit with noise
+    expected_errors: float = 2.0  # the same where a nice number is expected: exponents, constants with a name
+    exact_rarity: float = 0.02  # largest window, as a part of the spacing of nice numbers of one kind, in an exact fit
+    noise_rarity: float = 0.06  # the same in a fit with noise
+    expected_rarity: float = 0.25  # the same where a nice number is expected: nearly all exponents are small fractions
+    exact_growth: float = 4.0  # factor by which the residual of an exact fit may grow
     last_digits: float = EXACTNESS.fitted  # part of a constant by which rounding may have moved it
-    # A scan is exact up to a residual of `scanned`; its constants may be off by a thousand times as much, as a constant
-    # is that moves y by a thousandth of its own change.
+    # Part of a constant that comes from a scan, which is exact up to a residual of `scanned`. A constant may be off by
+    # a thousand times as much where y moves by a thousandth of the constant's relative change.
     unpolished: float = 1e3 * EXACTNESS.scanned
-    least_size: float = 1e-2  # an inner constant below this is taken as if it had this size: it may be zero
+    least_size: float = 1e-2  # smaller inner constants, which may be zero, have the window of this size
 
     def window(self, value: float, error: float, *, exact: bool, expected: bool = False, scale: float = 0.0) -> float:
         """How far a nice number may be from a value with that standard error.
@@ -98,13 +107,13 @@ RECOGNITION = Recognition()
 
 @dataclass(frozen=True)
 class Number:
-    """A constant of a result: sign · numerator / denominator; `cost` in bits, about; not `snapped`: a fitted float."""
+    """A constant of a result: sign · numerator / denominator."""
 
     value: float
     numerator: Expression  # of the absolute value
     denominator: Expression | None = None
-    cost: float = 0.0
-    snapped: bool = True
+    cost: float = 0.0  # bits, about
+    snapped: bool = True  # False: a fitted float with all its digits
 
     @property
     def magnitude(self) -> Expression:
@@ -124,7 +133,7 @@ class Number:
 
 def plain_number(value: float) -> Number:
     """The number as a float with all its digits."""
-    cost = 2.0 + 53.0
+    cost = _DECIMAL_BITS + _MANTISSA_BITS
     return Number(value, Constant(abs(value)), None, cost, snapped=False)
 
 
@@ -141,8 +150,8 @@ def recognise(
     """The nice number that a fitted constant stands for, or None.
 
     `error`: the standard error of the constant. `exact`: the fit leaves nothing but rounding. `rational`, `zero`: see
-    `nice_number`. `expected`: a nice number is no surprise here. Not `polished`: the constant comes from a scan or a
-    solver, and is known to about 1e-6 where the fit is exact.
+    `nice_number`. `expected`: a nice number is likely here, as in an exponent. Not `polished`: the constant comes from
+    a scan or a solver, and is known to about 1e-6 where the fit is exact.
 
     >>> print(recognise(1.03, 0.05, exact=False).expression, recognise(1.08, 0.05, exact=False))
     1 None
@@ -173,61 +182,61 @@ def nice_number(
     1/3 2*pi
     """
     window = max(uncertainty, 2 * EPSILON * abs(value))
-    if zero and abs(value) <= window and window < _SMALLEST_ZERO_WINDOW:
+    if zero and abs(value) <= window and window < _MAX_ZERO_WINDOW:
         return Number(0.0, Constant(0))
-    if abs(value) >= _LARGEST_INTEGER:
+    if abs(value) >= _LARGEST_VALUE:
         return None
     found = _Found(value, window, rarity)
     _offer_rationals(value, found)
     if not rational:
         _offer_decimals(value, found)
-        _offer_surds(value, found)
+        _offer_irrationals(value, found)
     return found.best
 
 
 class _Found:
-    """The cheapest of the numbers that were offered and are near enough; trees are made for those only."""
+    """The cheapest number so far that is near enough to the value. Trees are made only for numbers that it wants."""
 
     def __init__(self, value: float, window: float, rarity: float) -> None:
         self._value, self._window, self._rarity = value, window, rarity
         self.best: Number | None = None
 
     def wants(self, number: float, cost: float, spacing: float) -> bool:
-        """Whether this one, of a kind that lies `spacing` apart, would be the best so far."""
+        """Whether the number, of a kind whose numbers lie `spacing` apart, would be the best so far."""
         near = abs(number - self._value) <= self._window < self._rarity * spacing
         return near and (self.best is None or cost < self.best.cost)
 
 
 def _offer_rationals(value: float, found: _Found) -> None:
     whole = round(value)
-    cost = 1 + math.log2(1 + abs(whole))
+    cost = _RATIONAL_BITS + math.log2(1 + abs(whole))
     if whole and found.wants(whole, cost, 1.0):
         found.best = Number(float(whole), Constant(abs(whole)), None, cost)
-    for q in range(2, _LARGEST_DENOMINATOR + 1):
+    for q in range(2, LARGEST_DENOMINATOR + 1):
         p = round(value * q)
-        cost = 1 + math.log2(1 + abs(p)) + math.log2(q)
+        cost = _RATIONAL_BITS + math.log2(1 + abs(p)) + math.log2(q)
         # All fractions with denominators up to 12 together are about 1/12 as far apart as those with one.
-        if p and math.gcd(p, q) == 1 and found.wants(p / q, cost, 1 / (q * _LARGEST_DENOMINATOR)):
+        if p and math.gcd(p, q) == 1 and found.wants(p / q, cost, 1 / (q * LARGEST_DENOMINATOR)):
             found.best = Number(p / q, Constant(abs(p)), Constant(q), cost)
 
 
 def _offer_decimals(value: float, found: _Found) -> None:
-    for digits in range(1, _MOST_DIGITS + 1):
+    for digits in range(1, _MAX_DECIMALS + 1):
         p = round(value * 10**digits)
-        cost = 2 + math.log2(1 + abs(p)) + digits
+        cost = _DECIMAL_BITS + math.log2(1 + abs(p)) + digits
         if p and found.wants(p / 10**digits, cost, 10.0**-digits):
             found.best = Number(p / 10**digits, Constant(abs(p / 10**digits)), None, cost)
 
 
-def _offer_surds(value: float, found: _Found) -> None:
-    for base, symbol in _SURDS:
-        for q in _DENOMINATORS:
+def _offer_irrationals(value: float, found: _Found) -> None:
+    for base, symbol in _IRRATIONALS:
+        for q in _MULTIPLE_DENOMINATORS:
             for unit, inverse in ((base, False), (1 / base, True)):
                 p = round(value * q / unit)
-                if not p or abs(p) > _MULTIPLES or math.gcd(p, q) != 1:
+                if not p or abs(p) > _MAX_MULTIPLE or math.gcd(p, q) != 1:
                     continue
-                cost = 5 + math.log2(1 + abs(p)) + math.log2(q)
-                if found.wants(p * unit / q, cost, unit / (q * _MULTIPLES)):
+                cost = _IRRATIONAL_BITS + math.log2(1 + abs(p)) + math.log2(q)
+                if found.wants(p * unit / q, cost, unit / (q * _MAX_MULTIPLE)):
                     found.best = _multiple(p * unit / q, abs(p), q, symbol, inverse, cost)
 
 
@@ -243,18 +252,24 @@ def _multiple(value: float, p: int, q: int, symbol: Expression, inverse: bool, c
 
 
 def unsnapped(expression: Expression) -> int:
-    """How many constants have more digits than anybody writes."""
-    return sum(float(f"{value:.{_MOST_WRITTEN_DIGITS}g}") != value for value in _floats(expression))
+    """How many constants have more than 9 significant digits: nobody writes such numbers."""
+    return sum(_rounded(value, _MAX_WRITTEN_DIGITS) != value for value in _floats(expression))
 
 
 def fitted_constants(expression: Expression) -> int:
-    """How many of the constants look fitted: no whole numbers, and with more digits or zeros than people choose.
+    """How many of the constants look fitted: not whole, and with more than two digits or smaller than 0.01.
 
     >>> from symenum.expressions import parse
     >>> fitted_constants(parse("1.5*x**2 + 0.123*y - 2.718281828*sin(pi*x)"))
     2
     """
-    return sum(float(f"{value:.2g}") != value or abs(value) < 0.01 for value in _floats(expression))
+    floats = list(_floats(expression))
+    return sum(_rounded(value, _CHOSEN_DIGITS) != value or abs(value) < _SMALLEST_CHOSEN for value in floats)
+
+
+def _rounded(value: float, digits: int) -> float:
+    """The value to that many significant digits."""
+    return float(f"{value:.{digits}g}")
 
 
 def _floats(expression: Expression) -> Iterator[float]:

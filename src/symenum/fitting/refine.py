@@ -1,4 +1,11 @@
-"""The constants of many expressions of different structure fitted at once, by least squares in double precision."""
+"""The constants of many expressions of different structure fitted at once, by least squares in double precision.
+
+The expressions are compiled into one program, and a `Batch` of them is a set of problems of `levenberg_marquardt`. Only
+JᵀJ leaves the machine that computes derivatives, so that rows go through it in parts that fit into the caches, or onto
+a GPU. Starts compete on few rows (`_Task`); the best of each expression is then fitted on all rows.
+
+Not for a form whose constants have names (`form`), nor for a loss other than the mean square error (`fit_under_loss`).
+"""
 
 from __future__ import annotations
 
@@ -18,58 +25,77 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import some_rows, stream
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.constants import postfix, rebuilt
-from symenum.fitting.levenberg_marquardt import Elimination, Fitted, fit, held, part_of_size
+from symenum.fitting.levenberg_marquardt import Elimination, Fitted, fit, longest_step_by_size, zero_bad_derivatives
 from symenum.fitting.levenberg_marquardt import evaluate as evaluate_batch
 from symenum.fitting.machine import HOST, Blocks, DeviceBlocks, Machine, Slopes
-from symenum.fitting.program import Array, Flags, Program, Whole, compile_program
+from symenum.fitting.program import Array, Flags, Integers, Program, compile_program
 
 __all__ = ["Batch", "Problem", "Refined", "refine"]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Compiled expressions as problems of `levenberg_marquardt`: what the derivatives of a batch of programs are.
-#
-# Only JᵀJ leaves the machine, so that rows go through it in parts that fit into the caches, or on a GPU.
-
-
-_WORTH_A_DEVICE = 20_000_000  # numbers from which a device is worth it
-_PLACES = 5  # numbers for each node and row, about
-_LEAST_ROWS = 16
-_VALUES_ONLY = 3  # parts are so many times smaller without slopes: few calls, and the inner cache is the faster one
+_EXACT = EXACTNESS.stalled**2  # part of the mean square of y: no step can gain below this loss
+_EXACT_ON_ALL_ROWS = (EXACTNESS.fitted / EXACTNESS.stalled) ** 2  # times that: the loss on all rows of an exact law
+_SAME = EXACTNESS.twins  # relative difference of the losses of one minimum that was reached twice
+_NUMBERS_PER_NODE = 5  # for each row, about: a value, up to two gathered operands, a slope, a slope passed on
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+# Machines and memory.
+_WORTH_A_DEVICE = 20_000_000  # numbers in a batch from which a GPU is faster than the CPU
+_WORTH_ASKING = 2_000_000  # values, nodes times rows, of a program below which nobody asks for a GPU
+_EVALUATIONS = 400  # how often each value of a program is computed, about; for the choice of a device
+_MIN_PART_ROWS = 16  # rows that go through the machine at once
+_VALUES_ONLY_PARTS = 3  # parts are this many times smaller without slopes: few calls, and the inner cache is faster
+_MAX_TOGETHER = 512  # expressions that are fitted at once
+_POINTS_TOGETHER = 512  # drawn points that are evaluated at once
+# Rows on which starts compete, and how they count there.
+_MANY_ROWS, _COMPETITION_ROWS = 40, 24  # with more rows than the first, starts compete on the second number of them
+_ROWS_PER_CONSTANT = 4  # at least so many rows for each constant take part in the competition
+_SPARSE_ROWS, _SPARSE_ROWS_PER_CONSTANT = 12, 2  # the larger number of rows: on these drawn points are evaluated
+_LARGE = 3.0  # times the median of |y|: while starts compete, rows with a larger |y| count relative to it
+# Starts.
+_DRAWS_PER_START = 10  # points that are drawn and evaluated for each start that is taken
+_SPREAD = 4.0  # a drawn constant is the start's times a factor from 1/4 to 4
+_FLIP_CHANCE = 0.05  # that a drawn constant changes its sign
+_ENOUGH_AGREE = 3  # starts that end at the best minimum: then there is hardly a better one
+# Steps, as parts of the caller's number of steps.
+_FIRST_STEPS = 0.2  # from the constants as they stand
+_LAST_STEPS = 0.25  # on all rows, in each round
+_MAX_LAST_ROUNDS = 4  # further rounds on all rows
+_FAST = 0.1  # a further round follows while the loss falls below this part of what it was
+_LOOSE_TOLERANCE = 1e-3  # part of the loss, see `fit`: while starts compete
+_TIGHT_TOLERANCE = 1e-10  # the same for the best of them, on all rows
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The program on some rows; for each expression its target times the roots of the weights (expressions, rows),
-    those roots (expressions, rows), and the loss that is rounding (expressions,)."""
+    """The expressions of a program and what they are fitted to, on some rows."""
 
     program: Program
     data: Array  # (columns, rows)
-    target: Array
-    root: Array
-    floor: Array
+    target: Array  # (expressions, rows), times the roots of the weights
+    root: Array  # (expressions, rows): the roots of the weights
+    floor: Array  # (expressions,): the loss that is rounding
     device: torch.device | None = None  # for large batches; None: the CPU for all
 
 
 class Batch:
-    """The members at work, and what stays the same for them: so many starts of each of some expressions.
+    """Some expressions of a problem, `copies` starts of each, as problems of `levenberg_marquardt`.
 
-    `groups` (B,): the expression of each. `slopes`: by which constants derivatives are taken. Those by the linear ones
-    are enough to project these out.
+    Members are ordered by expression, then by copy; `groups` (B,) are their expressions. `slopes`: by which constants
+    derivatives are taken. Those by the linear constants are enough to put these at their least squares.
     """
 
-    def __init__(self, problem: Problem, expressions: Whole, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
+    def __init__(self, problem: Problem, expressions: Integers, copies: int = 1, slopes: Slopes = Slopes.ALL) -> None:
         self._expressions, self._copies, self._slopes = expressions, copies, slopes
         self.groups = np.repeat(expressions, copies)
         self.floor = problem.floor[self.groups]
         self.problem = problem
         rows, first = problem.data.shape[1], problem.program.first
-        # All rows at once, or in parts of one size: the last one begins earlier, and what it repeats weighs nothing.
-        places = copies * _PLACES * (len(expressions) + int((first[expressions + 1] - first[expressions]).sum()))
-        on_device = problem.device is not None and places * rows >= _WORTH_A_DEVICE
+        # All rows at once, or in parts of one size: the last begins earlier, and rows that it repeats have weight 0.
+        nodes = int((first[expressions + 1] - first[expressions]).sum())
+        numbers = copies * _NUMBERS_PER_NODE * (len(expressions) + nodes)
+        on_device = problem.device is not None and numbers * rows >= _WORTH_A_DEVICE
         self._blocks: Blocks = DeviceBlocks(problem.device) if problem.device and on_device else HOST
-        room = self._blocks.room // (_VALUES_ONLY if slopes is Slopes.NONE else 1)
-        part = min(rows, max(_LEAST_ROWS, room // places))
+        room = self._blocks.room // (_VALUES_ONLY_PARTS if slopes is Slopes.NONE else 1)
+        part = min(rows, max(_MIN_PART_ROWS, room // numbers))
         self._parts = [(min(at, rows - part), at) for at in range(0, rows, part)]
         self._size = part
         self.machine = Machine(problem.program, expressions, part, copies, slopes, self._blocks)
@@ -77,15 +103,16 @@ class Batch:
         self.elimination = Elimination(problem.program.linear[self.groups, : self.width].T)
         self._load(*self._parts[0])
 
-    def without_idle(self, working: Flags) -> tuple[Batch, Whole]:
-        """A batch of fewer members, among them all that work (B,), and where these stood in this one."""
+    def without_idle(self, working: Flags) -> tuple[Batch, Integers]:
+        """See `Problems`."""
         flags = working.reshape(-1, self._copies)
-        kept = np.flatnonzero(flags.any(axis=1))
-        most = int(flags.sum(axis=1).max())
-        places = kept[:, None] * self._copies + np.argsort(~flags[kept], axis=1, kind="stable")[:, :most]
-        return Batch(self.problem, self._expressions[kept], most), places.ravel()
+        still = np.flatnonzero(flags.any(axis=1))
+        copies = int(flags.sum(axis=1).max())
+        places = still[:, None] * self._copies + np.argsort(~flags[still], axis=1, kind="stable")[:, :copies]
+        return Batch(self.problem, self._expressions[still], copies), places.ravel()
 
     def _load(self, at: int, fresh: int) -> None:
+        """Take the part of the rows from `at` on; those before `fresh` belong to another part and have weight 0."""
         rows = slice(at, at + self._size)
         self.machine.load(self.problem.data[:, rows])
         root, target = (part[self._expressions, rows] for part in (self.problem.root, self.problem.target))
@@ -99,7 +126,7 @@ class Batch:
         return self.machine.values(constants.reshape(self.width, -1, self._copies).transpose(1, 0, 2))
 
     def losses(self, constants: Array) -> Array:
-        """The losses (B,) at constants (k, B) as they are."""
+        """The losses (B,) at constants (k, B), the linear ones not moved."""
         loss = np.zeros(constants.shape[1])
         with np.errstate(all="ignore"):
             for part in self._parts:
@@ -112,7 +139,7 @@ class Batch:
 
     def longest_step(self, constants: Array) -> Array:
         """See `Problems`."""
-        return part_of_size(constants)
+        return longest_step_by_size(constants)
 
     def products(self, constants: Array) -> tuple[Array, Array]:
         """See `Problems`."""
@@ -129,28 +156,7 @@ class Batch:
                 block[:, -1] -= values
                 total = total + self._blocks.gram(block)
         products = np.asarray(total).reshape(-1, self.width + 1, self.width + 1).transpose(1, 2, 0)
-        return held(products.copy()), constants
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The constants of many expressions of different structure fitted at once, by least squares in double precision.
-
-
-_EXACT = EXACTNESS.stalled**2  # of the mean square of y: no step can gain from here on
-_AS_EXACT = (EXACTNESS.fitted / EXACTNESS.stalled) ** 2  # times that: on all rows, what is exact on some
-_LOOSE, _TIGHT = 1e-3, 1e-10  # when a fit ends: while starts compete, and for the best of them
-_DRAWS = 10  # points that are looked at for each start that is taken
-_SPREAD = 4.0  # further starts are off by a factor of up to this, or down to its inverse
-_FLIP = 0.05  # the chance that a constant changes its sign
-_SAME = EXACTNESS.twins  # two minima whose losses differ by less than this part are one
-_ENOUGH = 3  # so many starts that end at the best minimum say that there is no better one
-_MANY_ROWS, _FEW_ROWS = 40, 24  # above the one, starts compete on the other (or on more, for many constants)
-_ROWS_PER_CONSTANT = 4
-_SPARSE_ROWS, _TOGETHER = 12, 512  # drawn points are looked at on so few rows (at least), and so many at once
-_LARGE = 3.0  # times the median of |y|: while starts compete, what is far above counts by its ratio only
-_BLOCK = 512  # expressions at once at most
-_FOR_GPU = 2_000_000  # values, nodes times rows, below which nobody asks for a GPU
-_ASKED = 400  # how often each of them is computed, about
+        return zero_bad_derivatives(products.copy()), constants
 
 
 @dataclass(frozen=True)
@@ -158,15 +164,13 @@ class _Stage:
     """Starts for the expressions that are not solved yet, and steps, as parts of the numbers that the caller gave."""
 
     starts: float
-    early: float  # steps of all starts, on the sparse rows
-    kept: float  # starts that go on
-    steps: float  # their steps
+    sparse_steps: float  # of all starts, on the sparse rows; 0: all starts go on at once
+    survivors: float  # starts that go on
+    steps: float  # of these
 
 
-_FIRST = 0.2  # steps from the constants as they stand
+# A few starts first, then many from which the best are taken. Chosen by trial as above.
 _STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.15, 1 / 6, 0.25))
-_LAST = 0.25  # steps on all rows
-_LAST_ROUNDS, _FAST = 4, 0.1  # so often, while the loss falls below this part of what it was
 
 
 @dataclass(frozen=True)
@@ -201,10 +205,11 @@ def refine(
 
     `columns` holds (rows,) float64 for each variable, y and weight are (rows,) float64; weights sum to 1 (None: all
     the same). A y or weight of (expressions, rows) is one for each. The constants as they stand are the first start;
-    only what does not reach rounding from there gets `starts` further ones. `steps` bounds the Levenberg–Marquardt
-    steps from each start (0: the constants stay, and are only judged). `integers`: whether whole numbers are free too
-    (never those in exponents). The budget is asked between steps; what is found by then is returned. None of the
-    results is worse than what came in; one list in, one list of the same order out. Same seed, same result.
+    an expression that does not reach rounding from there gets `starts` further ones. `steps` bounds the steps of
+    Levenberg–Marquardt from each start (0: the constants stay, and only the loss is computed). `integers`: whether
+    whole numbers are free too (never those in exponents). The budget is asked between steps; when it is over, the best
+    so far counts. The results have the order of the expressions, and none is worse than its expression. Same seed, same
+    result.
 
     `device`: a GPU's name, or "auto"; steps of many expressions on many rows are then made there.
     """
@@ -217,9 +222,9 @@ def refine(
     program = compile_program(nodes, columns)
     free = np.flatnonzero(program.count)
     found: dict[int, Refined] = {}
-    there = _place(device, len(program.key) * rows)
-    for which in (free[at : at + _BLOCK] for at in range(0, len(free), _BLOCK)):
-        loss, task = _run(_Task(program, y.numpy(), weight.numpy(), which, steps, budget, seed, there), starts)
+    chosen = _choose_device(device, len(program.key) * rows)
+    for which in (free[at : at + _MAX_TOGETHER] for at in range(0, len(free), _MAX_TOGETHER)):
+        loss, task = _run(_Task(program, y.numpy(), weight.numpy(), which, steps, budget, seed, chosen), starts)
         for j, i in enumerate(which.tolist()):
             size = int(program.count[i])
             constants = tuple(task.best[:size, i].tolist())
@@ -233,15 +238,15 @@ def refine(
     return [found[i] for i in range(len(expressions))]
 
 
-def _place(device: str, values: int) -> torch.device | None:
-    """The GPU for programs of so many values, nodes times rows, if there is one and they are not too few for it."""
-    if device == "cpu" or values < _FOR_GPU:
+def _choose_device(device: str, values: int) -> torch.device | None:
+    """The GPU for a program of that many values, nodes times rows; None where there is none, or it is not worth it."""
+    if device == "cpu" or values < _WORTH_ASKING:
         return None
-    return next(iter(choose_devices(device, values * _ASKED)), None)
+    return next(iter(choose_devices(device, values * _EVALUATIONS)), None)
 
 
 def _run(task: _Task, starts: int) -> tuple[Array, _Task]:
-    """The losses of the task's best constants, and the task, which knows them; on the CPU if the GPU has no room."""
+    """The losses of the best constants and the task that holds these; on the CPU if the GPU has no room."""
     try:
         if task.steps > 0:
             task.run(starts, stream(task.seed, "starts of constants"))
@@ -255,8 +260,9 @@ def _run(task: _Task, starts: int) -> tuple[Array, _Task]:
 class _Task:
     """Some expressions of a program that have constants, and the best constants so far.
 
-    Starts compete on few rows, on which values that are far larger than most count by their ratio only: a law that
-    spans many powers of ten is not one point. The best of each expression is then fitted on all rows as they are.
+    Starts compete on few rows. There, residuals of values far above the median count relative to these values: in a law
+    that spans many powers of ten the largest row would decide alone. The best start of each expression is then fitted
+    on all rows with their own weights.
     """
 
     def __init__(
@@ -264,7 +270,7 @@ class _Task:
         program: Program,
         y: Array,
         weight: Array,
-        which: Whole,
+        which: Integers,
         steps: int,
         budget: Budget,
         seed: int,
@@ -273,13 +279,13 @@ class _Task:
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
         self._data = y, weight
         self.seed = seed
-        most = int(program.count[which].max())
+        max_constants = int(program.count[which].max())
         rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
-            few = max(_FEW_ROWS, _ROWS_PER_CONSTANT * most)
-            rows = some_rows(len(rows), few, seed, "rows on which starts compete").numpy()
-        few = min(len(rows), max(_SPARSE_ROWS, 2 * most))
-        sparse = rows[np.arange(few) * len(rows) // few]
+            count = max(_COMPETITION_ROWS, _ROWS_PER_CONSTANT * max_constants)
+            rows = some_rows(len(rows), count, seed, "rows on which starts compete").numpy()
+        count = min(len(rows), max(_SPARSE_ROWS, _SPARSE_ROWS_PER_CONSTANT * max_constants))
+        sparse = rows[np.arange(count) * len(rows) // count]
         self.full = replace(_problem(program, program.data, y, weight), device=device)
         self.small, self.sparse = (
             _problem(program, program.data[:, some], y[:, some], _tempered(y[:, some], weight[:, some]))
@@ -288,8 +294,8 @@ class _Task:
         size = len(program.count)
         self.starts = program.starts.T
         self.best = self.starts.copy()
-        self.loss = np.full(size, np.inf)  # of the best, among the few rows
-        self.before = np.zeros(size)  # at most the loss of the constants that came in, on all rows
+        self.loss = np.full(size, np.inf)  # of the best, on the rows on which starts compete
+        self.before = np.zeros(size)  # a lower bound of the loss of the caller's constants on all rows
         self.agreed = np.zeros(size, dtype=np.int64)  # how many starts ended at the best minimum
         self.converged = np.zeros(size, dtype=bool)
 
@@ -299,31 +305,31 @@ class _Task:
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
-        self.before[self.which] = self._compete(self.which, self.starts[:, self.which, None], self._steps(_FIRST))
+        self.before[self.which] = self._compete(self.which, self.starts[:, self.which, None], self._steps(_FIRST_STEPS))
         inner = self.program.count > self.program.linear.sum(axis=1)
         for stage in _STAGES if starts else ():
-            here = self.which
-            left = here[(self.loss > self.small.floor)[here] & inner[here] & (self.agreed[here] < _ENOUGH)]
-            if len(left):
-                self._further(left, starts, stage, random)
+            unsolved = (self.loss > self.small.floor) & inner & (self.agreed < _ENOUGH_AGREE)
+            members = self.which[unsolved[self.which]]
+            if len(members):
+                self._further(members, starts, stage, random)
 
     def _steps(self, part: float) -> int:
         return max(1, round(self.steps * part))
 
-    def _further(self, members: Whole, starts: int, stage: _Stage, random: np.random.Generator) -> None:
+    def _further(self, members: Integers, starts: int, stage: _Stage, random: np.random.Generator) -> None:
         """Draw points, and start from the most promising."""
         drawn = self._drawn(members, max(1, round(starts * stage.starts)), random)
-        # What was found so far goes on too: it may not be at its minimum yet.
+        # The best so far goes on too: it may not be at its minimum yet.
         points = np.concatenate([drawn, self.best[:, members, None]], axis=2)
-        if stage.early:
-            early = self._fit(self.sparse, members, points, self._steps(stage.early))
-            points = _leaders(early.constants, early.loss, points.shape, max(1, round(starts * stage.kept)))
+        if stage.sparse_steps:
+            early = self._fit(self.sparse, members, points, self._steps(stage.sparse_steps))
+            points = _leaders(early.constants, early.loss, points.shape, max(1, round(starts * stage.survivors)))
         self._compete(members, points, self._steps(stage.steps))
 
-    def _drawn(self, members: Whole, taken: int, random: np.random.Generator) -> Array:
-        """The best so many (k, members, taken) of many points, their linear constants at least squares."""
-        draws = taken * _DRAWS
-        copies = min(max(_TOGETHER // len(members), 1), draws)
+    def _drawn(self, members: Integers, taken: int, random: np.random.Generator) -> Array:
+        """The best points (k, members, taken) of ten times as many, their linear constants at least squares."""
+        draws = taken * _DRAWS_PER_START
+        copies = min(max(_POINTS_TOGETHER // len(members), 1), draws)
         batch = Batch(self.sparse, members, copies, Slopes.LINEAR)
         points, losses = [], []
         for _ in range(-(-draws // copies)):
@@ -337,60 +343,60 @@ class _Task:
         together, loss = np.concatenate(points, axis=2), np.concatenate(losses, axis=1)
         return _leaders(together, loss, together.shape, taken)
 
-    def _fit(self, problem: Problem, members: Whole, points: Array, steps: int) -> Fitted:
+    def _fit(self, problem: Problem, members: Integers, points: Array, steps: int) -> Fitted:
         """From points (k, members, copies), while starts compete."""
         batch = Batch(problem, members, points.shape[2])
-        return fit(batch, points.reshape(len(points), -1), steps=steps, tolerance=_LOOSE, budget=self.budget)
+        return fit(batch, points.reshape(len(points), -1), steps=steps, tolerance=_LOOSE_TOLERANCE, budget=self.budget)
 
-    def _compete(self, members: Whole, points: Array, steps: int) -> Array:
-        """Fit from points (k, members, copies); the best of each expression stays. The losses of the points (B,)."""
+    def _compete(self, members: Integers, points: Array, steps: int) -> Array:
+        """Fit from points (k, members, copies) and take over the best of each expression; the losses (B,) before."""
         ended = self._fit(self.small, members, points, steps)
         losses = ended.loss.reshape(points.shape[1:])
         best, least = _leaders(ended.constants, losses, points.shape, 1)[:, :, 0], losses.min(axis=1)
         new = least < self.loss[members] * (1 - _SAME)
-        there = members[new]
-        self.agreed[there] = 0
-        self.best[:, there] = best[:, new]
-        self.loss[there] = least[new]
+        improved = members[new]
+        self.agreed[improved] = 0
+        self.best[:, improved] = best[:, new]
+        self.loss[improved] = least[new]
         same = np.isfinite(losses) & (losses <= self.loss[members, None] * (1 + _SAME))
         self.agreed[members] += same.sum(axis=1)
         return ended.before
 
     def judge(self) -> Array:
-        """The best brought to their minima on all rows; what is not better than the start is taken back.
+        """The losses (which,) on all rows of the best constants, brought to their minima there.
 
-        Then the losses (which,), inf where values are not finite.
+        The caller's constants replace those that are not better. inf where values are not finite.
         """
         which, batch = self.which, Batch(self.full, self.which, slopes=Slopes.NONE)
         loss = batch.losses(self.best[: batch.width, which])
-        self.converged[which] = loss <= _AS_EXACT * batch.floor
+        self.converged[which] = loss <= _EXACT_ON_ALL_ROWS * batch.floor
         if self.steps > 0:
             unsolved = np.flatnonzero(~self.converged[which])
             if len(unsolved):
                 loss[unsolved] = self._polished(which[unsolved])
-            # What the start loses on a part of the rows it loses on all; most need no more to be known of it.
+            # The loss of the start on a part of the rows bounds that on all rows from below: mostly that is enough.
             unsure = np.flatnonzero(~(loss < 0.5 * self.before[which]))
             if len(unsure):
                 loss[unsure] = self._not_worse(which[unsure], loss[unsure])
         return loss
 
-    def _polished(self, members: Whole) -> Array:
-        """Steps on all rows, more of them where the loss still falls fast; then the losses (members,)."""
+    def _polished(self, members: Integers) -> Array:
+        """The losses (members,) after steps on all rows, more of them where the loss still falls fast."""
         falling = members
-        for _ in range(_LAST_ROUNDS):
+        for _ in range(_MAX_LAST_ROUNDS):
             batch = Batch(self.full, falling)
-            steps = self._steps(_LAST)
-            ended = fit(batch, self.best[:, falling], steps=steps, tolerance=_TIGHT, budget=self.budget)
+            steps = self._steps(_LAST_STEPS)
+            ended = fit(batch, self.best[:, falling], steps=steps, tolerance=_TIGHT_TOLERANCE, budget=self.budget)
             self.best[:, falling], self.converged[falling] = ended.constants, ended.converged
             falling = falling[~ended.converged & (ended.loss < _FAST * ended.before)]
             if not len(falling) or self.budget.over():
                 break
-        # Those of the fit were foreseen when the linear constants moved, not computed.
+        # The losses of the fit were predicted when the linear constants moved, not computed.
         judged = Batch(self.full, members, slopes=Slopes.NONE)
         return judged.losses(self.best[: judged.width, members])
 
-    def _not_worse(self, members: Whole, loss: Array) -> Array:
-        """The start where it does not lose more than the best constants; the losses (members,) after that."""
+    def _not_worse(self, members: Integers, loss: Array) -> Array:
+        """The losses (members,) after the start has replaced best constants that are not better than it."""
         batch = Batch(self.full, members, slopes=Slopes.NONE)
         first = batch.losses(self.starts[: batch.width, members])
         worse = members[~(loss < first)]
@@ -410,21 +416,21 @@ def _problem(program: Program, data: Array, y: Array, weight: Array) -> Problem:
 
 
 def _tempered(y: Array, weight: Array) -> Array:
-    """Weights, at most those that came, and smaller where y is very large; both (expressions, rows) or (1, rows)."""
+    """The weights, made smaller where y is very large; y and weights (expressions, rows) or (1, rows)."""
     size = _LARGE * np.median(np.abs(y), axis=1, keepdims=True)
     size[size == 0] = np.inf
     return np.asarray(weight / (1 + (y / size) ** 2))
 
 
-def _leaders(points: Array, loss: Array, shape: tuple[int, ...], most: int) -> Array:
-    """Of points of this shape (k, members, copies) up to so many (k, members, most) of the least losses."""
-    order = np.argsort(loss.reshape(shape[1:]), axis=1, kind="stable")[:, :most]
+def _leaders(points: Array, loss: Array, shape: tuple[int, ...], count: int) -> Array:
+    """The `count` points (k, members, count) of least loss of each member; `shape` of all is (k, members, copies)."""
+    order = np.argsort(loss.reshape(shape[1:]), axis=1, kind="stable")[:, :count]
     return np.take_along_axis(points.reshape(shape), order[None], axis=2)
 
 
 def _draw(constants: Array, random: np.random.Generator) -> Array:
-    """Points around: each constant times a log-uniform factor, some with the other sign; a zero becomes normal."""
+    """Points around constants: each times a log-uniform factor, some with the other sign; normal numbers for zeros."""
     spread = math.log(_SPREAD)
     factor = np.exp(random.uniform(-spread, spread, constants.shape))
-    factor[random.random(constants.shape) < _FLIP] *= -1
+    factor[random.random(constants.shape) < _FLIP_CHANCE] *= -1
     return np.where(constants == 0, random.standard_normal(constants.shape), constants * factor)

@@ -1,4 +1,9 @@
-"""Fitted constants written as the numbers that people write, where the data do not object."""
+"""Fitted constants fixed at the numbers that people write, where the data do not object; the others are fitted anew.
+
+`snap` does it for the coefficients of a linear fit. Zero is a nice number, so terms that are not needed leave. `tidy`
+does it for all constants of an expression, inner ones too. Which numbers are nice, how far a constant may move and how
+much the residual may grow is decided in `recognise`.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +27,11 @@ from symenum.operators.traits import Role
 
 __all__ = ["Snapped", "snap", "tidy"]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Coefficients of a linear fit, one after another fixed at nice numbers, the rest fitted anew each time.
-#
-# Zero is a nice number, so this is also how terms that are not needed leave.
-#
-# The rule, how far a coefficient may move and how much the residual may grow, is `recognise.Recognition`.
-
-
-_BIAS = 2.0  # rounding errors of many rows may all have one sign: they do not average out
-_ZERO_WINDOW = 0.05  # a term known worse than this part of y is not known to be nothing
+_MAX_DECIMALS = 2  # digits after the point of a decimal that is written instead of a fraction: 2.25 for 9/4
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_BIAS = 2.0  # residuals that a term may be off in an exact fit: rounding errors of one sign do not average out
+_ZERO_WINDOW = 0.05  # part of y: a term that is known worse than this is not known to be zero
+_MIN_SIZE = 1e-3  # smaller constants count with this size where their relative errors are compared
 
 
 @dataclass(frozen=True)
@@ -50,38 +49,45 @@ class Snapped:
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _SnapRule:
+    """How far the coefficients of one linear fit may move. All sizes are root mean squares over the rows."""
+
     floor: float  # the rounding error of one row
-    base: float  # the root mean square residual of the fit with all coefficients free
-    size: float  # the root mean square of y
+    base: float  # the residual of the fit with all coefficients free
+    size: float  # of y
     rows: int
     columns: int
-    exact: bool
+    exact: bool  # the fit leaves nothing but rounding
 
     def limit(self, fixed: int) -> float:
-        """The largest root mean square residual allowed with so many coefficients fixed."""
+        """The largest residual allowed with `fixed` coefficients fixed."""
         return self.base * RECOGNITION.residual_growth(fixed, self.rows - self.columns, exact=self.exact)
 
     def means_zero(self, value: float, error: float, column: float) -> bool:
-        """Whether a coefficient of a column of that size cannot be told from zero, and could be if it mattered."""
+        """Whether a coefficient is zero within its error.
+
+        In an exact fit its term must also be known: error · `column`, the size of its column, below 5% of y.
+        """
         return abs(value) <= error and (not self.exact or error * column <= _ZERO_WINDOW * self.size)
 
     def sigma(self, fit: Fit, free: int) -> float:
+        """The standard deviation of the noise, from a fit with `free` free coefficients; at least rounding."""
         total = math.sqrt(float((fit.residual**2).sum()) / max(self.rows - free, 1))
         return max(total, self.floor)
 
 
 def snap(A: Array, y: Array, weight: Array | None = None, *, keep: bool = False) -> Snapped:
-    """Fit y (n,) by the columns of A (n, k), float64, with row weights (n,), and fix what can be fixed.
+    """Fit y (n,) by the columns of A (n, k), float64, with row weights (n,), and fix coefficients at nice numbers.
 
-    `keep`: no column may leave (0 is not offered). With fewer rows than columns nothing is fixed but what fits.
+    The coefficients are fixed one after another, the others fitted anew each time. `keep`: no column may leave (0 is
+    not offered). With more columns than rows nothing is fixed.
     """
     columns = A.shape[1]
     if weight is not None:
         root = np.sqrt(weight / weight.mean())
         A, y = A * root[:, None], y * root
     rows = len(y)
-    rule = _rule(A, y)
+    rule = _snap_rule(A, y)
     if rows > 2 * columns:
         A, y = _reduced(A, y)
     values = np.zeros(columns)
@@ -106,19 +112,19 @@ def snap(A: Array, y: Array, weight: Array | None = None, *, keep: bool = False)
 
 
 def _reduced(A: Array, y: Array) -> tuple[Array, Array]:
-    """As few rows as columns, and one, with the same normal equations and the same residual norms."""
+    """A (k + 1, k) and y (k + 1,) with the same normal equations and the same residual norms as A (n, k) and y (n,)."""
     _, R = torch.linalg.qr(torch.from_numpy(np.column_stack([A, y])), mode="r")
     reduced: Array = R.numpy()
     return reduced[:, :-1], reduced[:, -1]
 
 
-def _rule(A: Array, y: Array) -> _Rule:
+def _snap_rule(A: Array, y: Array) -> _SnapRule:
     rows, columns = A.shape
     size = _norm(y) / math.sqrt(rows)
     fit = least_squares(A, y)
     floor = row_rounding(float(np.max(np.abs(A) @ np.abs(fit.coefficients) + np.abs(y), initial=0.0)))
     exact = is_exact_fit(fit.rms, size, floor)
-    return _Rule(
+    return _SnapRule(
         floor,
         max(fit.rms, floor),
         size,
@@ -129,9 +135,9 @@ def _rule(A: Array, y: Array) -> _Rule:
 
 
 def _fix_one(
-    A: Array, target: Array, free: list[int], fit: Fit, rule: _Rule, keep: bool
+    A: Array, target: Array, free: list[int], fit: Fit, rule: _SnapRule, keep: bool
 ) -> tuple[int, Number, Fit] | None:
-    """The best determined free coefficient that has a nice number, if the others can make up for it."""
+    """The best determined free coefficient with a nice number at which the others still fit y, and their fit."""
     if not fit.full_rank and len(free) > rule.rows:
         return None
     sigma = rule.sigma(fit, len(free))
@@ -146,15 +152,14 @@ def _fix_one(
         zero = not keep and rule.means_zero(value, error, size)
         number = nice_number(0.0, 0.0) if zero else nice_number(value, error, zero=False, rarity=rarity)
         if number is not None:
-            relative = error / max(abs(value), 1e-3) if number.value else error
+            relative = error / max(abs(value), _MIN_SIZE) if number.value else error
             offers.append((relative, number.cost, j, number))
     fixed = rule.columns - len(free) + 1
     for _, _, j, number in sorted(offers, key=lambda offer: offer[:3]):
-        left = target - A[:, j] * number.value
         others = [other for other in free if other != j]
-        rest = least_squares(A[:, others], left)
-        if _norm(rest.residual) <= rule.limit(fixed) * math.sqrt(rule.rows):
-            return j, number, rest
+        refitted = least_squares(A[:, others], target - A[:, j] * number.value)
+        if _norm(refitted.residual) <= rule.limit(fixed) * math.sqrt(rule.rows):
+            return j, number, refitted
     return None
 
 
@@ -163,25 +168,18 @@ def _norm(values: Array) -> float:
     return largest * float(np.sqrt(np.sum((values / largest) ** 2))) if largest > 0 else 0.0
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Fitted constants written as the numbers that people write, inner ones too, where the data do not object.
-#
-# The rule, how far a constant may move and how much the loss may grow, is `recognise.Recognition`.
-
-
-_DIGITS = 2  # after the point, in the decimals that are written instead of fractions
-
-
 @dataclass(frozen=True)
 class _TidyRule:
+    """How far the loss of one expression may grow."""
+
     exact: bool
     base: float  # the loss with all constants free, at least rounding
     rows: int
-    free: int  # constants at the beginning
+    constants: int  # free at the beginning
 
     def limit(self, fixed: int) -> float:
-        """The largest loss allowed with so many constants fixed."""
-        return self.base * RECOGNITION.residual_growth(fixed, self.rows - self.free, exact=self.exact) ** 2
+        """The largest loss allowed with `fixed` constants fixed."""
+        return self.base * RECOGNITION.residual_growth(fixed, self.rows - self.constants, exact=self.exact) ** 2
 
 
 def tidy(
@@ -208,7 +206,7 @@ def tidy(
     def fit(candidate: Expression, held: Mapping[str, Number]) -> Refined:
         return refine([candidate], with_held(held), y, weight, starts=0, integers=False, budget=budget, seed=seed)[0]
 
-    # A number that is held is a variable with one value: so whatever kind of number it is, nothing moves it.
+    # A number that is held is a variable with one value, so that no fit moves it, whatever kind of number it is.
     held: dict[str, Number] = {}
     current = fit(simplify(expression), held)
     mean_square = float((weight * y.square()).sum())
@@ -239,26 +237,27 @@ def tidy(
 
 
 def _written(number: Number) -> Expression:
-    """2.5 rather than 5/2, which is two numbers and a division; but 1/2 and 1/3."""
+    """The number as an expression: 2.5 rather than 5/2, which is two numbers and a division; but 1/2 and 1/3."""
     above, below = number.numerator, number.denominator
     plain = isinstance(above, Constant) and above.name is None and above.value != 1
-    if below is not None and plain and round(number.value, _DIGITS) == number.value:
+    if below is not None and plain and round(number.value, _MAX_DECIMALS) == number.value:
         return Constant(number.value)
     return number.expression
 
 
 def _offers(current: Refined, errors: Sequence[float], rule: _TidyRule) -> list[tuple[int, Number]]:
-    """Constants that have a nice number, by their place, the best determined first."""
+    """The places of the constants that have a nice number, and that number, the best determined first."""
     exponents = _exponents(current.expression)
     offers = []
     for place, (value, error) in enumerate(zip(current.constants, errors, strict=True)):
         number = recognise(value, error, exact=rule.exact, rational=exponents[place])
         if number is not None:
-            offers.append((error / max(abs(value), 1e-3), number.cost, place, number))
+            offers.append((error / max(abs(value), _MIN_SIZE), number.cost, place, number))
     return [(place, number) for _, _, place, number in sorted(offers, key=lambda offer: offer[:3])]
 
 
 def _hold(expression: Expression, place: int, name: str) -> Expression:
+    """The expression with a variable of that name in the place of one free constant."""
     leaves: list[Expression] = [node for node, free in postfix(expression, integers=False) if free]
     leaves[place] = Variable(name)
     return with_leaves(expression, leaves, integers=False)
@@ -281,4 +280,5 @@ def _exponents(expression: Expression) -> list[bool]:
 def _judged(
     expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, converged: bool
 ) -> Refined:
+    """The expression as it is, with its loss."""
     return replace(refine([expression], columns, y, weight, starts=0, steps=0)[0], converged=converged)

@@ -1,4 +1,4 @@
-"""How well the data determine the constants of an expression."""
+"""How well the data determine the constants of an expression: standard errors, from the normal equations."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def standard_errors(
     *,
     integers: bool = True,
 ) -> tuple[float, ...]:
-    """The standard errors of the free constants at a minimum of the loss, from left to right, as `refine` takes them.
+    """The standard errors of the free constants, from left to right, at a minimum of the loss.
 
-    inf where the data do not determine the constant, or have no more rows than there are constants.
+    Arguments as in `refine`. inf where the data do not determine the constant, or rows are no more than constants.
     """
     program = compile_program([postfix(expression, integers=integers)], columns)
     rows, size = len(y), int(program.count[0])
@@ -39,15 +39,16 @@ def standard_errors(
 
 
 def errors_of(normal: Array, variance: Array) -> Array:
-    """Standard errors (k, B) from JᵀJ (k, k, B), weighted, and the weighted sum of squares over the free rows (B,).
+    """Standard errors (k, B) of the constants of B members.
 
-    inf for a constant that does nothing, and for all of a member whose data do not determine some combination of them.
+    `normal` (k, k, B): JᵀJ, weighted. `variance` (B,): the weighted sum of squares over the number of spare rows. inf
+    for a constant that does nothing, and for all constants of a member if some combination of them is not determined.
     """
     scale = np.sqrt(np.einsum("iib->ib", normal))
     used = scale > 0
     scale = np.where(used, scale, 1.0)
     scaled = normal / (scale[:, None] * scale)
-    np.einsum("iib->ib", scaled)[...] = 1.0  # also for what does nothing: its equation is one of its own then
+    np.einsum("iib->ib", scaled)[...] = 1.0  # also of a constant that does nothing: its equation then touches no other
     finite = np.isfinite(scaled).all(axis=(0, 1))
     scaled[:, :, ~finite] = np.eye(len(scale))[:, :, None]
     values, vectors = np.linalg.eigh(scaled.transpose(2, 0, 1))

@@ -11,7 +11,6 @@ from fitting.test_program import TEXTS, columns
 
 from symenum.expressions import parse
 from symenum.fitting import refine
-from symenum.fitting import refine as batch_module
 from symenum.fitting.constants import postfix
 from symenum.fitting.machine import HOST, DeviceBlocks, Machine
 from symenum.fitting.program import compile_program
@@ -47,8 +46,8 @@ def test_constants_are_fitted_as_on_the_host(monkeypatch: pytest.MonkeyPatch, de
     families = [parse("2.0*sin(1.0*x + 0.1)/(y + 1.0)"), parse("1.0*x + 2.0*y + 0.5"), parse("1.5*exp(0.1*x) - y*0.3")]
     truth = refine(families, data, y)
     asked = []
-    monkeypatch.setattr(batch_module, "_LARGE", 0)
-    monkeypatch.setattr(MODULE, "_place", lambda name, values: torch.device(name))
+    monkeypatch.setattr(MODULE, "_WORTH_A_DEVICE", 0)
+    monkeypatch.setattr(MODULE, "_choose_device", lambda name, values: torch.device(name))
     init = Batch.__init__
 
     def watched(self: Batch, *arguments: object, **options: object) -> None:
@@ -69,10 +68,10 @@ def test_without_room_on_the_gpu_the_cpu_fits(monkeypatch: pytest.MonkeyPatch) -
 
     data = columns(300)
     y = 1.5 * data["x"] + 2
-    monkeypatch.setattr(batch_module, "_LARGE", 0)
+    monkeypatch.setattr(MODULE, "_WORTH_A_DEVICE", 0)
     monkeypatch.setattr(DeviceBlocks, "empty", none)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    monkeypatch.setattr(MODULE, "_place", lambda name, values: torch.device("cpu"))
+    monkeypatch.setattr(MODULE, "_choose_device", lambda name, values: torch.device("cpu"))
     with pytest.warns(UserWarning, match="no memory left to fit"):
         (found,) = refine([parse("1.0*x + 1.0")], data, y, device="cuda")
     assert found.loss < 1e-20

@@ -27,12 +27,17 @@ from symenum.expressions import (
     to_torch,
     walk,
 )
-from symenum.expressions.parse import safe_names
 from symenum.operators import OPERATORS, make_operator
 
 NAMES = ["x1", "x2", "x10"]
+
+
 X = np.array([[0.7, -1.3, 2.1], [1.4, 0.6, -0.3], [-2.2, 3.1, 0.9], [0.05, 1.9, 1.1]])
+
+
 COMPILER = shutil.which("cc") or shutil.which("gcc")
+
+
 softplus = make_operator("softplus", torch.nn.functional.softplus)
 
 
@@ -146,22 +151,6 @@ def test_python_names_that_are_builtins_or_used_by_the_code_are_renamed(write):
     values = np.linspace(0.3, 2.0, len(names))
     wanted = evaluate(tree, {name: np.array(value) for name, value in zip(names, values, strict=True)})
     assert close(float(run(source)(*values.tolist())), float(wanted))
-
-
-@given(st.lists(st.text(max_size=8), unique=True, max_size=6), st.booleans())
-def test_safe_names_are_distinct_identifiers_that_are_not_reserved(names, ascii_only):
-    reserved = {"sin", "lambda", "x_"}
-    safe = safe_names(names, reserved, ascii_only=ascii_only)
-    assert list(safe) == names
-    assert len(set(safe.values())) == len(names)
-    for name in safe.values():
-        assert name.isidentifier()
-        assert name not in reserved
-        assert name.isascii() or not ascii_only
-
-
-def test_a_name_that_is_free_is_kept_even_if_another_one_would_like_it():
-    assert safe_names(["sin", "sin_"], {"sin"}) == {"sin": "sin__", "sin_": "sin_"}
 
 
 def test_no_name_can_smuggle_code_into_the_source():

@@ -1,4 +1,4 @@
-"""A family begins at its candidate, and the data can determine each of its coefficients."""
+"""Which constants are free, coefficients that the data can determine, and laws without one of their parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from expressions.strategies import tame_tree
 from hypothesis import given
 
 from symenum.expressions import evaluate, parse, same_function, sample_points, variables
-from symenum.fitting import free_constants, with_coefficients, with_one_more
+from symenum.fitting import free_constants, with_coefficients, with_constants, with_one_less, with_one_more
 from symenum.fitting.constants import postfix
 from symenum.fitting.machine import Machine
 from symenum.fitting.program import compile_program
@@ -81,3 +81,53 @@ def test_one_more_coefficient_wherever_there_may_be_one() -> None:
         "2*tanh(x + 1.1*x*x) + 3",
         "2*tanh(x + x*x + 0.1) + 3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "free", "held_integers"),
+    [
+        ("2*x + 0.5", (2.0, 0.5), (0.5,)),
+        ("x**2 + x**1.5", (1.5,), (1.5,)),
+        ("2**x", (2.0,), ()),
+        ("x**(2*0.5)", (2.0, 0.5), (0.5,)),
+        ("pi*x + E", (), ()),
+        ("2.5*x + sin(2.5)", (2.5, 2.5), (2.5, 2.5)),
+        ("x", (), ()),
+    ],
+)
+def test_numbers_without_names_are_free_but_not_whole_exponents(text, free, held_integers) -> None:
+    assert free_constants(parse(text)) == free
+    assert free_constants(parse(text), integers=False) == held_integers
+
+
+def test_values_go_in_from_left_to_right_and_equal_ones_keep_their_leaf() -> None:
+    assert str(with_constants(parse("2*x**2 + sin(3*x)"), [2.0, -1.5])) == "2*x**2 + sin(-1.5*x)"
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0, 3.0]])
+def test_a_wrong_number_of_values_is_an_error(values) -> None:
+    with pytest.raises(ValueError, match="values are too"):
+        with_constants(parse("2*x + 3"), values)
+
+
+@pytest.mark.parametrize(
+    ("text", "shorter"),
+    [
+        ("x + y", ["x", "y"]),
+        ("x - y", ["x", "-y"]),
+        ("x/y", ["x", "1/y"]),
+        ("sin(x*y) + 3", ["sin(x) + 3", "sin(y) + 3", "sin(x*y)"]),
+        ("sin(x)", []),
+        ("x", []),
+    ],
+)
+def test_with_one_less_leaves_each_part_out_once(text: str, shorter: list[str]) -> None:
+    expected = {parse(each) for each in shorter if parse(each).complexity < parse(text).complexity}
+    assert set(with_one_less(parse(text))) == expected
+
+
+def test_with_one_less_gives_simpler_laws_that_are_not_numbers() -> None:
+    law = parse("2.5*x1*exp(x2/3 - x1) - x2/(x1 + 1.5) + tanh(x1 + 0.1)")
+    found = with_one_less(law)
+    assert found
+    assert all(variables(each) and each.complexity < law.complexity for each in found)

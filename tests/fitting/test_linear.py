@@ -1,4 +1,4 @@
-"""Many small sets of columns at once have the coefficients that each has alone."""
+"""Least squares of many small sets of columns at once, and the sums that coefficients write."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symenum.expressions import parse
+from symenum.fitting import linear_combination, nice_number
 from symenum.fitting.linear import least_squares_of_each
 
 
@@ -24,7 +26,7 @@ def test_each_set_has_its_least_squares_whatever_the_units(seed: int, columns: i
         np.testing.assert_allclose(fits.coefficients[at].numpy() * units, truth, rtol=1e-9, atol=1e-10)
         np.testing.assert_allclose(fits.residual[at], y - truth @ F[at], atol=1e-10)
     others = torch.from_numpy(random.normal(size=(4, 3, rows)))
-    assert float((fits.off(others) @ torch.from_numpy(F).transpose(1, 2)).abs().max()) < 1e-10 * rows
+    assert float((fits.orthogonal_part(others) @ torch.from_numpy(F).transpose(1, 2)).abs().max()) < 1e-10 * rows
 
 
 @pytest.mark.parametrize("bad", ["zero", "same", "infinite", "nan"])
@@ -40,3 +42,23 @@ def test_columns_without_a_direction_are_told_by_their_rank_and_spoil_no_others(
     assert float(fits.rank[1]) < 1e-13
     assert bool((fits.rank[[0, 2]] > 0.1).all())
     torch.testing.assert_close(fits.coefficients[[0, 2]], alone.coefficients, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ((1, 0, 0), "x"),
+        ((-1, 2, 0), "2*y - x"),
+        ((-1, 0, -2), "-x - 2"),
+        ((0.5, 0, 1), "x/2 + 1"),
+        ((-1.5, 0, 0), "-3*x/2"),
+        ((0, 0, 0), "0"),
+        ((0, 0, -1 / 3), "-1/3"),
+    ],
+)
+def test_combinations_are_written_as_people_write_them(values: tuple[float, ...], text: str) -> None:
+    numbers = [nice_number(value, 1e-12) for value in values]
+    terms = [parse("x"), parse("y"), parse("1")]
+    expression = linear_combination([number for number in numbers if number], terms)
+    assert str(expression) == text
+    assert parse(text) == expression

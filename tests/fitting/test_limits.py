@@ -1,6 +1,8 @@
-"""A steep tanh is written as the step that it is, and a tanh whose slope the data show is left alone."""
+"""A smooth step whose steepness no row determines becomes its limit; one that rows determine stays."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import torch
 
 from symenum.expressions import evaluate, parse, same_function
 from symenum.fitting import Refined, as_step, refine
+from symenum.fitting.limits import limit_of_step
 from symenum.operators import make_operator
 from symenum.operators.traits import Interval, Traits
 
@@ -31,7 +34,7 @@ def fitted(law: str, start: str, noise: float) -> tuple[Refined, dict[str, torch
         ("0.5*tanh(x*900.5) + 1.5*z", "0.5*sign(x) + 1.5*z"),
     ],
 )
-def test_a_slope_that_no_row_shows_is_a_step(start: str, step: str) -> None:
+def test_steepness_that_no_row_determines_becomes_infinite(start: str, step: str) -> None:
     law, columns, y, weight = fitted("0.5*sign(x) + 1.5*z", start, noise=0.1)
     found = as_step(law, columns, y, weight)
     assert found is not None
@@ -48,17 +51,17 @@ def test_a_slope_that_no_row_shows_is_a_step(start: str, step: str) -> None:
         ("0.5*tanh(80.5*x) + 1.5*z", "0.4*tanh(70.5*x) + 1.2*z"),  # steep, and a few rows show it
     ],
 )
-def test_a_slope_that_rows_show_stays(law: str, start: str) -> None:
+def test_steepness_that_rows_determine_stays(law: str, start: str) -> None:
     assert as_step(*fitted(law, start, noise=0.001)) is None
 
 
-def test_without_noise_a_slope_stays_however_steep() -> None:
+def test_without_noise_any_steepness_is_determined() -> None:
     law = "0.5*tanh(300.5*x) + 1.5*z"
     assert as_step(*fitted(law, law, noise=0.0)) is None
 
 
 @pytest.mark.parametrize("traits", [Traits(monotone=1, parity=-1, range=Interval(-1, 1)), Traits()])
-def test_what_states_that_it_rises_from_minus_one_to_one_becomes_a_step_too(traits: Traits) -> None:
+def test_traits_and_not_a_name_say_what_a_smooth_step_is(traits: Traits) -> None:
     erf = make_operator("erf", torch.erf, traits=traits)
     start = parse("0.5*erf(900.5*x) + 1.5*z", operators=[erf])
     _, columns, y, weight = fitted("0.5*sign(x) + 1.5*z", "0.5*sign(x) + 1.5*z", noise=0.1)
@@ -70,6 +73,24 @@ def test_what_states_that_it_rises_from_minus_one_to_one_becomes_a_step_too(trai
         assert "sign(x)" in str(found.expression)
 
 
-def test_what_has_no_tanh_or_no_constant_to_lose_stays() -> None:
+def test_a_law_without_a_smooth_step_or_without_a_constant_in_it_stays() -> None:
     for text in ("0.5*sign(x) + 1.5*z", "tanh(x*x*x*x) + 1.5*z"):
         assert as_step(*fitted("0.5*sign(x) + 1.5*z", text, noise=0.1)) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "monotone", "low", "high"),
+    [
+        (torch.tanh, 1, -1.0, 1.0),
+        (torch.sigmoid, 1, 0.0, 1.0),
+        (lambda a: 5 - 3 * torch.sigmoid(a), -1, 2.0, 5.0),
+    ],
+)
+def test_the_limit_of_any_step_follows_from_its_range(
+    function: Callable[[torch.Tensor], torch.Tensor], monotone: int, low: float, high: float
+) -> None:
+    step = make_operator("step", function, traits=Traits(monotone=monotone, range=Interval(low, high)))
+    columns = {"x": torch.tensor([-2.0, -0.5, 0.5, 3.0], dtype=torch.float64)}
+    steep = evaluate(parse("step(900*(x - 1))", operators=[step]), columns)
+    torch.testing.assert_close(evaluate(limit_of_step(step, parse("900*(x - 1)")), columns), steep)
+    torch.testing.assert_close(evaluate(limit_of_step(step, parse("-900*(x - 1)")), columns), low + high - steep)

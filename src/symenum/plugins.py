@@ -79,29 +79,29 @@ def register_generator(generator: TokenGenerator[Any]) -> None:
     name = check_name("token generator", generator.name, GENERATORS)
     what = f"the token generator {name!r}"
     methods = {
-        "start": ("material",),
-        "propose": ("material", "state", "count", "rng"),
-        "learn": ("material", "state", "reward", "front"),
+        "start": ("context",),
+        "propose": ("context", "state", "count", "rng", "budget"),
+        "learn": ("context", "state", "reward", "front"),
     }
     check_methods(what, generator, methods)
     problem = _small_problem()
     target = problem.target
-    material = TokenContext(get_operators("koza"), problem.columns, target.y, target.weight, (-3.0, 3.0))
+    context = TokenContext(get_operators("koza"), problem.columns, target.y, target.weight, (-3.0, 3.0))
     try:
-        first = generator.start(material)
-        proposed = generator.propose(material, first, _TOKENS, np.random.default_rng(0))
-        again = generator.propose(material, first, _TOKENS, np.random.default_rng(0))
+        first = generator.start(context)
+        proposed = generator.propose(context, first, _TOKENS, np.random.default_rng(0), Budget(_SECONDS))
+        again = generator.propose(context, first, _TOKENS, np.random.default_rng(0), Budget(_SECONDS))
     except Exception as error:
         raise ValueError(f"{what} failed on a small table: {type(error).__name__}: {error}") from error
     if not isinstance(proposed, tuple) or len(proposed) != 2 or not isinstance(proposed[0], tuple):
         raise TypeError(f"propose of {what} must return (tuple of expressions, state), not {proposed!r:.80}")
     tokens, state = proposed
-    _check_tokens(what, tokens, material)
+    _check_tokens(what, tokens, context)
     if proposed != again:
         raise ValueError(f"{what} proposes other tokens for the same state and seed: take all random numbers from rng")
     front = (ScoredExpression(Variable("x1"), 0.5),)
     try:
-        learned = generator.learn(material, state, 0.5, front)
+        learned = generator.learn(context, state, 0.5, front)
     except Exception as error:
         raise ValueError(f"learn of {what} failed on a small table: {type(error).__name__}: {error}") from error
     for method, one in (("start", first), ("propose", state), ("learn", learned)):
@@ -142,11 +142,11 @@ def _is_frozen(kind: Any) -> bool:
     return bool(kind.__dataclass_params__.frozen)
 
 
-def _check_tokens(what: str, tokens: tuple[Any, ...], material: TokenContext) -> None:
+def _check_tokens(what: str, tokens: tuple[Any, ...], context: TokenContext) -> None:
     for token in tokens:
         if not isinstance(token, (Variable, Constant, Apply)):
             raise TypeError(f"propose of {what} must give expressions, not {token!r:.80}")
-        if not isinstance(token, Apply) or not bool(torch.isfinite(evaluate(token, material.columns)).all()):
+        if not isinstance(token, Apply) or not bool(torch.isfinite(evaluate(token, context.columns)).all()):
             raise ValueError(f"{what} proposes {token}: a token has an operator, and is finite on every row")
     if len(tokens) > _TOKENS or len(set(tokens)) < len(tokens):
         raise ValueError(f"{what} was asked for {_TOKENS} different tokens and proposes {', '.join(map(str, tokens))}")

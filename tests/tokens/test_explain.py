@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tokens.materials import material
+from tokens.contexts import make_context
 
 from symenum.expressions import Expression, apply, parse
 from symenum.tokens.explain import UNEXPLAINED, Explainer, simple_partners
@@ -41,7 +41,7 @@ def brute_force(data: TokenContext, token: Expression, partners: list[Expression
 
 @pytest.mark.parametrize("law", ["x1*sin(x2) + 1", "exp(x1)/x2 - x1*x2", "log(x1 + x2) + x2"])
 def test_what_is_left_is_what_least_squares_leaves(law: str) -> None:
-    data = material(law, rows=20)
+    data = make_context(law, rows=20)
     weight = torch.rand(20, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     data = TokenContext(data.operators, data.columns, data.y, weight / weight.sum(), None)
     partners = [parse("x1"), parse("x2"), parse("sin(x2)"), parse("x1*x2")]
@@ -53,7 +53,7 @@ def test_what_is_left_is_what_least_squares_leaves(law: str) -> None:
 
 
 def test_tokens_beyond_one_batch_are_judged_like_the_first() -> None:
-    data = material("x1*sin(x2) + 1", rows=20)
+    data = make_context("x1*sin(x2) + 1", rows=20)
     evaluator = Evaluator(data)
     explainer = Explainer(data, evaluator, data.variables)
     few = evaluator.matrix([parse("x1*x2"), parse("x1 - x2"), parse("cos(x1)")])
@@ -61,7 +61,7 @@ def test_tokens_beyond_one_batch_are_judged_like_the_first() -> None:
 
 
 def test_the_right_token_leaves_nothing_and_a_bad_one_everything() -> None:
-    data = material("x1*sin(x1*x2) + 3")
+    data = make_context("x1*sin(x1*x2) + 3")
     evaluator = Evaluator(data)
     explainer = Explainer(data, evaluator, data.variables)
     tokens = [parse("x1*x2"), parse("log(x1 - 5)")]
@@ -70,7 +70,7 @@ def test_the_right_token_leaves_nothing_and_a_bad_one_everything() -> None:
 
 
 def test_a_set_is_at_least_as_good_as_its_best_token_and_joins_its_tokens() -> None:
-    data = material("(x1 - x2)*sin(x1*x2)")
+    data = make_context("(x1 - x2)*sin(x1*x2)")
     evaluator = Evaluator(data)
     explainer = Explainer(data, evaluator, ())
     values = evaluator.matrix([parse("x1 - x2"), parse("x1*x2")])
@@ -79,10 +79,10 @@ def test_a_set_is_at_least_as_good_as_its_best_token_and_joins_its_tokens() -> N
 
 
 def test_partners_are_variables_first_and_never_too_many() -> None:
-    data = material()
+    data = make_context()
     partners = simple_partners(data)
     assert partners[:2] == data.variables
     assert len(partners) == len(set(partners)) <= 96
     assert parse("x1*x2") in partners
-    many = material("x3*x50", inputs=60)
+    many = make_context("x3*x50", inputs=60)
     assert len(simple_partners(many, 50)) <= 50

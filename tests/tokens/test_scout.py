@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tokens.materials import material
+from tokens.contexts import make_context
 
 from symenum.expressions import parse, same_function
 from symenum.tokens.explain import UNEXPLAINED, Explainer, Scouted, scout
@@ -14,7 +14,7 @@ SEEDS = tuple(map(parse, ("x1*x2", "sin(x1)", "log(x1 + x2)")))
 
 
 def scouted(law: str, count: int, start: int = 0, before: tuple[Scouted, ...] = ()) -> tuple[Scouted, ...]:
-    data = material(law)
+    data = make_context(law)
     evaluator = Evaluator(data)
     explainer = Explainer(data, evaluator, data.variables)
     return scout(data, evaluator, explainer, SEEDS, before, count, start, np.random.default_rng(0))
@@ -44,7 +44,7 @@ def test_the_best_are_kept_in_order_and_are_modest() -> None:
 
 
 def test_without_seeds_or_operators_nothing_new_is_found() -> None:
-    data = material(operators=("identity",))
+    data = make_context(operators=("identity",))
     evaluator = Evaluator(data)
     explainer = Explainer(data, evaluator, data.variables)
     old = (Scouted(parse("x1*x2"), -1.0),)

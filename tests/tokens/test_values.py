@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokens.materials import material
+from tokens.contexts import make_context
 
 from symenum.expressions import evaluate, parse
 from symenum.tokens.trees import Evaluator, composite_parts, pick_distinct
@@ -16,7 +16,7 @@ TEXTS = ["x1", "2", "x1*x2", "log(x1 - 5)", "exp(exp(exp(x1*x2)))", "sin(x1)/x2 
 @settings(max_examples=20)
 @given(st.lists(st.sampled_from(TEXTS), min_size=1))
 def test_values_equal_those_of_evaluate_and_nothing_stands_for_not_finite(texts: list[str]) -> None:
-    data = material()
+    data = make_context()
     evaluator = Evaluator(data)
     for text in texts:
         value = evaluator.values(parse(text))
@@ -28,20 +28,20 @@ def test_values_equal_those_of_evaluate_and_nothing_stands_for_not_finite(texts:
 
 
 def test_only_composite_varying_finite_expressions_are_usable() -> None:
-    evaluator = Evaluator(material())
+    evaluator = Evaluator(make_context())
     usable = [text for text in TEXTS if evaluator.usable(parse(text))]
     assert usable == ["x1*x2", "sin(x1)/x2 + 1"]
 
 
 def test_a_row_of_nan_stands_for_no_values() -> None:
-    rows = Evaluator(material()).matrix([parse("x1"), parse("log(x1 - 5)")])
+    rows = Evaluator(make_context()).matrix([parse("x1"), parse("log(x1 - 5)")])
     assert torch.isfinite(rows[0]).all()
     assert torch.isnan(rows[1]).all()
-    assert Evaluator(material()).matrix([]).shape == (0, 40)
+    assert Evaluator(make_context()).matrix([]).shape == (0, 40)
 
 
 def test_equal_functions_and_negatives_are_picked_once_and_multiples_stay() -> None:
-    data = material()
+    data = make_context()
     texts = ["x1 + x2 - x2", "x1*x2", "x2*x1", "-(x1*x2)", "2*x1*x2", "log(exp(x2))", "sin(x1)", "cos(x1)"]
     picked = pick_distinct(Evaluator(data), data, map(parse, texts), 3)
     assert [*map(str, picked)] == ["x1*x2", "2*x1*x2", "sin(x1)"]

@@ -1,4 +1,4 @@
-"""Changed trees are trees: of bounded height, in the variables and operators of the material."""
+"""Changed trees are trees: of bounded height, in the variables and operators of the context."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokens.materials import material
+from tokens.contexts import make_context
 
 from symenum.expressions import Apply, parse, variables, walk
 from symenum.tokens.trees import crossover, mutate, nodes, random_constant, random_tree, random_trees, replaced
@@ -44,7 +44,7 @@ def test_crossover_exchanges_nodes(seed: int) -> None:
 @settings(max_examples=30)
 @given(seeds)
 def test_mutants_stay_within_height_variables_and_operators(seed: int) -> None:
-    data = material(constant_range=(-1.0, 1.0))
+    data = make_context(constant_range=(-1.0, 1.0))
     rng = np.random.default_rng(seed)
     tree = TREE
     for _ in range(20):
@@ -56,14 +56,14 @@ def test_mutants_stay_within_height_variables_and_operators(seed: int) -> None:
 
 def test_all_four_mutations_happen() -> None:
     rng = np.random.default_rng(0)
-    sizes = {len(nodes(mutate(TREE, material(), rng, 10))) - len(nodes(TREE)) for _ in range(200)}
+    sizes = {len(nodes(mutate(TREE, make_context(), rng, 10))) - len(nodes(TREE)) for _ in range(200)}
     assert min(sizes) < 0 < max(sizes)
     assert 0 in sizes
 
 
 @given(seeds, st.integers(1, 4))
 def test_random_trees_keep_their_depth_and_their_operators(seed: int, depth: int) -> None:
-    data = material(operators="semikoza", constant_range=(-3.0, 3.0))
+    data = make_context(operators="semikoza", constant_range=(-3.0, 3.0))
     tree = random_tree(data, np.random.default_rng(seed), depth)
     assert isinstance(tree, Apply)
     assert tree.depth <= depth + 1  # 1/(…) and the like are written out
@@ -72,9 +72,9 @@ def test_random_trees_keep_their_depth_and_their_operators(seed: int, depth: int
 
 @given(seeds)
 def test_constants_come_from_the_range(seed: int) -> None:
-    value = random_constant(material(constant_range=(0.17, 0.19)), np.random.default_rng(seed)).value
+    value = random_constant(make_context(constant_range=(0.17, 0.19)), np.random.default_rng(seed)).value
     assert 0.17 <= value <= 0.19
 
 
 def test_without_operators_there_are_no_trees() -> None:
-    assert [*random_trees(material(operators=("identity",)), np.random.default_rng(0), 3, 2)] == []
+    assert [*random_trees(make_context(operators=("identity",)), np.random.default_rng(0), 3, 2)] == []

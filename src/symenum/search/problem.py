@@ -233,7 +233,7 @@ class Task:
         return PSRN(self.plan.inputs, self.settings.operators, self.plan.layers, max_memory=self.settings.max_memory)
 
     @cached_property
-    def material(self) -> TokenContext:
+    def token_context(self) -> TokenContext:
         """What token generators work with."""
         rows = some_rows(self.data.target.rows, _TOKEN_ROWS, self.settings.seed, "rows that tokens are judged on")
         target = self.data.target.at(rows)

@@ -102,10 +102,10 @@ def _fill(task: Task, generator: object, rng: np.random.Generator, budget: Budge
     chosen = rng.permutation(len(names))[: plan.variables]
     slots: list[Expression] = [Variable(names[i]) for i in chosen]
     if settings.constants and plan.inputs - len(slots) > 1 and rng.random() < 0.5:
-        slots.append(random_constant(task.material, rng))
+        slots.append(random_constant(task.token_context, rng))
     wanted = plan.inputs - len(slots)
     asked = task.fetched(wanted) if task.prior.forbids_parts else wanted
-    tokens, generator = task.generator.propose(task.material, generator, asked, rng, budget)
+    tokens, generator = task.generator.propose(task.token_context, generator, asked, rng, budget)
     allowed = [token for token in tokens if task.prior.allows_part(token)][:wanted]
     # The generator has seen a part of the rows only.
     slots += [token for token in allowed if bool(torch.isfinite(task.data.evaluate(token)).all())]
@@ -202,7 +202,7 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
         else:
             rng = np.random.default_rng([state.seed, state.iteration])
             if generator is None:
-                generator = task.generator.start(task.material)
+                generator = task.generator.start(task.token_context)
             passed = token_pass(task, generator, rng, budget)
             found, scored, generator, name = passed.found, passed.scored, passed.generator, work
         if task.settings.constants:
@@ -214,7 +214,7 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
             generator = state.generator
         elif work == TOKENS:
             generator = task.generator.learn(
-                task.material, generator, _best_reward(task, judged), _praised(task, front)
+                task.token_context, generator, _best_reward(task, judged), _praised(task, front)
             )
     beside = runners_up([*state.beside, *judged]) if _heads_at_work(task, state.iteration) else ()
     return State(state.seed, state.iteration + 1, front, generator, state.scored + scored, state.elapsed, beside), name

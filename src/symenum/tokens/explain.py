@@ -51,18 +51,18 @@ _BEST_VARIABLES = 8  # partners are built on so many; with more variables, on th
 class Explainer:
     """Scores tokens by what is left of y; made for one proposal, with the partners of the moment."""
 
-    def __init__(self, material: TokenContext, evaluator: Evaluator, partners: Sequence[Expression]) -> None:
-        self._rows = _spread(material.rows, _ROWS)
-        weight = material.weight[self._rows]
+    def __init__(self, context: TokenContext, evaluator: Evaluator, partners: Sequence[Expression]) -> None:
+        self._rows = _spread(context.rows, _ROWS)
+        weight = context.weight[self._rows]
         self._root = (weight / weight.sum().clamp_min(_TINY)).sqrt()
-        self._unary = tuple(op for op in material.working if op.kind is Kind.UNARY and op.form is None)
-        able = Abilities(material.working)
+        self._unary = tuple(op for op in context.working if op.kind is Kind.UNARY and op.form is None)
+        able = Abilities(context.working)
         self._adds, self._multiplies, self._divides = able.sums, able.products, able.quotients
-        self._target = _unit_target(material.y[self._rows], self._root)
+        self._target = _unit_target(context.y[self._rows], self._root)
         self._few = _spread(len(self._rows), _FEW_ROWS)
         few_root = self._root[self._few]
         self._few_root = few_root / few_root.norm().clamp_min(_TINY)
-        self._few_target = _unit_target(material.y[self._rows][self._few], self._few_root)
+        self._few_target = _unit_target(context.y[self._rows][self._few], self._few_root)
         values = evaluator.matrix(partners)[:, self._rows]
         self._set_partners(values[torch.isfinite(values).all(dim=1)])
 
@@ -187,40 +187,40 @@ def _unit_target(y: Tensor, root: Tensor) -> Tensor:
 
 
 def promising_features(
-    material: TokenContext, partners: Sequence[Expression], limit: int = 200
+    context: TokenContext, partners: Sequence[Expression], limit: int = 200
 ) -> tuple[Expression, ...]:
     """The features of up to two layers on the best variables that explain y best, at most `limit`, best first.
 
     With many variables only a few of them get two layers: there would be too many features.
     """
-    evaluator = Evaluator(material)
-    bare = Explainer(material, evaluator, ())
-    order = torch.argsort(bare.alone(evaluator.matrix(material.variables)), stable=True).tolist()
-    explainer = Explainer(material, evaluator, partners)
+    evaluator = Evaluator(context)
+    bare = Explainer(context, evaluator, ())
+    order = torch.argsort(bare.alone(evaluator.matrix(context.variables)), stable=True).tolist()
+    explainer = Explainer(context, evaluator, partners)
     found: dict[Expression, float] = {}
     for layers, width in ((2, _BEST_OF_TWO_LAYERS), (1, _BEST_VARIABLES)):
-        best = [material.variables[i] for i in sorted(order[:width])]
-        if not material.working or (layers == 1 and len(order) <= _BEST_OF_TWO_LAYERS):
+        best = [context.variables[i] for i in sorted(order[:width])]
+        if not context.working or (layers == 1 and len(order) <= _BEST_OF_TWO_LAYERS):
             continue
         values = evaluator.matrix(best)
-        features = build_features(best, values, material.working, layers, with_one=False, max_columns=_MOST_FEATURES)
+        features = build_features(best, values, context.working, layers, with_one=False, max_columns=_MOST_FEATURES)
         left = explainer.unexplained(features.values)
         chosen = torch.argsort(left.log10() + PRICE * features.complexity, stable=True)[: 2 * limit]
         found.update((features.expression(i), float(left[i])) for i in chosen.tolist())
     ranked = sorted(found, key=lambda feature: math.log10(found[feature]) + PRICE * feature.complexity)
-    return tuple(pick_distinct(evaluator, material, ranked, limit))
+    return tuple(pick_distinct(evaluator, context, ranked, limit))
 
 
-def simple_partners(material: TokenContext, limit: int = 64) -> tuple[Expression, ...]:
+def simple_partners(context: TokenContext, limit: int = 64) -> tuple[Expression, ...]:
     """Variables and one-operator features of the variables that explain y best alone, at most `limit`."""
-    evaluator = Evaluator(material)
-    bare = Explainer(material, evaluator, ())
-    left = bare.alone(evaluator.matrix(material.variables))
+    evaluator = Evaluator(context)
+    bare = Explainer(context, evaluator, ())
+    left = bare.alone(evaluator.matrix(context.variables))
     order = torch.argsort(left, stable=True).tolist()[:_BEST_VARIABLES]
-    best = [material.variables[i] for i in sorted(order)]
+    best = [context.variables[i] for i in sorted(order)]
     features: list[Expression] = []
-    if material.working:
-        layer = SymbolLayer(material.working, len(best))
+    if context.working:
+        layer = SymbolLayer(context.working, len(best))
         for block, _, lefts, rights in layer.decode(torch.arange(layer.size)):
             second = [None] * len(lefts) if rights is None else rights.tolist()
             for i, j in zip(lefts.tolist(), second, strict=True):
@@ -228,7 +228,7 @@ def simple_partners(material: TokenContext, limit: int = 64) -> tuple[Expression
                 features.append(apply(block.operator, *operands))
     features.sort(key=lambda feature: feature.complexity)
     room = max(0, limit - len(best))
-    return (*best, *pick_distinct(evaluator, material, features, room))
+    return (*best, *pick_distinct(evaluator, context, features, room))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class Scouted:
 
 
 def scout(
-    material: TokenContext,
+    context: TokenContext,
     evaluator: Evaluator,
     explainer: Explainer,
     seeds: Sequence[Expression],
@@ -272,29 +272,29 @@ def scout(
     """
     base = [*(one.token for one in before), *seeds]
     base = [token for token in dict.fromkeys(base) if evaluator.usable(token)]
-    if not base or not material.working:
+    if not base or not context.working:
         return tuple(before)
-    everything = [*base, *material.variables]
+    everything = [*base, *context.variables]
     values = evaluator.matrix(everything)
     place = {token: i for i, token in enumerate(everything)}
     known = [place[seed] for seed in seeds if seed in place]
     which, left, right = (
         np.concatenate(pair)
         for pair in zip(
-            _in_turn(material, known, len(base), start, count // 2),
-            _at_random(material, len(base), count - count // 2, rng),
+            _in_turn(context, known, len(base), start, count // 2),
+            _at_random(context, len(base), count - count // 2, rng),
             strict=True,
         )
     )
-    columns = torch.empty(len(which), material.rows, dtype=torch.float64)
-    for number, operator in enumerate(material.working):
+    columns = torch.empty(len(which), context.rows, dtype=torch.float64)
+    for number, operator in enumerate(context.working):
         here = np.nonzero(which == number)[0]
         second = None if operator.arity == 1 else values[right[here]]
         columns[here] = apply_poisoned(operator, values[left[here]], second)
     rest = explainer.unexplained(columns).log10().numpy()
 
     def expression(i: int) -> Expression:
-        operator = material.working[which[i]]
+        operator = context.working[which[i]]
         operands = (left[i],) if operator.arity == 1 else (left[i], right[i])
         return apply(operator, *(everything[int(operand)] for operand in operands))
 
@@ -305,20 +305,20 @@ def scout(
             found.setdefault(token, float(rest[i]) + PRICE * token.complexity)
     ranked = sorted(found, key=lambda token: found[token])
     # Many are one function in different words; the first of them is the simplest.
-    kept = pick_distinct(evaluator, material, ranked, _KEPT)
+    kept = pick_distinct(evaluator, context, ranked, _KEPT)
     return tuple(Scouted(token, found[token]) for token in kept if math.isfinite(found[token]))
 
 
 def _in_turn(
-    material: TokenContext, seeds: Sequence[int], base: int, start: int, count: int
+    context: TokenContext, seeds: Sequence[int], base: int, start: int, count: int
 ) -> tuple[Ints, Ints, Ints]:
     """Operators and operands of joins number `start` and following: all of the best seed, then of the next."""
     actions: list[tuple[int, int, bool]] = []
-    for number, operator in enumerate(material.working):
+    for number, operator in enumerate(context.working):
         if operator.arity == 1:
             actions.append((number, base, False))
             continue
-        for variable in range(min(len(material.variables), _VARIABLES_IN_TURN)):
+        for variable in range(min(len(context.variables), _VARIABLES_IN_TURN)):
             actions.append((number, base + variable, False))
             if not operator.commutative:
                 actions.append((number, base + variable, True))
@@ -331,14 +331,14 @@ def _in_turn(
     return np.array(which, np.int64), np.array(left, np.int64), np.array(right, np.int64)
 
 
-def _at_random(material: TokenContext, base: int, count: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
+def _at_random(context: TokenContext, base: int, count: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
     """Operators and operands of random joins of the base, better ones more often, with variables and good ones."""
     chance = 1.0 / (np.arange(base) + _HEAD_START)
     first = rng.choice(base, size=count, p=chance / chance.sum())
     second = rng.integers(min(base, _BEST_PARTNERS), size=count)
-    variable = base + rng.integers(len(material.variables), size=count)
+    variable = base + rng.integers(len(context.variables), size=count)
     second = np.where(rng.random(count) < _PARTNER_IS_VARIABLE, variable, second)
-    which = rng.integers(len(material.working), size=count)
-    unary = np.array([operator.arity == 1 for operator in material.working])[which]
+    which = rng.integers(len(context.working), size=count)
+    unary = np.array([operator.arity == 1 for operator in context.working])[which]
     swapped = (rng.random(count) < 0.5) & ~unary
     return which, np.where(swapped, second, first), np.where(swapped, first, second)

@@ -90,13 +90,13 @@ class TokenGenerator(Protocol[S]):
     @property
     def name(self) -> str: ...
 
-    def start(self, material: TokenContext) -> S:
+    def start(self, context: TokenContext) -> S:
         """The state before the first pass."""
         ...
 
     def propose(
         self,
-        material: TokenContext,
+        context: TokenContext,
         state: S,
         count: int,
         rng: np.random.Generator,
@@ -110,7 +110,7 @@ class TokenGenerator(Protocol[S]):
         """
         ...
 
-    def learn(self, material: TokenContext, state: S, reward: float, front: Sequence[ScoredExpression]) -> S:
+    def learn(self, context: TokenContext, state: S, reward: float, front: Sequence[ScoredExpression]) -> S:
         """The state after the pass with the tokens proposed last: its best reward, and the front as it now is."""
         ...
 
@@ -121,13 +121,13 @@ def check_count(count: int) -> None:
         raise ValueError(f"count must be a whole number of at least 0, not {count!r}")
 
 
-def check_front(reward: float, front: Sequence[ScoredExpression], material: TokenContext) -> None:
-    """Refuse rewards that are no numbers, and expressions in variables that the material does not have."""
+def check_front(reward: float, front: Sequence[ScoredExpression], context: TokenContext) -> None:
+    """Refuse rewards that are no numbers, and expressions in variables that the context does not have."""
     from symenum.expressions import variables
 
     if math.isnan(reward):
         raise ValueError("reward must be a number, not NaN: a pass that found nothing has reward 0")
     for member in front:
-        unknown = [name for name in variables(member.expression) if name not in material.columns]
+        unknown = [name for name in variables(member.expression) if name not in context.columns]
         if unknown:
             raise ValueError(f"front holds {member.expression}, and there is no column for {', '.join(unknown)}")

@@ -68,32 +68,32 @@ class Genetic:
     scouts: int = 600
     name: str = "gp"
 
-    def start(self, material: TokenContext) -> GeneticState:
-        partners = simple_partners(material)
-        return GeneticState((), (), partners, promising_features(material, partners))
+    def start(self, context: TokenContext) -> GeneticState:
+        partners = simple_partners(context)
+        return GeneticState((), (), partners, promising_features(context, partners))
 
     def propose(
         self,
-        material: TokenContext,
+        context: TokenContext,
         state: GeneticState,
         count: int,
         rng: np.random.Generator,
         budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], GeneticState]:
         check_count(count)
-        if not material.working:
+        if not context.working:
             return (), replace(state, memory=state.memory.with_proposal(()))
         with torch_threads(1):
-            run = _Run(self, material, state, rng)
+            run = _Run(self, context, state, rng)
             population, hall = run.evolve(budget)
             tokens = run.tokens(population, hall, count)
         memory = state.memory.with_proposal(tokens)
         return tokens, replace(state, population=population, hall=hall, scouted=run.scouted, memory=memory)
 
     def learn(
-        self, material: TokenContext, state: GeneticState, reward: float, front: Sequence[ScoredExpression]
+        self, context: TokenContext, state: GeneticState, reward: float, front: Sequence[ScoredExpression]
     ) -> GeneticState:
-        check_front(reward, front, material)
+        check_front(reward, front, context)
         memory = state.memory.after_pass(reward, front)
         if memory.stale and memory.stale % _STALE == 0:  # a population that leads nowhere makes room for another
             return replace(state, population=(), hall=(), memory=memory)
@@ -104,21 +104,21 @@ class _Run:
     """One proposal: what is computed once for it, and its random numbers."""
 
     def __init__(
-        self, settings: Genetic, material: TokenContext, state: GeneticState, rng: np.random.Generator
+        self, settings: Genetic, context: TokenContext, state: GeneticState, rng: np.random.Generator
     ) -> None:
         self.settings = settings
-        self.material = material
+        self.context = context
         self.state = state
         self.rng = rng
-        self.evaluator = Evaluator(material)
+        self.evaluator = Evaluator(context)
         parts = front_parts(state.memory.front)
         self.parts = {part: weight for part, weight in parts.items() if self.evaluator.usable(part)}
         best = sorted(state.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
         partners = [*state.partners, *(member.expression for member in best)]
-        self.explainer = Explainer(material, self.evaluator, partners)
+        self.explainer = Explainer(context, self.evaluator, partners)
         start = state.memory.steps * (settings.scouts // 2)
         self.scouted = scout(
-            material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+            context, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
         )
         self.seeds = (*(one.token for one in self.scouted), *state.seeds)
         self._one: dict[Expression, Expression] = {}
@@ -145,7 +145,7 @@ class _Run:
                     )
             for i in range(len(population)):
                 if rng.random() < settings.mutation:
-                    population[i] = mutate(population[i], self.material, rng, settings.max_height, pool)
+                    population[i] = mutate(population[i], self.context, rng, settings.max_height, pool)
                 # One object for equal trees: whatever is looked up later is found without comparing trees.
                 population[i] = self._one.setdefault(population[i], population[i])
         return tuple(population), tuple(hall)
@@ -167,7 +167,7 @@ class _Run:
         able.sort(key=sort_key)
         score = [(1.0 + share[token]) * merit for token, merit in zip(able, self._merits(able), strict=True)]
         stream = self._stream(able, np.array(score), math.ceil(_GREEDY * count))
-        return tuple(pick_distinct(self.evaluator, self.material, stream, count))
+        return tuple(pick_distinct(self.evaluator, self.context, stream, count))
 
     def _merits(self, tokens: Sequence[Expression]) -> list[float]:
         """Decades of y explained, less the price of complexity, at least a little, times what earlier passes say."""
@@ -185,13 +185,13 @@ class _Run:
             for i in self.rng.choice(len(able), size=len(able), replace=False, p=p / p.sum()):
                 other = self._other_source()
                 yield from [able[int(i)]] if other is None else [other, able[int(i)]]
-        yield from random_trees(self.material, self.rng, 16, 3)
+        yield from random_trees(self.context, self.rng, 16, 3)
 
     def _other_source(self) -> Expression | None:
         """Now and then a join of variables, or a part of the front by its weight and merit."""
         chance = self.rng.random()
         if chance < _JOINS:
-            return cross_variable(self.material, self.rng)
+            return cross_variable(self.context, self.rng)
         if chance > _JOINS + _FRONT_TOKENS or not self.parts:
             return None
         parts = list(self.parts)
@@ -215,7 +215,7 @@ class _Run:
             size = min(len(seeds), math.ceil(_FROM_SEEDS * wanted))
             fresh += [seeds[int(i)] for i in rng.choice(len(seeds), size=size, replace=False)]
         while len(fresh) < wanted:
-            fresh.append(random_tree(self.material, rng, int(rng.integers(1, _START_DEPTH + 1))))
+            fresh.append(random_tree(self.context, rng, int(rng.integers(1, _START_DEPTH + 1))))
         if old:
             keep = self._judge(old)
             order = sorted(range(len(old)), key=lambda i: keep[i])[: settings.population - len(fresh)]

@@ -134,16 +134,16 @@ def front_parts(front: Sequence[ScoredExpression], max_complexity: int = MAX_COM
     return weights
 
 
-def cross_variable(material: TokenContext, rng: np.random.Generator) -> Expression | None:
+def cross_variable(context: TokenContext, rng: np.random.Generator) -> Expression | None:
     """A sum, difference, product or quotient of two variables, or of a variable and a constant, at random."""
-    binary = [operator for operator in material.working if operator.arity == 2]
+    binary = [operator for operator in context.working if operator.arity == 2]
     if not binary:
         return None
     operator = binary[int(rng.integers(len(binary)))]
-    variables = material.variables
+    variables = context.variables
     left, right = (variables[int(i)] for i in rng.integers(len(variables), size=2))
-    if material.constant_range is not None and rng.random() < 0.25:
-        constant = random_constant(material, rng)
+    if context.constant_range is not None and rng.random() < 0.25:
+        constant = random_constant(context, rng)
         return apply(operator, left, constant) if rng.random() < 0.5 else apply(operator, constant, left)
     return apply(operator, left, right)
 

@@ -30,12 +30,12 @@ class RandomTokens:
     depth: int = 3
     name: str = "random"
 
-    def start(self, material: TokenContext) -> RandomState:
+    def start(self, context: TokenContext) -> RandomState:
         return RandomState()
 
     def propose(
         self,
-        material: TokenContext,
+        context: TokenContext,
         state: RandomState,
         count: int,
         rng: np.random.Generator,
@@ -43,11 +43,11 @@ class RandomTokens:
     ) -> tuple[tuple[Expression, ...], RandomState]:
         check_count(count)
         budget.check()
-        trees = random_trees(material, rng, count, self.depth)
-        return tuple(pick_distinct(Evaluator(material), material, trees, count)), state
+        trees = random_trees(context, rng, count, self.depth)
+        return tuple(pick_distinct(Evaluator(context), context, trees, count)), state
 
     def learn(
-        self, material: TokenContext, state: RandomState, reward: float, front: Sequence[ScoredExpression]
+        self, context: TokenContext, state: RandomState, reward: float, front: Sequence[ScoredExpression]
     ) -> RandomState:
-        check_front(reward, front, material)
+        check_front(reward, front, context)
         return state

@@ -72,23 +72,23 @@ class TreeSearch:
     scouts: int = 600
     name: str = "mcts"
 
-    def start(self, material: TokenContext) -> TreeSearchState:
-        partners = simple_partners(material)
-        return TreeSearchState(partners, promising_features(material, partners))
+    def start(self, context: TokenContext) -> TreeSearchState:
+        partners = simple_partners(context)
+        return TreeSearchState(partners, promising_features(context, partners))
 
     def propose(
         self,
-        material: TokenContext,
+        context: TokenContext,
         state: TreeSearchState,
         count: int,
         rng: np.random.Generator,
         budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], TreeSearchState]:
         check_count(count)
-        if not material.working or not count:
+        if not context.working or not count:
             return (), replace(state, path=(), memory=state.memory.with_proposal(()))
         with torch_threads(1):
-            planner = _Planner(self, material, state, rng)
+            planner = _Planner(self, context, state, rng)
             tokens, path = planner.plan(count, budget)
         nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_REMEMBERED_NODES])
         return tokens, replace(
@@ -96,9 +96,9 @@ class TreeSearch:
         )
 
     def learn(
-        self, material: TokenContext, state: TreeSearchState, reward: float, front: Sequence[ScoredExpression]
+        self, context: TokenContext, state: TreeSearchState, reward: float, front: Sequence[ScoredExpression]
     ) -> TreeSearchState:
-        check_front(reward, front, material)
+        check_front(reward, front, context)
         memory = state.memory.after_pass(reward, front)
         value = 1.0 if memory.stale == 0 else _NOT_IMPROVED
         nodes = {node.tokens: node for node in state.nodes}
@@ -116,10 +116,10 @@ class _Planner:
     """One proposal: the tree while it grows, and what is computed once."""
 
     def __init__(
-        self, settings: TreeSearch, material: TokenContext, state: TreeSearchState, rng: np.random.Generator
+        self, settings: TreeSearch, context: TokenContext, state: TreeSearchState, rng: np.random.Generator
     ) -> None:
         self.settings = settings
-        self.material = material
+        self.context = context
         self.memory = state.memory
         self.rng = rng
         self.nodes = {node.tokens: node for node in state.nodes}
@@ -127,16 +127,16 @@ class _Planner:
         for tokens in self.nodes:
             for i in range(len(tokens)):
                 self.children.setdefault(tokens[:i] + tokens[i + 1 :], []).append(tokens)
-        self.evaluator = Evaluator(material)
+        self.evaluator = Evaluator(context)
         best = sorted(self.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
-        self.explainer = Explainer(material, self.evaluator, [*state.partners, *(member.expression for member in best)])
+        self.explainer = Explainer(context, self.evaluator, [*state.partners, *(member.expression for member in best)])
         parts = front_parts(self.memory.front)
         usable = [part for part in parts if self.evaluator.usable(part)]
         usable.sort(key=lambda part: -parts[part] * self.memory.merit(part))
         self.parts = usable[:_BASE_PARTS]
         start = state.memory.steps * (settings.scouts // 2)
         self.scouted = scout(
-            material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+            context, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
         )
         seeds = [*(one.token for one in self.scouted), *state.seeds][: 4 * _BASE_SEEDS]
         seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
@@ -155,8 +155,8 @@ class _Planner:
             if len(full) == count:
                 ends[full] = (value, [*path, full])
         if not ends:
-            stream = random_trees(self.material, self.rng, count, 3)
-            chosen = tuple(pick_distinct(self.evaluator, self.material, stream, count))
+            stream = random_trees(self.context, self.rng, count, 3)
+            chosen = tuple(pick_distinct(self.evaluator, self.context, stream, count))
             return chosen, (_ordered(chosen),)
         merits = {tokens: self._merit(tokens) for tokens in ends}
         best = max(ends, key=lambda tokens: ends[tokens][0] * merits[tokens])
@@ -210,7 +210,7 @@ class _Planner:
         if self.rng.random() < _GREEDY:
             order = np.argsort(-weight, kind="stable")
         ranked = (actions[int(i)] for i in order)
-        chosen = pick_distinct(self.evaluator, self.material, ranked, len(here) + 1, here)
+        chosen = pick_distinct(self.evaluator, self.context, ranked, len(here) + 1, here)
         return chosen[-1] if len(chosen) > len(here) else None
 
     def _rolled_out(self, tokens: TokenSet, count: int) -> TokenSet:
@@ -219,7 +219,7 @@ class _Planner:
         while len(chosen) < count:
             before = len(chosen)
             stream = self._actions(tuple(chosen), _ROLLOUT_TRIES)
-            chosen = pick_distinct(self.evaluator, self.material, stream, before + 1, chosen)
+            chosen = pick_distinct(self.evaluator, self.context, stream, before + 1, chosen)
             if len(chosen) == before:
                 break
         return _ordered(chosen)
@@ -237,19 +237,19 @@ class _Planner:
                 return
 
     def _action(self, here: TokenSet) -> Expression:
-        rng, material = self.rng, self.material
+        rng, context = self.rng, self.context
         ready = [*self.parts, *self.seeds]
         if ready and rng.random() < _AS_IT_IS:
             return ready[int(rng.integers(len(ready)))]
-        operator = material.working[int(rng.integers(len(material.working)))]
+        operator = context.working[int(rng.integers(len(context.working)))]
         operands = [self._operand(here) for _ in range(operator.arity)]
-        if operator.arity == 2 and material.constant_range is not None and rng.random() < _CONSTANT:
-            operands[int(rng.integers(2))] = random_constant(material, rng)
+        if operator.arity == 2 and context.constant_range is not None and rng.random() < _CONSTANT:
+            operands[int(rng.integers(2))] = random_constant(context, rng)
         return apply(operator, *operands)
 
     def _operand(self, here: TokenSet) -> Expression:
         """A variable, a token of the set, a part of the front or a seed; each kind is as likely as the others."""
-        kinds = [kind for kind in (self.material.variables, here, self.parts, self.seeds) if len(kind)]
+        kinds = [kind for kind in (self.context.variables, here, self.parts, self.seeds) if len(kind)]
         kind = kinds[int(self.rng.integers(len(kinds)))]
         return kind[int(self.rng.integers(len(kind)))]
 

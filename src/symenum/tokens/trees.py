@@ -29,7 +29,7 @@ __all__ = [
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Random trees over variables and constants: the raw material of all generators.
+# Random trees over variables and constants: the raw context of all generators.
 
 
 _CONSTANT_LEAVES = 0.2  # of the leaves, where constants are wanted at all
@@ -37,9 +37,9 @@ _STOP = 0.3  # how often a branch ends before its full depth
 _TRIES = 200  # per token
 
 
-def random_constant(material: TokenContext, rng: np.random.Generator) -> Constant:
+def random_constant(context: TokenContext, rng: np.random.Generator) -> Constant:
     """A constant of the range, to a sixtieth of its width: the fit finds the other digits. Not 0: it says nothing."""
-    low, high = material.constant_range or (1.0, 1.0)
+    low, high = context.constant_range or (1.0, 1.0)
     decimals = max(0, 1 - math.floor(math.log10((high - low) / 6))) if high > low else 15
     for _ in range(_TRIES):
         value = min(max(round(float(rng.uniform(low, high)), decimals), low), high)
@@ -48,30 +48,30 @@ def random_constant(material: TokenContext, rng: np.random.Generator) -> Constan
     return Constant(high or low)
 
 
-def random_leaf(material: TokenContext, rng: np.random.Generator) -> Expression:
+def random_leaf(context: TokenContext, rng: np.random.Generator) -> Expression:
     """A variable, or now and then a constant."""
-    if material.constant_range is not None and rng.random() < _CONSTANT_LEAVES:
-        return random_constant(material, rng)
-    return material.variables[int(rng.integers(len(material.variables)))]
+    if context.constant_range is not None and rng.random() < _CONSTANT_LEAVES:
+        return random_constant(context, rng)
+    return context.variables[int(rng.integers(len(context.variables)))]
 
 
-def random_tree(material: TokenContext, rng: np.random.Generator, depth: int) -> Expression:
+def random_tree(context: TokenContext, rng: np.random.Generator, depth: int) -> Expression:
     """A tree of at most that many operators from root to leaf, operators drawn evenly; needs an operator."""
-    operators = material.working
+    operators = context.working
     operator = operators[int(rng.integers(len(operators)))]
     operands = []
     for _ in range(operator.arity):
         ends = depth <= 1 or rng.random() < _STOP
-        operands.append(random_leaf(material, rng) if ends else random_tree(material, rng, depth - 1))
+        operands.append(random_leaf(context, rng) if ends else random_tree(context, rng, depth - 1))
     return apply(operator, *operands)
 
 
-def random_trees(material: TokenContext, rng: np.random.Generator, count: int, depth: int) -> Iterator[Expression]:
+def random_trees(context: TokenContext, rng: np.random.Generator, count: int, depth: int) -> Iterator[Expression]:
     """Enough random trees of depth 1 to `depth` that `count` of them should do as tokens."""
-    if not material.working:
+    if not context.working:
         return
     for _ in range(_TRIES * count):
-        yield random_tree(material, rng, int(rng.integers(1, depth + 1)))
+        yield random_tree(context, rng, int(rng.integers(1, depth + 1)))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def crossover(a: Expression, b: Expression, rng: np.random.Generator, max_height
 
 def mutate(
     tree: Expression,
-    material: TokenContext,
+    context: TokenContext,
     rng: np.random.Generator,
     max_height: int,
     pool: Sequence[Expression] = (),
@@ -146,11 +146,11 @@ def mutate(
     node = everything[position]
     kind = int(rng.integers(4))
     if kind == 0:
-        new = _planted(material, rng, pool)
+        new = _planted(context, rng, pool)
     elif kind == 1:
-        new = _other_node(node, material, rng)
+        new = _other_node(node, context, rng)
     elif kind == 2:
-        new = _inserted(node, material, rng, pool)
+        new = _inserted(node, context, rng, pool)
     else:
         new = node.operands[int(rng.integers(len(node.operands)))] if isinstance(node, Apply) else node
     changed = replaced(tree, position, new)
@@ -161,19 +161,19 @@ def _allowed(tree: Expression, max_height: int) -> bool:
     return isinstance(tree, Apply) and tree.depth <= max_height
 
 
-def _planted(material: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]) -> Expression:
+def _planted(context: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]) -> Expression:
     """A proven sub-tree, a leaf or a small random tree."""
     if pool and rng.random() < _POOL_SHARE:
         return pool[int(rng.integers(len(pool)))]
     depth = int(rng.integers(_NEW_DEPTH + 1))
-    return random_tree(material, rng, depth) if depth else random_leaf(material, rng)
+    return random_tree(context, rng, depth) if depth else random_leaf(context, rng)
 
 
-def _other_node(node: Expression, material: TokenContext, rng: np.random.Generator) -> Expression:
+def _other_node(node: Expression, context: TokenContext, rng: np.random.Generator) -> Expression:
     """The same operands under another operator of that arity; another leaf for a leaf."""
     if not isinstance(node, Apply):
-        return random_leaf(material, rng)
-    same = [operator for operator in material.working if operator.arity == node.operator.arity]
+        return random_leaf(context, rng)
+    same = [operator for operator in context.working if operator.arity == node.operator.arity]
     if not same:
         return node
     operands = node.operands if rng.random() < 0.5 else node.operands[::-1]
@@ -181,18 +181,18 @@ def _other_node(node: Expression, material: TokenContext, rng: np.random.Generat
 
 
 def _inserted(
-    node: Expression, material: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]
+    node: Expression, context: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]
 ) -> Expression:
     """The node as one operand of a new operator."""
-    operator = material.working[int(rng.integers(len(material.working)))]
+    operator = context.working[int(rng.integers(len(context.working)))]
     if operator.arity == 1:
         return apply(operator, node)
-    other = _planted(material, rng, pool)
+    other = _planted(context, rng, pool)
     return apply(operator, node, other) if rng.random() < 0.5 else apply(operator, other, node)
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Values of many trees that share sub-trees on the material's rows, and the choice of those that may be tokens.
+# Values of many trees that share sub-trees on the context's rows, and the choice of those that may be tokens.
 #
 # Trees come from other trees by small changes, so each sub-tree is computed once and looked up afterwards: a tree
 # costs its new nodes only. Not for the pass itself, which has its own, batched way.
@@ -205,10 +205,10 @@ _SAME = 1e-9  # columns nearer than this, relative to their norm, are one
 class Evaluator:
     """Values (rows,) float64 of expressions, kept for the next question; used within one call and then dropped."""
 
-    def __init__(self, material: TokenContext) -> None:
-        self._rows = material.rows
+    def __init__(self, context: TokenContext) -> None:
+        self._rows = context.rows
         self._known: dict[Expression, Tensor | None] = {
-            Variable(name): column for name, column in material.columns.items()
+            Variable(name): column for name, column in context.columns.items()
         }
         self._usable: dict[Expression, bool] = {}
 
@@ -265,7 +265,7 @@ class Evaluator:
 
 def pick_distinct(
     evaluator: Evaluator,
-    material: TokenContext,
+    context: TokenContext,
     stream: Iterable[Expression],
     count: int,
     start: Sequence[Expression] = (),
@@ -277,14 +277,14 @@ def pick_distinct(
     chosen = list(start)
     if len(chosen) >= count:
         return chosen[:count]
-    taken = _unit(evaluator.matrix([*material.variables, *chosen]))
+    taken = _unit(evaluator.matrix([*context.variables, *chosen]))
     for expression in stream:
         if not evaluator.usable(expression):
             continue
         unit = _unit(evaluator.matrix([expression]))
         # 1 - |cos| is half the squared distance, too small to be told from rounding: the distance itself is compared.
         near = torch.minimum((taken - unit).norm(dim=1), (taken + unit).norm(dim=1)) <= _SAME
-        if bool(near.any()) and _same_size(evaluator, expression, material, chosen, near):
+        if bool(near.any()) and _same_size(evaluator, expression, context, chosen, near):
             continue
         chosen.append(expression)
         taken = torch.cat([taken, unit])
@@ -308,10 +308,10 @@ def _unit(rows: Tensor) -> Tensor:
 
 
 def _same_size(
-    evaluator: Evaluator, expression: Expression, material: TokenContext, chosen: list[Expression], near: Tensor
+    evaluator: Evaluator, expression: Expression, context: TokenContext, chosen: list[Expression], near: Tensor
 ) -> bool:
     """Whether one of those that have the direction of `expression` has its size too: 2·x is not x."""
-    everything = [*material.variables, *chosen]
+    everything = [*context.variables, *chosen]
     size = float(evaluator.matrix([expression]).norm())
     others = [everything[i] for i in torch.nonzero(near).flatten().tolist()]
     sizes = evaluator.matrix(others).norm(dim=1)

@@ -292,16 +292,36 @@ class Mistyped:
         (changed(learn=lambda self, context: Count()), r"called as learn\(context, state, reward, front\)"),
         (changed(name="gp"), "'gp' of a token generator is taken"),
         (changed(name="a:b"), "small letters"),
-        (changed(propose=lambda self, context, state, count, rng, budget: ["x1/x2"]), "must return .tuple of expressions"),
-        (changed(propose=lambda self, context, state, count, rng, budget: (("x1/x2",), state)), "must give expressions"),
-        (changed(propose=lambda self, context, state, count, rng, budget: ((Variable("x1"),), state)), "has an operator"),
-        (changed(propose=lambda self, context, state, count, rng, budget: ((parse("log(-x1)"),), state)), "finite on every"),
-        (changed(propose=lambda self, context, state, count, rng, budget: ((parse("x1/x2"),) * 2, state)), "different tokens"),
         (
-            changed(propose=lambda self, context, state, count, rng, budget: ((parse(f"x1*{np.random.rand()}"),), state)),
+            changed(propose=lambda self, context, state, count, rng, budget: ["x1/x2"]),
+            "must return .tuple of expressions",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: (("x1/x2",), state)),
+            "must give expressions",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: ((Variable("x1"),), state)),
+            "has an operator",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: ((parse("log(-x1)"),), state)),
+            "finite on every",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: ((parse("x1/x2"),) * 2, state)),
+            "different tokens",
+        ),
+        (
+            changed(
+                propose=lambda self, context, state, count, rng, budget: ((parse(f"x1*{np.random.rand()}"),), state)
+            ),
             "take all random numbers from rng",
         ),
-        (changed(propose=lambda self, context, state, count, rng, budget: 1 / 0), "failed on a small table: ZeroDivision"),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: 1 / 0),
+            "failed on a small table: ZeroDivision",
+        ),
         (changed(learn=lambda self, context, state, reward, front: front[9]), "learn of .* failed .*IndexError"),
         (changed(learn=lambda self, context, state, reward, front: None), "state of type NoneType, and start one of"),
         (changed(start=lambda self, context: {"done": 0}), "dict"),

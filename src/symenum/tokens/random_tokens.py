@@ -1,6 +1,6 @@
 """Random tokens (the paper's Algorithm 5): trees of depth 1 to 3 over variables and constants; learns nothing.
 
-The yardstick for the others, and the way to stay unbiased on data that mislead them.
+The others are measured against it. On data that mislead them it stays unbiased.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["RandomState", "RandomTokens"]
 
 @dataclass(frozen=True)
 class RandomState:
-    """Nothing: there is nothing to remember."""
+    """Empty: random tokens remember nothing."""
 
 
 @dataclass(frozen=True)
 class RandomTokens:
-    """See `TokenGenerator`."""
+    """See `TokenGenerator`. `depth`: the largest number of operators from root to leaf."""
 
     depth: int = 3
     name: str = "random"

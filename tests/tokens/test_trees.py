@@ -1,4 +1,4 @@
-"""Changed trees keep height, variables and operators; their values are those of one tree at a time; picked ones differ."""
+"""Changed trees keep height, variables and operators; values equal those of one tree at a time; picked ones differ."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from symenum.heads.response import Data, make_data
 from symenum.heads.stages import SCAN_ROWS, AllHeads, Stage, telling
 from symenum.operators import Operator, get_operators
 from symenum.search.front_update import loss_floor, outlier_weights
+from symenum.selection import DISCOUNT
 from symenum.tokens import TokenContext, TokenGenerator, get_generator
 
 __all__ = ["Plan", "Settings", "Task", "make_plan", "make_task"]
@@ -116,7 +117,7 @@ class Settings:
     constants: bool = True
     constant_range: tuple[float, float] = (-3.0, 3.0)
     top_k: int = 30
-    discount: float = 0.99
+    discount: float = DISCOUNT
     max_complexity: int = 50
     stop_loss: float | None = None
     probe: Expression | None = None

@@ -1,10 +1,10 @@
 """Derivatives from noisy samples: times and samples in, smoothed states and their derivatives out.
 
 Three ways behind one protocol: local polynomials, smoothing splines, central differences. A local polynomial is fitted
-by least squares to the samples nearest to each time, whether the steps are even or not; on even steps this is the filter
-of Savitzky and Golay. The ends get the fit of the last full window. Fits are linear in the samples, so the error of
-leaving one sample out follows from its leverage, without a second fit. The weak form, which needs no derivative, is in
-`symenum.dynamics.forms`.
+by least squares to the samples nearest to each time, whether the steps are even or not; on even steps this is the
+filter of Savitzky and Golay. The ends get the fit of the last full window. Fits are linear in the samples, so the error
+of leaving one sample out follows from its leverage, without a second fit. The weak form, which needs no derivative, is
+in `symenum.dynamics.forms`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scipy.interpolate import make_smoothing_spline
 
 __all__ = [
     "DERIVATIVES",
+    "NOISE_WINDOW",
     "CentralDifferences",
     "Differentiator",
     "Motion",
@@ -33,10 +34,11 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
-_ORDER = 4  # degree of local polynomials: the least for which the second derivative has no error of third order
-_NOISE_WINDOW = 2 * _ORDER + 1  # samples: the narrowest window that leaves as much freedom as it fits
+NOISE_WINDOW = 9
+"""Samples of the windows that noise is measured in: short, so that the motion is smooth in them."""
+_ORDER = 4  # degree of local polynomials: on a symmetric window second derivatives are exact up to t⁵
 _DERIVATIVES = 3  # Taylor coefficients in use: value, first and second derivative
-_WINDOWS_AT_ONCE = 4096  # windows whose weights are in memory together: 20 MB for 55 samples and degree 4
+_WINDOWS_AT_ONCE = 4096  # windows whose weights are in memory together: 9 MB for 55 samples and degree 4
 _MEDIAN_OF_SQUARES = 0.4549  # median of squared normal deviates, in units of their mean: robust against bad points
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -109,7 +111,8 @@ def _weights(around: Array, order: int) -> tuple[Array, Array]:
     powers = (around / scale[:, None])[:, :, None] ** np.arange(order + 1)
     weights = np.linalg.pinv(powers)[:, :_DERIVATIVES]
     if weights.shape[1] < _DERIVATIVES:
-        weights = np.concatenate([weights, np.zeros((len(weights), _DERIVATIVES - weights.shape[1], weights.shape[2]))], axis=1)
+        missing = np.zeros((len(weights), _DERIVATIVES - weights.shape[1], weights.shape[2]))
+        weights = np.concatenate([weights, missing], axis=1)
     return weights, scale
 
 
@@ -136,17 +139,19 @@ def best_window(t: Array, x: Array, order: int = _ORDER) -> int:
 
 
 def noise_level(t: Array, X: Array) -> Array:
-    """The standard deviation (columns,) of independent errors of the samples X (n, columns): the part that is not smooth.
+    """The standard deviation (columns,) of the independent errors of samples X (n, columns).
 
-    It is an upper bound where the motion itself is not smooth on the scale of nine samples.
+    The errors are what is not smooth in the samples: an upper bound where the motion itself is not smooth over nine.
     """
-    fit = local_fit(t, X, _NOISE_WINDOW)
+    fit = local_fit(t, X, NOISE_WINDOW)
     squares = (X - fit.values) ** 2 / np.maximum(1 - fit.leverage, _MIN_FREEDOM)[:, None]
     level: Array = np.sqrt(np.median(squares, axis=0) / _MEDIAN_OF_SQUARES)
     return level
 
 
-def smooth(t: Array, X: Array, windows: npt.NDArray[np.int64], order: int = _ORDER, at: Array | None = None) -> Smoothed:
+def smooth(
+    t: Array, X: Array, windows: npt.NDArray[np.int64], order: int = _ORDER, at: Array | None = None
+) -> Smoothed:
     """Local fits with a window of its own (`windows` (columns,), in samples) for each column of X (n, columns)."""
     fits = [local_fit(t, X[:, [i]], int(window), order, at) for i, window in enumerate(windows)]
     return Smoothed(

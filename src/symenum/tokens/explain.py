@@ -38,6 +38,7 @@ from symenum.tokens.trees import Evaluator, pick_distinct
 __all__ = [
     "COMPLEXITY_PRICE",
     "MIN_UNEXPLAINED",
+    "SCOUTS",
     "Explainer",
     "Scouted",
     "promising_features",
@@ -56,6 +57,8 @@ _MAX_FEATURES = 5000  # columns of `promising_features`: 10 MB with 256 rows
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 COMPLEXITY_PRICE = 0.05
 """Decades of 1 - R² that a token must explain for each unit of its complexity."""
+SCOUTS = 600
+"""New tokens that are scouted for each proposal."""
 _ROWS = 64  # rows, evenly spread, that tokens are judged on
 _OUTER_ROWS = 20  # rows of a·v(u(t) ∘ f) + b
 _OUTER_PARTNERS = 5  # partners f of a·v(u(t) ∘ f) + b
@@ -304,13 +307,14 @@ def scout(
     seeds: Sequence[Expression],
     before: Sequence[Scouted],
     count: int,
-    start: int,
+    passes: int,
     rng: np.random.Generator,
 ) -> tuple[Scouted, ...]:
     """The best of `count` new tokens and of those scouted `before`, best first. `seeds`: features, the best first.
 
-    Half of the new ones are the next in a fixed order of all joins of a seed with a variable, from number `start` on:
-    drawn at random, one join in a hundred would still be missing after as many draws as five times their number.
+    Half of the new ones are the next in a fixed order of all joins of a seed with a variable, after those of the
+    `passes` before: drawn at random, one join in a hundred would still be missing after five times as many draws as
+    there are joins. The other half is drawn at random.
     """
     base = [*(one.token for one in before), *seeds]
     base = [token for token in dict.fromkeys(base) if evaluator.usable(token)]
@@ -320,8 +324,9 @@ def scout(
     values = evaluator.matrix(operands)
     place = {token: i for i, token in enumerate(operands)}
     seed_places = [place[seed] for seed in seeds if seed in place]
-    joins = _joins_in_turn(context, seed_places, len(base), start, count // 2)
-    joins += _random_joins(context, len(base), count - count // 2, rng)
+    in_turn = count // 2
+    joins = _joins_in_turn(context, seed_places, len(base), passes * in_turn, in_turn)
+    joins += _random_joins(context, len(base), count - in_turn, rng)
     columns = torch.empty(len(joins), context.rows, dtype=torch.float64)
     for number, operator in enumerate(context.working):
         here = np.nonzero(joins.operator == number)[0]

@@ -18,10 +18,27 @@ import torch
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, sort_key, walk
-from symenum.tokens.explain import COMPLEXITY_PRICE, Explainer, Scouted, promising_features, scout, simple_partners
+from symenum.tokens.explain import (
+    COMPLEXITY_PRICE,
+    SCOUTS,
+    Explainer,
+    Scouted,
+    promising_features,
+    scout,
+    simple_partners,
+)
 from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
 from symenum.tokens.pool import FRONT_PARTNERS, MAX_COMPLEXITY, Memory, cross_variable, front_parts
-from symenum.tokens.trees import Evaluator, composite_parts, crossover, mutate, pick_distinct, random_tree, random_trees
+from symenum.tokens.trees import (
+    RANDOM_DEPTH,
+    Evaluator,
+    composite_parts,
+    crossover,
+    mutate,
+    pick_distinct,
+    random_tree,
+    random_trees,
+)
 
 __all__ = ["Genetic", "GeneticState"]
 
@@ -41,7 +58,6 @@ _GREEDY_SHARE = 0.5  # part of the tokens that are the best there are; the other
 _CONSTANT_PRICE = 3  # complexity that a constant costs: most are just another scale or offset
 _MIN_DECADES = 0.05  # of y explained, less the price, that every token counts with: each has a chance
 _SPARE_TREES = 16  # random trees that are wanted at most, where nothing else can be drawn
-_SPARE_DEPTH = 3  # largest depth of these trees, as in `RandomTokens`
 _MIN_WEIGHT = 1e-9  # added to weights: chances must not all be 0
 
 
@@ -73,7 +89,7 @@ class Genetic:
     mutation: float = 0.5
     hall_of_fame: int = 20
     parsimony: float = COMPLEXITY_PRICE
-    scouts: int = 600
+    scouts: int = SCOUTS
     name: str = "gp"
 
     def start(self, context: TokenContext) -> GeneticState:
@@ -120,9 +136,9 @@ class _Run:
         parts = front_parts(state.memory.front)
         self.parts = {part: weight for part, weight in parts.items() if self.evaluator.usable(part)}
         self.explainer = Explainer(context, self.evaluator, [*state.partners, *state.memory.best_members()])
-        start = state.memory.steps * (settings.scouts // 2)
+        passes = state.memory.steps
         self.scouted = scout(
-            context, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+            context, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, passes, rng
         )
         self.seeds = (*(one.token for one in self.scouted), *state.seeds)
         self._interned: dict[Expression, Expression] = {}
@@ -193,7 +209,7 @@ class _Run:
             for i in self.rng.choice(len(able), size=len(able), replace=False, p=p / p.sum()):
                 other = self._other_source()
                 yield from [able[int(i)]] if other is None else [other, able[int(i)]]
-        yield from random_trees(self.context, self.rng, _SPARE_TREES, _SPARE_DEPTH)
+        yield from random_trees(self.context, self.rng, _SPARE_TREES, RANDOM_DEPTH)
 
     def _other_source(self) -> Expression | None:
         """With chance 0.1 a join of variables, with chance 0.3 a part of the front by weight and merit, else None."""

@@ -13,7 +13,7 @@ import numpy as np
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Expression
 from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
-from symenum.tokens.trees import Evaluator, pick_distinct, random_trees
+from symenum.tokens.trees import RANDOM_DEPTH, Evaluator, pick_distinct, random_trees
 
 __all__ = ["RandomState", "RandomTokens"]
 
@@ -27,7 +27,7 @@ class RandomState:
 class RandomTokens:
     """See `TokenGenerator`. `depth`: the largest number of operators from root to leaf."""
 
-    depth: int = 3
+    depth: int = RANDOM_DEPTH
     name: str = "random"
 
     def start(self, context: TokenContext) -> RandomState:

@@ -17,10 +17,18 @@ import numpy as np
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.threads import torch_threads
 from symenum.expressions import Expression, apply, sort_key
-from symenum.tokens.explain import MIN_UNEXPLAINED, Explainer, Scouted, promising_features, scout, simple_partners
+from symenum.tokens.explain import (
+    MIN_UNEXPLAINED,
+    SCOUTS,
+    Explainer,
+    Scouted,
+    promising_features,
+    scout,
+    simple_partners,
+)
 from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, front_parts
-from symenum.tokens.trees import Evaluator, pick_distinct, random_constant, random_trees
+from symenum.tokens.trees import RANDOM_DEPTH, Evaluator, pick_distinct, random_constant, random_trees
 
 __all__ = ["SetNode", "TreeSearch", "TreeSearchState"]
 
@@ -36,7 +44,6 @@ _GREEDY_SHARE = 0.5  # chance that a new node is the best of the actions tried; 
 _CONSTANT_SHARE = 0.1  # chance that an operand of a binary operator is a constant, where constants are wanted
 _TRIES_PER_ACTION = 40  # random tokens drawn at most for each that is usable
 _ROLLOUT_TRIES = 8  # usable tokens that are compared with those of a set, until one differs from all
-_SPARE_DEPTH = 3  # largest depth of random trees, where no simulation filled a set; as in `RandomTokens`
 _MIN_WEIGHT = 1e-6  # added to weights of actions, which are decades of y: chances must not all be 0
 
 
@@ -73,7 +80,7 @@ class TreeSearch:
     exploration: float = 0.5
     prior: int = 24
     pass_weight: float = 6.0
-    scouts: int = 600
+    scouts: int = SCOUTS
     name: str = "mcts"
 
     def start(self, context: TokenContext) -> TreeSearchState:
@@ -137,9 +144,9 @@ class _Planner:
         usable = [part for part in parts if self.evaluator.usable(part)]
         usable.sort(key=lambda part: -parts[part] * self.memory.merit(part))
         self.parts = usable[:_BASE_PARTS]
-        start = state.memory.steps * (settings.scouts // 2)
+        passes = state.memory.steps
         self.scouted = scout(
-            context, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+            context, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, passes, rng
         )
         seeds = [*(one.token for one in self.scouted), *state.seeds][:_SEEDS_CONSIDERED]
         seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
@@ -158,7 +165,7 @@ class _Planner:
             if len(full) == count:
                 ends[full] = (value, [*path, full])
         if not ends:
-            stream = random_trees(self.context, self.rng, count, _SPARE_DEPTH)
+            stream = random_trees(self.context, self.rng, count, RANDOM_DEPTH)
             chosen = tuple(pick_distinct(self.evaluator, self.context, stream, count))
             return chosen, (_ordered(chosen),)
         merits = {tokens: self._merit(tokens) for tokens in ends}

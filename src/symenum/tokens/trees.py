@@ -17,6 +17,7 @@ from symenum.expressions import Apply, Constant, Expression, Variable, apply, wa
 from symenum.tokens.generator import TokenContext
 
 __all__ = [
+    "RANDOM_DEPTH",
     "Evaluator",
     "composite_parts",
     "crossover",
@@ -34,6 +35,8 @@ __all__ = [
 _MAX_SUM_OF_SQUARES = 1e150  # of a token's values: the product of two tokens must not overflow
 _SAME_COLUMN = 1e-9  # columns whose distance is below this part of their norm are equal up to rounding
 _MIN_NORM = 1e-300  # smaller norms count as this: near the smallest normal double
+RANDOM_DEPTH = 3
+"""Largest depth, in operators from root to leaf, of random tokens: the paper's Algorithm 5."""
 _MUTATIONS = 4  # kinds: a new sub-tree, another node, an insertion, a shrinking
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.

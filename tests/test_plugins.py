@@ -233,13 +233,13 @@ class Count:
 class Ratios:
     name = "ratios"
 
-    def start(self, material: Any) -> Any:
+    def start(self, context: Any) -> Any:
         return Count()
 
-    def propose(self, material: Any, state: Any, count: int, rng: np.random.Generator) -> Any:
+    def propose(self, context: Any, state: Any, count: int, rng: np.random.Generator, budget: Any) -> Any:
         return (apply("div", Variable("x1"), Variable("x2")),), state
 
-    def learn(self, material: Any, state: Any, reward: float, front: Any) -> Any:
+    def learn(self, context: Any, state: Any, reward: float, front: Any) -> Any:
         return Count(state.done + 1)
 
 
@@ -288,33 +288,53 @@ class Mistyped:
 @pytest.mark.parametrize(
     ("generator", "message"),
     [
-        (changed(propose=None), r"has no method propose\(material, state, count, rng\)"),
-        (changed(learn=lambda self, material: Count()), r"called as learn\(material, state, reward, front\)"),
+        (changed(propose=None), r"has no method propose\(context, state, count, rng, budget\)"),
+        (changed(learn=lambda self, context: Count()), r"called as learn\(context, state, reward, front\)"),
         (changed(name="gp"), "'gp' of a token generator is taken"),
         (changed(name="a:b"), "small letters"),
-        (changed(propose=lambda self, material, state, count, rng: ["x1/x2"]), "must return .tuple of expressions"),
-        (changed(propose=lambda self, material, state, count, rng: (("x1/x2",), state)), "must give expressions"),
-        (changed(propose=lambda self, material, state, count, rng: ((Variable("x1"),), state)), "has an operator"),
-        (changed(propose=lambda self, material, state, count, rng: ((parse("log(-x1)"),), state)), "finite on every"),
-        (changed(propose=lambda self, material, state, count, rng: ((parse("x1/x2"),) * 2, state)), "different tokens"),
         (
-            changed(propose=lambda self, material, state, count, rng: ((parse(f"x1*{np.random.rand()}"),), state)),
+            changed(propose=lambda self, context, state, count, rng, budget: ["x1/x2"]),
+            "must return .tuple of expressions",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: (("x1/x2",), state)),
+            "must give expressions",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: ((Variable("x1"),), state)),
+            "has an operator",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: ((parse("log(-x1)"),), state)),
+            "finite on every",
+        ),
+        (
+            changed(propose=lambda self, context, state, count, rng, budget: ((parse("x1/x2"),) * 2, state)),
+            "different tokens",
+        ),
+        (
+            changed(
+                propose=lambda self, context, state, count, rng, budget: ((parse(f"x1*{np.random.rand()}"),), state)
+            ),
             "take all random numbers from rng",
         ),
-        (changed(propose=lambda self, material, state, count, rng: 1 / 0), "failed on a small table: ZeroDivision"),
-        (changed(learn=lambda self, material, state, reward, front: front[9]), "learn of .* failed .*IndexError"),
-        (changed(learn=lambda self, material, state, reward, front: None), "state of type NoneType, and start one of"),
-        (changed(start=lambda self, material: {"done": 0}), "dict"),
         (
-            changed(start=lambda self, material: Loose(), learn=lambda self, material, state, reward, front: state),
+            changed(propose=lambda self, context, state, count, rng, budget: 1 / 0),
+            "failed on a small table: ZeroDivision",
+        ),
+        (changed(learn=lambda self, context, state, reward, front: front[9]), "learn of .* failed .*IndexError"),
+        (changed(learn=lambda self, context, state, reward, front: None), "state of type NoneType, and start one of"),
+        (changed(start=lambda self, context: {"done": 0}), "dict"),
+        (
+            changed(start=lambda self, context: Loose(), learn=lambda self, context, state, reward, front: state),
             "frozen dataclass, not Loose",
         ),
         (
-            changed(start=lambda self, material: Unkept({}), learn=lambda self, material, state, reward, front: state),
+            changed(start=lambda self, context: Unkept({}), learn=lambda self, context, state, reward, front: state),
             "cannot be kept in a checkpoint: a dict cannot",
         ),
         (
-            changed(start=lambda self, material: Mistyped(), learn=lambda self, material, state, reward, front: state),
+            changed(start=lambda self, context: Mistyped(), learn=lambda self, context, state, reward, front: state),
             "is a list.str., and only",
         ),
     ],

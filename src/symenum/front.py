@@ -1,7 +1,7 @@
 """The front: the non-dominated expressions by loss and complexity. Which of them to believe: `symenum.selection`.
 
-Losses are those of the expressions as printed, on all rows. What is exact up to rounding cannot be improved: the
-simplest such expression whose constants the data vouch for ends the front.
+Losses are those of the expressions as printed, on all rows. An expression that equals y up to rounding cannot be
+improved: the simplest such expression without surplus constants ends the front.
 """
 
 from __future__ import annotations
@@ -17,31 +17,32 @@ from symenum.expressions import same_function
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.recognise import fitted_constants, unsnapped
 from symenum.heads.response import law_limit, surplus_constants
-from symenum.selection import description_lengths, reward, scores, select
+from symenum.selection import DISCOUNT, description_lengths, reward, scores, select
 
 __all__ = ["Front"]
 
-_ALWAYS_ALLOWED = 2  # fitted constants that every law may have, however few the rows: those of a straight line
-_ROWS_PER_CONSTANT = 3  # a law may have one fitted constant for each three rows
+_MIN_ALLOWED = 2  # fitted constants that every law may have, however few the rows: those of a straight line
 # A constant that is not needed still takes about loss/rows off the loss, since it fits some of the noise. A law with
-# one more constant must take off more than 1.5 times that.
+# one more constant must take off more than this number times that.
 _BY_CHANCE = 1.5
+_ROWS_PER_CONSTANT = 3  # rows that each fitted constant needs; both by trial, see benchmarks/constants.py
 
 
 @dataclass(frozen=True)
 class Front(Sequence[Candidate]):
     """Candidates by complexity ascending, each better than all before it; an immutable value.
 
-    `floor`: losses up to it are zero up to rounding. `rows`: of the data, for the description length.
+    `floor`: losses up to it are zero up to rounding. `rows`: number of rows of the data, which decides how many
+    constants a law may have. `discount`: η of the paper's reward.
     """
 
     entries: tuple[Candidate, ...] = ()
     floor: float = 0.0
     rows: int = 0
-    discount: float = 0.99
+    discount: float = DISCOUNT
 
     @staticmethod
-    def of(target: Target, discount: float = 0.99) -> Front:
+    def of(target: Target, discount: float = DISCOUNT) -> Front:
         """An empty front for these data."""
         return Front((), law_limit(target), target.rows, discount)
 
@@ -59,23 +60,23 @@ class Front(Sequence[Candidate]):
         return iter(self.entries)
 
     def update(self, candidates: Iterable[Candidate], max_complexity: int | None = None) -> Front:
-        """The front of what it holds and the candidates; a function appears once, in its simplest form.
+        """The front of its entries and the candidates; a function appears once, in its simplest form.
 
-        What has more fitted constants than a third of the rows is left out: the data cannot speak for it.
+        A candidate with more fitted constants than a third of the rows is left out, unless it has at most two.
         """
         pool = {
             candidate.expression: candidate
             for candidate in (*candidates, *self.entries)
             if (max_complexity is None or candidate.complexity <= max_complexity)
-            and fitted_constants(candidate.expression) <= max(_ALWAYS_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
+            and fitted_constants(candidate.expression) <= max(_MIN_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
         }
-        kept: list[Candidate] = []
+        entries: list[Candidate] = []
         in_order = sorted(pool.values(), key=self._order)
         for _, equally_complex in itertools.groupby(in_order, key=lambda candidate: candidate.complexity):
             candidate = self._plainest(list(equally_complex))
-            if not kept or self._improves(candidate, kept[-1]):
-                kept.append(candidate)
-        return replace(self, entries=tuple(kept))
+            if not entries or self._improves(candidate, entries[-1]):
+                entries.append(candidate)
+        return replace(self, entries=tuple(entries))
 
     def rewards(self) -> tuple[float, ...]:
         """The paper's reward of each entry."""
@@ -94,32 +95,34 @@ class Front(Sequence[Candidate]):
         return select(self.entries, rule, floor=self.floor, rows=self.rows, discount=self.discount)
 
     def has_law(self) -> bool:
-        """Whether an entry equals y up to rounding, with constants that the data vouch for."""
-        return any(entry.loss <= self.floor and not self._doubt(entry) for entry in self.entries)
+        """Whether an entry equals y up to rounding, without surplus constants."""
+        return any(entry.loss <= self.floor and not self._surplus(entry) for entry in self.entries)
 
-    def _doubt(self, candidate: Candidate) -> int:
-        """Of what is exact up to rounding: how many constants could have been bent to make it so."""
+    def _surplus(self, candidate: Candidate) -> int:
+        """Constants that may only have been fitted to make the candidate exact; 0 for one that is not exact."""
         return surplus_constants(candidate.expression, self.rows) if candidate.loss <= self.floor else 0
 
     def _plainest(self, equally_complex: list[Candidate]) -> Candidate:
-        """The best of them, or one with fewer fitted constants that is worse by no more than chance explains."""
+        """The best of equally complex ones, or one with fewer fitted constants that is worse by no more than chance."""
         best = equally_complex[0]
-        most = fitted_constants(best.expression)
+        constants = fitted_constants(best.expression)
         for candidate in equally_complex:
-            fewer = most - fitted_constants(candidate.expression)
+            fewer = constants - fitted_constants(candidate.expression)
             if fewer > 0 and candidate.loss <= best.loss * (1 + _BY_CHANCE * fewer / max(1, self.rows)):
                 return candidate
         return best
 
     def _order(self, candidate: Candidate) -> tuple[int, float, int, int, int, str]:
+        """By complexity, loss, surplus constants, constants of many digits, and length of the text."""
         text = str(candidate.expression)
         loss = 0.0 if candidate.loss <= self.floor else candidate.loss
-        doubt = self._doubt(candidate)
-        return candidate.complexity, loss, doubt, unsnapped(candidate.expression), len(text), text
+        surplus = self._surplus(candidate)
+        return candidate.complexity, loss, surplus, unsnapped(candidate.expression), len(text), text
 
     def _improves(self, candidate: Candidate, best: Candidate) -> bool:
+        """Whether the candidate follows the last entry, `best`: better by more than chance."""
         if best.loss <= self.floor:
-            return candidate.loss <= self.floor and self._doubt(candidate) < self._doubt(best)
+            return candidate.loss <= self.floor and self._surplus(candidate) < self._surplus(best)
         if candidate.loss <= self.floor:
             return True
         if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - EXACTNESS.tie):

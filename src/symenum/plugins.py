@@ -1,9 +1,9 @@
-"""Doors for parts of a search from outside the package: heads, token generators, losses.
+"""Registration of heads, token generators and losses from outside the package.
 
 Each part is tried on a table of 16 rows before it is accepted, so that a mistake shows where the part is registered
-and not in the middle of a search. Registering is for this process; `symenum --plugin MODULE` does it for a command.
-Operators need no door: give them to `PSERegressor(operators=…)`, as `make_operator` makes them. Rivals and problem sets
-of the benchmark are registered with it.
+and not in the middle of a search. A registration holds for this process; `symenum --plugin MODULE` makes one for a
+command. Operators need none: `PSERegressor(operators=…)` takes what `make_operator` makes. Rivals and problem sets are
+registered with `symenum.bench`.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ from symenum.heads.response import Data, make_data
 from symenum.heads.stages import AllHeads
 from symenum.operators import get_operators
 from symenum.search.checkpoint import packed, unpacked
+from symenum.search.step import COEFFICIENTS, TOKENS
 from symenum.tokens import GENERATORS, STATES, ScoredExpression, TokenContext, TokenGenerator
 
 __all__ = ["register_generator", "register_head", "register_loss"]
 
-_ROWS = 16
-_K = 3  # candidates that a head is asked for
-_SECONDS = 5.0  # for a head to scan the small table
+_ROWS = 16  # rows of the small table: enough for every head, and a scan takes milliseconds
+_CANDIDATES = 3  # that a head is asked for: more than one, so that their order matters
 _TOKENS = 2  # that a generator is asked for; the operators of the small problem can build many more
-# Relative: a head's loss must be that of the expression which it prints. Room for another order of summation.
+_MAX_TRIAL = 5.0  # seconds that a head or generator has for the small table: far more than a step of a search
+# Largest relative difference between a candidate's loss and that of the expression it prints. Another order of
+# summation changes it by far less, another expression by far more.
 _SAME_LOSS = 1e-6
-_NEVER_HEADS = frozenset({"coefficients", "tokens"})  # names of steps that are no stages of heads
 
 
 def register_head(head: Head, *, features: Wanted = "slots", late: bool = False) -> None:
     """Make a head a stage of its own in every search that begins afterwards, and of `first_pass`.
 
-    `features`: what its `scan` gets as such: "slots", the variables only; "layers", all expressions of two layers;
-    "extended", those with a unary operator on each of them. Its stage comes third, after the two that take
-    milliseconds; with `late`, after all others: for a head that takes seconds.
+    `features`: what its `scan` gets as features. "slots": the variables only; "layers": all expressions of two layers;
+    "extended": those, and each unary operator on each of them. The head's stage is the third, after the two that take
+    milliseconds. With `late` it is the last, for a head that takes seconds.
     """
     check_attributes("a head", head, ("name",))
     problem = _small_problem()
-    heads = AllHeads(problem, get_operators("koza"), _K, registered=())
-    check_name("head", head.name, {*heads.stage_names, *_NEVER_HEADS, *HEADS})
+    heads = AllHeads(problem, get_operators("koza"), _CANDIDATES, registered=())
+    check_name("head", head.name, {*heads.stage_names, TOKENS, COEFFICIENTS, *HEADS})
     what = f"the head {head.name!r}"
     check_methods(what, head, {"scan": ("features", "response", "k", "budget")})
     if features not in get_args(Wanted):
@@ -57,8 +58,8 @@ def register_head(head: Head, *, features: Wanted = "slots", late: bool = False)
             f"features of {what} must be one of {', '.join(map(repr, get_args(Wanted)))}, not {features!r}"
         )
     made = RegisteredHead(head, features, bool(late))
-    given = {"slots": lambda: heads.none, "layers": heads.features, "extended": heads.extended}[features]()
-    for candidate in made.scan(given, heads.response, _K, Budget(_SECONDS)):
+    trial_features = {"slots": lambda: heads.none, "layers": heads.features, "extended": heads.extended}[features]()
+    for candidate in made.scan(trial_features, heads.response, _CANDIDATES, Budget(_MAX_TRIAL)):
         judged = problem.candidate(candidate.expression)
         if judged is None or not math.isclose(judged.loss, candidate.loss, rel_tol=_SAME_LOSS, abs_tol=_SAME_LOSS):
             loss = "no finite one" if judged is None else f"{judged.loss:g}"
@@ -72,36 +73,36 @@ def register_head(head: Head, *, features: Wanted = "slots", late: bool = False)
 def register_generator(generator: TokenGenerator[Any]) -> None:
     """Make a token generator one of the names of `PSERegressor(token_generator=…)`.
 
-    It has a `name` and the methods of `TokenGenerator`. What it remembers must be a frozen dataclass of numbers, text,
-    expressions, tuples and such dataclasses, with annotated types: so a checkpoint can hold it and read it back.
+    It has a `name` and the methods of `TokenGenerator`. Its state must be a frozen dataclass of numbers, text,
+    expressions, tuples and such dataclasses, with annotated types, so that a checkpoint can hold it and read it back.
     """
     check_attributes("a token generator", generator, ("name",))
     name = check_name("token generator", generator.name, GENERATORS)
     what = f"the token generator {name!r}"
     methods = {
-        "start": ("material",),
-        "propose": ("material", "state", "count", "rng"),
-        "learn": ("material", "state", "reward", "front"),
+        "start": ("context",),
+        "propose": ("context", "state", "count", "rng", "budget"),
+        "learn": ("context", "state", "reward", "front"),
     }
     check_methods(what, generator, methods)
     problem = _small_problem()
     target = problem.target
-    material = TokenContext(get_operators("koza"), problem.columns, target.y, target.weight, (-3.0, 3.0))
+    context = TokenContext(get_operators("koza"), problem.columns, target.y, target.weight, (-3.0, 3.0))
     try:
-        first = generator.start(material)
-        proposed = generator.propose(material, first, _TOKENS, np.random.default_rng(0))
-        again = generator.propose(material, first, _TOKENS, np.random.default_rng(0))
+        first = generator.start(context)
+        proposed = generator.propose(context, first, _TOKENS, np.random.default_rng(0), Budget(_MAX_TRIAL))
+        again = generator.propose(context, first, _TOKENS, np.random.default_rng(0), Budget(_MAX_TRIAL))
     except Exception as error:
         raise ValueError(f"{what} failed on a small table: {type(error).__name__}: {error}") from error
     if not isinstance(proposed, tuple) or len(proposed) != 2 or not isinstance(proposed[0], tuple):
         raise TypeError(f"propose of {what} must return (tuple of expressions, state), not {proposed!r:.80}")
     tokens, state = proposed
-    _check_tokens(what, tokens, material)
+    _check_tokens(what, tokens, context)
     if proposed != again:
         raise ValueError(f"{what} proposes other tokens for the same state and seed: take all random numbers from rng")
     front = (ScoredExpression(Variable("x1"), 0.5),)
     try:
-        learned = generator.learn(material, state, 0.5, front)
+        learned = generator.learn(context, state, 0.5, front)
     except Exception as error:
         raise ValueError(f"learn of {what} failed on a small table: {type(error).__name__}: {error}") from error
     for method, one in (("start", first), ("propose", state), ("learn", learned)):
@@ -131,7 +132,7 @@ def register_loss(name: str, loss: object) -> None:
 
 
 def _small_problem() -> Data:
-    """Two variables, 16 rows of equal weight, and a target that is neither zero nor constant."""
+    """Two variables, 16 rows of equal weight, and y = 2·x1 + x2², which is neither zero nor constant."""
     values = torch.rand(2, _ROWS, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 0.5
     y = 2 * values[0] + values[1].square()
     target = Target(y, torch.full_like(y, 1 / _ROWS))
@@ -142,18 +143,18 @@ def _is_frozen(kind: Any) -> bool:
     return bool(kind.__dataclass_params__.frozen)
 
 
-def _check_tokens(what: str, tokens: tuple[Any, ...], material: TokenContext) -> None:
+def _check_tokens(what: str, tokens: tuple[Any, ...], context: TokenContext) -> None:
     for token in tokens:
         if not isinstance(token, (Variable, Constant, Apply)):
             raise TypeError(f"propose of {what} must give expressions, not {token!r:.80}")
-        if not isinstance(token, Apply) or not bool(torch.isfinite(evaluate(token, material.columns)).all()):
+        if not isinstance(token, Apply) or not bool(torch.isfinite(evaluate(token, context.columns)).all()):
             raise ValueError(f"{what} proposes {token}: a token has an operator, and is finite on every row")
     if len(tokens) > _TOKENS or len(set(tokens)) < len(tokens):
         raise ValueError(f"{what} was asked for {_TOKENS} different tokens and proposes {', '.join(map(str, tokens))}")
 
 
 def _check_state(where: str, state: object, kind: type) -> None:
-    """Refuse a state that no checkpoint could hold, or that is read back as another."""
+    """Refuse a state that no checkpoint could hold, or that does not equal what is read back."""
     if type(state) is not kind:
         raise TypeError(f"{where} returned a state of type {type(state).__name__}, and start one of {kind.__name__}")
     if not dataclasses.is_dataclass(kind) or not _is_frozen(kind):

@@ -1,8 +1,8 @@
 """How a law is chosen from a front: the one home of that decision.
 
-Two kinds of rules. The rules of RULES look at the loss and the complexity of each law on the rows of the fit. The rules
-of HELD_OUT look at rows that the laws were not fitted on: a table of its own (`on_rows`), or folds of the one that
-there is (`on_folds`). Of laws that such rows cannot tell apart the simplest is chosen.
+There are two kinds of rules. Those of MODEL_SELECTIONS use the loss and the complexity of each law on the rows of the
+fit. Those of HELD_OUT use rows that the laws were not fitted on: another table (`on_rows`), or folds of the same one
+(`on_folds`). Of laws that such rows cannot tell apart the simplest is chosen.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from symenum.fitting.losses import Loss
 from symenum.heads.response import law_limit
 
 __all__ = [
+    "DISCOUNT",
     "HELD_OUT",
     "MODEL_SELECTIONS",
     "HeldOut",
@@ -46,12 +47,14 @@ MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
 """Rules that need no rows beside those of the fit."""
 HELD_OUT = ("validation", "kfold")
 """Rules that look at rows that the laws were not fitted on."""
-_NEARLY_BEST = 1.5  # PySR's "best" looks among losses up to this factor above the smallest
+DISCOUNT = 0.99
+"""η of the paper's reward: the factor for each unit of complexity."""
+_NEARLY_BEST = 1.5  # PySR's value: its "best" considers losses up to this factor above the smallest
 _FOLDS = 5  # the usual number: each fit keeps four fifths of the rows
-_SMALLEST = 1e-300  # logarithms are taken of losses of at least this, which is near the smallest normal double
-_SIGN_AND_SIZE = 2  # bits of a fitted constant beside its digits, for its sign and its order of magnitude
-_LEAST_BITS = 4.0  # of a fitted constant: what the whole number 7 costs, however few the rows are
-_WHOLE = 1e6  # whole numbers below this are written by their digits; larger ones are taken for fitted
+_MIN_LOSS = 1e-300  # near the smallest normal double: logarithms are taken of losses of at least this
+_SIGN_AND_SIZE = 2  # bits of a fitted constant beside its digits: one for the sign, one for the order of magnitude
+_MIN_FITTED_BITS = math.log2(1 + 7) + 1  # of a fitted constant, however few the rows: those of the whole number 7
+_MAX_WHOLE = 1e6  # larger whole numbers count as fitted; chosen by trial, see benchmarks/constants.py
 
 
 class Laws(Protocol):
@@ -67,7 +70,7 @@ class Laws(Protocol):
     def discount(self) -> float: ...
 
 
-def reward(loss: float, complexity: int, discount: float = 0.99) -> float:
+def reward(loss: float, complexity: int, discount: float = DISCOUNT) -> float:
     """η^α / (1 + √MSE), the paper's equation for the feedback to the token generator.
 
     >>> round(reward(1.0, 2), 4)
@@ -78,34 +81,34 @@ def reward(loss: float, complexity: int, discount: float = 0.99) -> float:
 
 def scores(laws: Sequence[Candidate], floor: float) -> tuple[float, ...]:
     """PySR's score of each law: how fast ln(loss) falls with complexity; 0 for the first."""
-    found = [0.0] if laws else []
+    rates = [0.0] if laws else []
     for before, law in itertools.pairwise(laws):
         fall = math.log(_clamped(before.loss, floor)) - math.log(_clamped(law.loss, floor))
-        found.append(fall / (law.complexity - before.complexity))
-    return tuple(found)
+        rates.append(fall / (law.complexity - before.complexity))
+    return tuple(rates)
 
 
 def description_lengths(laws: Sequence[Candidate], floor: float, rows: int) -> tuple[float, ...]:
-    """Bits to write each law, its constants to the precision that the data give, and its residuals."""
+    """Bits to write each law, its constants in the digits that so many rows support, and its residuals."""
     return tuple(
         0.5 * rows * math.log2(_clamped(law.loss, floor)) + description_length(law.expression, rows) for law in laws
     )
 
 
 def description_length(expression: Expression, rows: int) -> float:
-    """Bits to write an expression: its symbols, and its constants no finer than so many rows can tell."""
+    """Bits to write an expression: its symbols, and its constants in the digits that so many rows support."""
     nodes = list(walk(expression))
     symbols = {getattr(node, "name", None) or type(node).__name__ for node in nodes}
     bits = len(nodes) * math.log2(1 + len(symbols))
     for node in nodes:
         if isinstance(node, Constant) and node.name is None:
-            fitted = max(_LEAST_BITS, 0.5 * math.log2(max(2, rows)) + _SIGN_AND_SIZE)
-            whole = float(node.value).is_integer() and abs(node.value) < _WHOLE
+            fitted = max(_MIN_FITTED_BITS, 0.5 * math.log2(max(2, rows)) + _SIGN_AND_SIZE)
+            whole = float(node.value).is_integer() and abs(node.value) < _MAX_WHOLE
             bits += math.log2(1 + abs(node.value)) + 1 if whole else fitted
     return bits
 
 
-def select(laws: Sequence[Candidate], rule: str, *, floor: float, rows: int, discount: float = 0.99) -> int:
+def select(laws: Sequence[Candidate], rule: str, *, floor: float, rows: int, discount: float = DISCOUNT) -> int:
     """The index of the law to believe, by one of MODEL_SELECTIONS; laws by complexity ascending.
 
     `mdl`: the shortest description of law and data. `best`: PySR's rule, the highest score among those with a loss of
@@ -128,16 +131,16 @@ def select(laws: Sequence[Candidate], rule: str, *, floor: float, rows: int, dis
     shortest = min(indices, key=lambda i: lengths[i])
     if rule == "mdl":
         return shortest
-    speed = scores(laws, floor)
+    rates = scores(laws, floor)
     limit = _NEARLY_BEST * _clamped(laws[shortest].loss, floor)
     believable = (i for i in indices[: shortest + 1] if _clamped(laws[i].loss, floor) <= limit)
-    return max(believable, key=lambda i: speed[i])
+    return max(believable, key=lambda i: rates[i])
 
 
 def rule_while_searching(model_selection: str, otherwise: str = "best") -> str:
-    """The rule that marks a law while the search runs: rows held out are looked at only when it is over.
+    """The rule that marks a law while the search runs: held-out rows are used only at its end.
 
-    `otherwise` is the rule for a `model_selection` that needs such rows.
+    `otherwise`: the rule in place of a `model_selection` that needs such rows.
     """
     return model_selection if model_selection in MODEL_SELECTIONS else otherwise
 
@@ -145,8 +148,8 @@ def rule_while_searching(model_selection: str, otherwise: str = "best") -> str:
 def choose_law(front: Laws, rule: str, held: HeldOut | None, training: Training, *, robust: bool) -> int:
     """The index of the law by a rule of MODEL_SELECTIONS or HELD_OUT.
 
-    `held`: what rows that were held out say; they decide for the rules of HELD_OUT and for "best". `robust`: the loss
-    forgives outliers; the choice then forgives them too.
+    `held`: the losses on held-out rows; they decide for the rules of HELD_OUT and for "best". `robust`: whether the
+    loss is one that outliers do not decide; the choice then goes by median residuals.
     """
     if held is not None and rule in (*HELD_OUT, "best"):
         chosen = held.select()
@@ -161,9 +164,10 @@ def choose_law(front: Laws, rule: str, held: HeldOut | None, training: Training,
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The loss of each law on rows that it was not fitted on, and that of each row (laws, rows) where rows have one.
+    """The loss of each law on rows that it was not fitted on.
 
-    `weight` (rows,) sums to 1. Losses up to `floor` are zero up to rounding.
+    `rows` (laws, rows): the loss of each row, None for a loss that is no mean over rows. `weight` (rows,) sums to 1.
+    Losses up to `floor` are zero up to rounding.
     """
 
     losses: tuple[float, ...]
@@ -183,18 +187,18 @@ class HeldOut:
         return next(i for i, loss in enumerate(losses) if loss - losses[best] <= self._error(i, best))
 
     def _error(self, one: int, other: int) -> float:
-        """The standard error of the difference of two losses."""
+        """The standard error of the difference of two losses, at least what counts as a tie."""
         tie = EXACTNESS.tie * max(self.losses[other], self.floor)
         if self.rows is None or self.losses[one] == math.inf or len(self.weight) < 2:
             return tie
         difference = self.rows[one] - self.rows[other]
-        off = (difference - (difference * self.weight).sum()) * self.weight
+        deviation = (difference - (difference * self.weight).sum()) * self.weight
         count = len(self.weight)
-        return max(tie, math.sqrt(float(off.square().sum()) * count / (count - 1)))
+        return max(tie, math.sqrt(float(deviation.square().sum()) * count / (count - 1)))
 
 
 def on_rows(laws: Sequence[Expression], held: Training, loss: Loss, floor: float) -> HeldOut:
-    """Laws as they are, on rows that were held out."""
+    """The losses of laws, as they are, on held-out rows. `floor`: of these losses."""
     target = held.target
     values = [evaluate(law, held.columns).to(torch.float64) for law in laws]
     losses = tuple(loss.total(target.y, value, target.weight) for value in values)
@@ -203,9 +207,9 @@ def on_rows(laws: Sequence[Expression], held: Training, loss: Loss, floor: float
 
 
 def on_folds(laws: Sequence[Expression], training: Training, loss: Loss, floor: float, seed: int) -> HeldOut:
-    """Laws with their constants fitted without each fifth of the rows in turn, on that fifth.
+    """The losses of laws on each fifth of the rows in turn, their constants fitted on the other four fifths.
 
-    `seed` decides which rows are a fifth.
+    `seed` decides which rows form a fifth.
     """
     count = training.target.rows
     order = torch.randperm(count, generator=torch_stream(seed, "folds"))
@@ -224,6 +228,7 @@ def on_folds(laws: Sequence[Expression], training: Training, loss: Loss, floor: 
 
 
 def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss, seed: int) -> list[Expression]:
+    """The laws with their constants fitted on these rows under the loss."""
     columns, target = training.columns, training.target
     if loss.is_squared:
         results = refine(laws, columns, target.y, target.weight, starts=0, integers=False, seed=seed)
@@ -232,9 +237,9 @@ def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss, seed:
 
 
 def _with_median_losses(laws: Sequence[Candidate], training: Training) -> list[Candidate]:
-    """The laws with the square of their median residual as their loss, for the choice of one of them.
+    """The laws with the square of their median absolute residual as loss.
 
-    Outliers cost every law the same and hide by how much one is better than another; and a law may have bent to them.
+    The loss itself would mislead: outliers cost every law about the same, which hides how much better one law is.
     """
     y = training.target.y
     sizes = [float((evaluate(law.expression, training.columns) - y).abs().median()) for law in laws]
@@ -242,4 +247,5 @@ def _with_median_losses(laws: Sequence[Candidate], training: Training) -> list[C
 
 
 def _clamped(loss: float, floor: float) -> float:
-    return max(loss, floor, _SMALLEST)
+    """The loss, at least what is zero up to rounding, and above 0."""
+    return max(loss, floor, _MIN_LOSS)

@@ -1,4 +1,4 @@
-"""A step takes a state and gives a state back; the same one every time."""
+"""A step takes a state and gives a state back, the same one every time; prior, guesses and loss hold in every step."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from symenum.bench.problems.experiments import TURBULENCE_OPERATORS
 from symenum.core.budget import Budget
 from symenum.core.target import check_target
 from symenum.expressions import evaluate, parse
+from symenum.fitting import free_constants
+from symenum.fitting.losses import Absolute
 from symenum.front import Front
+from symenum.heads.operator_grammar import Prior
 from symenum.operators import get_operators
-from symenum.search import Settings, make_task, start, step, stop_reason
+from symenum.search import Settings, State, Task, make_task, start, step, stop_reason
 from symenum.tokens import GENERATORS
 
 
@@ -142,3 +145,55 @@ def test_many_rows_are_worked_on_in_part_and_judged_on_all() -> None:
         values = evaluate(entry.expression, task.columns)
         assert entry.loss == pytest.approx(float(target.loss(values[None])), rel=1e-12)
     assert any(str(entry.expression) == "a/b" for entry in state.front)
+
+
+def token_steps(task: Task, count: int) -> State:
+    """The state after so many passes with tokens, the stages of the heads left out."""
+    state = replace(start(task, 0), iteration=len(task.stages[0]) + len(task.stages[1]) * 2 + 1)
+    names: list[str] = []
+    while names.count("tokens") < count:
+        state, name = step(task, state, Budget())
+        names.append(name)
+    return state
+
+
+def test_a_prior_holds_for_laws_of_tokens(make) -> None:
+    prior = Prior(4, {"sin": {"sin": 0, "cos": 0}, "cos": {"sin": 0}}, {}, ("x2",))
+    operators = get_operators(["+", "*", "-", "sin", "cos"])
+    state = token_steps(make(hard, operators=operators, prior=prior), 2)
+    assert len(state.front) > 1
+    assert all(prior.allows(entry.expression) for entry in state.front)
+
+
+def test_parts_of_guesses_are_tokens_though_they_do_not_stand_on_the_front(make) -> None:
+    guess = parse("x1*(x2 + x1*x2)*x1*x2*x2*x1 - x2*x2*x2*x1*x1")
+    task = make(hard, guesses=(guess,))
+    state = token_steps(task, 1)
+    assert guess not in [entry.expression for entry in state.front]
+    assert guess in [member.expression for member in state.generator.memory.front]
+
+
+def test_a_search_under_a_robust_loss_repeats(make) -> None:
+    def law(a, b):
+        y = a * b + np.random.default_rng(5).normal(0, 0.01, len(a))
+        y[::9] += 100.0
+        return y
+
+    fronts = [token_steps(make(law, loss=Absolute()), 1).front for _ in range(2)]
+    assert [(str(e.expression), e.loss) for e in fronts[0]] == [(str(e.expression), e.loss) for e in fronts[1]]
+    assert "x1*x2" in [str(entry.expression) for entry in fronts[0]]
+
+
+def test_without_constants_the_first_laws_in_required_variables_have_none(make) -> None:
+    front = start(make(hard, constants=False, prior=Prior(required=("x1",))), 0).front
+    assert len(front) > 0
+    assert not any(free_constants(entry.expression, integers=False) for entry in front)
+
+
+def test_without_constants_a_loss_fits_none(make) -> None:
+    task = make(hard, constants=False, loss=Absolute())
+    state = replace(start(task, 0), iteration=len(task.stages[0]))
+    state, name = step(task, state, Budget())
+    assert name == "tokens"
+    whole = [value for entry in state.front[1:] for value in free_constants(entry.expression, integers=False)]
+    assert all(value.is_integer() for value in whole)  # what fills slots, as it was put there

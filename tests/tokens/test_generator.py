@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokens.materials import NAMES, material
+from tokens.contexts import NAMES, make_context
 
 from symenum.bench.problems.experiments import CHAOTIC_OPERATORS
 from symenum.expressions import Apply, Expression, evaluate, parse
@@ -31,17 +31,17 @@ each = pytest.mark.parametrize("name", NAMES)
 FRONT = (ScoredExpression(parse("2.5*x1*x2 + 0.3"), 0.4), ScoredExpression(parse("x1*sin(1.5*x2)/(x1 + x2)"), 0.6))
 
 
-def assert_tokens(tokens: tuple[Expression, ...], given_material: TokenContext) -> None:
+def assert_tokens(tokens: tuple[Expression, ...], context: TokenContext) -> None:
     values = []
     for token in tokens:
         assert isinstance(token, Apply)
-        value = evaluate(token, given_material.columns)
+        value = evaluate(token, context.columns)
         assert torch.isfinite(value).all(), token
         assert value.max() - value.min() > 1e-12 * value.abs().max(), token
         values.append(value)
-    everything = [*given_material.columns.values(), *values]
+    everything = [*context.columns.values(), *values]
     for i, a in enumerate(everything):
-        for b in everything[max(i + 1, len(given_material.columns)) :]:
+        for b in everything[max(i + 1, len(context.columns)) :]:
             assert (a - b).norm() > 1e-10 * a.norm(), f"two slots are equal: {[*map(str, tokens)]}"
 
 
@@ -52,15 +52,15 @@ SMALL: dict[str, TokenGenerator[Any]] = {
 }
 
 
-def steps(name: str, given_material: TokenContext, count: int, passes: int, seed: int) -> list[tuple[Expression, ...]]:
+def steps(name: str, context: TokenContext, count: int, passes: int, seed: int) -> list[tuple[Expression, ...]]:
     generator = SMALL[name]
     rng = np.random.default_rng(seed)
-    state = generator.start(given_material)
+    state = generator.start(context)
     out = []
     for number in range(passes):
-        tokens, state = generator.propose(given_material, state, count, rng)
-        front = FRONT[: number + 1] if len(given_material.columns) > 1 else ()
-        state = generator.learn(given_material, state, 0.3 + 0.1 * number, front)
+        tokens, state = generator.propose(context, state, count, rng)
+        front = FRONT[: number + 1] if len(context.columns) > 1 else ()
+        state = generator.learn(context, state, 0.3 + 0.1 * number, front)
         out.append(tokens)
     return out
 
@@ -76,7 +76,7 @@ def test_the_table_holds_all_three() -> None:
 def test_tokens_are_composite_finite_varying_and_distinct(name: str, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 6))
     low, high = data.draw(st.sampled_from([(-3.0, 3.0), (0.5, 3.5), (200.0, 300.0)]))
-    given_material = material(
+    context = make_context(
         data.draw(st.sampled_from(["x1*sin(x2) + 1", "exp(x1)/x2", "x1", "x2 - x2 + 3"])),
         seed=data.draw(st.integers(0, 100)),
         rows=data.draw(st.integers(2, 60)),
@@ -85,26 +85,26 @@ def test_tokens_are_composite_finite_varying_and_distinct(name: str, data: st.Da
         operators=data.draw(st.sampled_from(["koza", "semikoza", "basic_koza", "arithmetic", CHAOTIC_OPERATORS])),
         constant_range=data.draw(st.sampled_from([None, (-3.0, 3.0), (2.0, 2.0)])),
     )
-    for tokens in steps(name, given_material, count, 2, data.draw(st.integers(0, 100))):
+    for tokens in steps(name, context, count, 2, data.draw(st.integers(0, 100))):
         assert len(tokens) == count
-        assert_tokens(tokens, given_material)
+        assert_tokens(tokens, context)
 
 
 @each
 def test_one_seed_gives_the_same_tokens_and_another_need_not(name: str) -> None:
-    runs = [steps(name, material(constant_range=(-3.0, 3.0)), 3, 4, seed) for seed in (1, 1, 2)]
+    runs = [steps(name, make_context(constant_range=(-3.0, 3.0)), 3, 4, seed) for seed in (1, 1, 2)]
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
 
 
 @each
 def test_a_state_is_a_value_that_can_be_used_twice(name: str) -> None:
-    given_material = material()
+    context = make_context()
     generator = SMALL[name]
-    _, state = generator.propose(given_material, generator.start(given_material), 3, np.random.default_rng(0))
-    state = generator.learn(given_material, state, 0.5, FRONT)
-    one = generator.propose(given_material, state, 3, np.random.default_rng(5))
-    two = generator.propose(given_material, state, 3, np.random.default_rng(5))
+    _, state = generator.propose(context, generator.start(context), 3, np.random.default_rng(0))
+    state = generator.learn(context, state, 0.5, FRONT)
+    one = generator.propose(context, state, 3, np.random.default_rng(5))
+    two = generator.propose(context, state, 3, np.random.default_rng(5))
     assert one == two
 
 
@@ -121,66 +121,66 @@ def holds_only_values(value: Any) -> bool:
 
 @each
 def test_states_hold_only_frozen_values_of_expressions_and_numbers(name: str) -> None:
-    given_material = material()
+    context = make_context()
     generator = SMALL[name]
-    state = generator.start(given_material)
+    state = generator.start(context)
     assert holds_only_values(state)
     for _ in range(2):
-        _, state = generator.propose(given_material, state, 3, np.random.default_rng(0))
+        _, state = generator.propose(context, state, 3, np.random.default_rng(0))
         assert holds_only_values(state)
-        state = generator.learn(given_material, state, 0.5, FRONT)
+        state = generator.learn(context, state, 0.5, FRONT)
         assert holds_only_values(state)
 
 
 @each
 def test_states_stay_bounded(name: str) -> None:
-    given_material = material(rows=20)
+    context = make_context(rows=20)
     generator = SMALL[name]
     rng = np.random.default_rng(0)
-    state = generator.start(given_material)
+    state = generator.start(context)
     for number in range(30):
-        _, state = generator.propose(given_material, state, 2, rng)
-        state = generator.learn(given_material, state, number / 30, FRONT)
+        _, state = generator.propose(context, state, 2, rng)
+        state = generator.learn(context, state, number / 30, FRONT)
     assert len(repr(state)) < 2_000_000
 
 
 @each
 def test_a_law_beyond_the_operators_or_a_constant_target_does_no_harm(name: str) -> None:
     for law in ("x1 - x1", "x1*1e140"):
-        assert_tokens(steps(name, material(law), 3, 2, 0)[1], material(law))
+        assert_tokens(steps(name, make_context(law), 3, 2, 0)[1], make_context(law))
 
 
 @each
 def test_operators_that_build_nothing_give_no_tokens(name: str) -> None:
-    assert steps(name, material(operators=("identity",)), 3, 2, 0) == [(), ()]
+    assert steps(name, make_context(operators=("identity",)), 3, 2, 0) == [(), ()]
 
 
 @each
 def test_where_few_functions_exist_those_few_come_back(name: str) -> None:
-    tokens = steps(name, material("x1", inputs=1, operators=("neg", "abs")), 3, 1, 0)[0]
+    tokens = steps(name, make_context("x1", inputs=1, operators=("neg", "abs")), 3, 1, 0)[0]
     assert tokens == ()  # -x1 is x1 with another sign, |x1| is x1 on positive data
 
 
 @each
 def test_front_members_beyond_finite_values_do_no_harm(name: str) -> None:
-    given_material = material()
+    context = make_context()
     generator = SMALL[name]
-    state = generator.start(given_material)
+    state = generator.start(context)
     for _ in range(2):
-        tokens, state = generator.propose(given_material, state, 2, np.random.default_rng(0))
-        assert_tokens(tokens, given_material)
+        tokens, state = generator.propose(context, state, 2, np.random.default_rng(0))
+        assert_tokens(tokens, context)
         odd = [
             ScoredExpression(parse("log(-x1)"), 0.5),
             ScoredExpression(parse("x1"), 0.2),
             ScoredExpression(parse("3"), 0.1),
         ]
-        state = generator.learn(given_material, state, -1.0, odd)
+        state = generator.learn(context, state, -1.0, odd)
 
 
 @each
 def test_two_hundred_variables_are_no_trouble(name: str) -> None:
-    given_material = material("x1*x200 + sin(x7)", inputs=200)
-    assert len(steps(name, given_material, 20, 2, 0)[1]) == 20
+    context = make_context("x1*x200 + sin(x7)", inputs=200)
+    assert len(steps(name, context, 20, 2, 0)[1]) == 20
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
@@ -195,17 +195,17 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 def test_a_count_that_is_none_is_refused(name: str, count: Any) -> None:
     generator = SMALL[name]
     with pytest.raises(ValueError, match="count"):
-        generator.propose(material(), generator.start(material()), count, np.random.default_rng(0))
+        generator.propose(make_context(), generator.start(make_context()), count, np.random.default_rng(0))
 
 
 @each
 def test_a_reward_or_front_that_makes_no_sense_is_refused(name: str) -> None:
     generator = SMALL[name]
-    state = generator.start(material())
+    state = generator.start(make_context())
     with pytest.raises(ValueError, match="NaN"):
-        generator.learn(material(), state, float("nan"), ())
+        generator.learn(make_context(), state, float("nan"), ())
     with pytest.raises(ValueError, match="x9"):
-        generator.learn(material(), state, 0.5, [ScoredExpression(parse("x1*x9"), 0.5)])
+        generator.learn(make_context(), state, 0.5, [ScoredExpression(parse("x1*x9"), 0.5)])
 
 
 GOOD = {

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import torch
-from tokens.materials import material
+from tokens.contexts import make_context
 
 from symenum.expressions import Apply, parse
 from symenum.tokens import Genetic, ScoredExpression
@@ -20,7 +20,7 @@ DEEP = "cos(sin(x1*(x1 + x2)) - x1)"
 
 
 def test_its_tokens_explain_more_than_random_ones() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     evaluator = Evaluator(data)
     explainer = Explainer(data, evaluator, data.variables)
     rng = np.random.default_rng(0)
@@ -36,7 +36,7 @@ def test_its_tokens_explain_more_than_random_ones() -> None:
 
 
 def test_a_token_of_two_layers_that_leaves_nothing_is_proposed_at_once() -> None:
-    data = material("sin(x1 + log(x1*x2))")
+    data = make_context("sin(x1 + log(x1*x2))")
     tokens, _ = Genetic().propose(data, Genetic().start(data), 3, np.random.default_rng(0))
     evaluator = Evaluator(data)
     left = Explainer(data, evaluator, data.variables).unexplained(evaluator.matrix(tokens))
@@ -44,7 +44,7 @@ def test_a_token_of_two_layers_that_leaves_nothing_is_proposed_at_once() -> None
 
 
 def test_parts_of_the_front_come_up() -> None:
-    data = material("exp(cos(x1*x1)/(x2 + sin(x1/x2)))")
+    data = make_context("exp(cos(x1*x1)/(x2 + sin(x1/x2)))")
     generator = Genetic()
     front = [ScoredExpression(parse("1.7*log(x2/cos(x2 - x1)**2 + 40) - 3"), 0.9)]
     seen = []
@@ -63,7 +63,7 @@ def test_parts_of_the_front_come_up() -> None:
 
 
 def test_feedback_changes_proposals() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     generator = Genetic()
     tokens, state = generator.propose(data, generator.start(data), 3, np.random.default_rng(0))
     after = [
@@ -75,7 +75,7 @@ def test_feedback_changes_proposals() -> None:
 
 
 def test_tokens_tried_in_vain_make_room_for_others() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     generator, rng = Genetic(), np.random.default_rng(0)
     state = generator.start(data)
     sets = []
@@ -88,7 +88,7 @@ def test_tokens_tried_in_vain_make_room_for_others() -> None:
 
 
 def test_a_population_that_leads_nowhere_is_given_up() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     generator, rng = Genetic(generations=2), np.random.default_rng(0)
     state: GeneticState = generator.start(data)
     populations = []
@@ -101,7 +101,7 @@ def test_a_population_that_leads_nowhere_is_given_up() -> None:
 
 
 def test_trees_keep_within_the_height() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     generator = Genetic(max_height=4)
     _, state = generator.propose(data, generator.start(data), 2, np.random.default_rng(0))
     assert all(tree.depth <= 4 for tree in (*state.population, *state.hall))
@@ -109,7 +109,7 @@ def test_trees_keep_within_the_height() -> None:
 
 
 def test_proposing_takes_a_fraction_of_a_pass() -> None:
-    data = material(DEEP, rows=256)
+    data = make_context(DEEP, rows=256)
     generator, rng = Genetic(), np.random.default_rng(0)
     state = generator.start(data)
     start = time.process_time()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tokens.materials import material
+from tokens.contexts import make_context
 
 from symenum.expressions import parse, variables
 from symenum.tokens import ScoredExpression
@@ -61,10 +61,10 @@ def test_a_token_of_a_better_front_gains_and_one_tried_in_vain_loses() -> None:
 
 
 def test_joins_of_variables_use_the_operators_and_the_range() -> None:
-    data = material(operators="arithmetic", constant_range=(2.0, 2.0))
+    data = make_context(operators="arithmetic", constant_range=(2.0, 2.0))
     rng = np.random.default_rng(0)
     joins = [cross_variable(data, rng) for _ in range(60)]
     assert all(join is not None and join.depth == 1 and variables(join) for join in joins)
     assert parse("x1*x2") in joins
     assert any("2.0" in str(join) for join in joins)
-    assert cross_variable(material(operators=("sin",)), rng) is None
+    assert cross_variable(make_context(operators=("sin",)), rng) is None

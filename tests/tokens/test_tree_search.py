@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tokens.materials import material
+from tokens.contexts import make_context
 
 from symenum.expressions import parse
 from symenum.tokens import ScoredExpression, TreeSearch
@@ -17,7 +17,7 @@ HARD = "exp(cos(x1*x1)/(x2 + sin(x1/x2)))"
 
 
 def proposed(reward: float, passes: int = 2) -> tuple[TreeSearchState, list[tuple[str, ...]]]:
-    data = material(HARD)  # DEEP is one the cheap look sees through: every set that it simulates is as good
+    data = make_context(HARD)  # DEEP is one the cheap look sees through: every set that it simulates is as good
     generator, rng = TreeSearch(), np.random.default_rng(0)
     state = generator.start(data)
     out = []
@@ -29,7 +29,7 @@ def proposed(reward: float, passes: int = 2) -> tuple[TreeSearchState, list[tupl
 
 
 def test_its_sets_explain_more_than_random_ones() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     evaluator = Evaluator(data)
     explainer = Explainer(data, evaluator, data.variables)
     left = {}
@@ -45,7 +45,7 @@ def test_its_sets_explain_more_than_random_ones() -> None:
 
 
 def test_the_path_leads_from_the_empty_set_to_the_proposal() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     tokens, state = TreeSearch().propose(data, TreeSearch().start(data), 3, np.random.default_rng(0))
     assert state.path[0] == ()
     assert set(state.path[-1]) == set(tokens)
@@ -54,7 +54,7 @@ def test_the_path_leads_from_the_empty_set_to_the_proposal() -> None:
 
 
 def test_the_true_reward_counts_for_several_simulations_on_the_path() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     generator = TreeSearch()
     _, state = generator.propose(data, generator.start(data), 3, np.random.default_rng(0))
     before = {node.tokens: node for node in state.nodes}
@@ -71,7 +71,7 @@ def test_feedback_changes_proposals() -> None:
 
 
 def test_sets_tried_in_vain_are_not_proposed_again() -> None:
-    data = material(DEEP)
+    data = make_context(DEEP)
     generator, rng = TreeSearch(), np.random.default_rng(0)
     state = generator.start(data)
     sets = []
@@ -83,7 +83,7 @@ def test_sets_tried_in_vain_are_not_proposed_again() -> None:
 
 
 def test_tokens_are_built_on_parts_of_the_front() -> None:
-    data = material(HARD)
+    data = make_context(HARD)
     generator, rng = TreeSearch(), np.random.default_rng(0)
     state = generator.start(data)
     front = [ScoredExpression(parse("log(x2/cos(x2 - x1)**2 + 40)"), 0.9)]

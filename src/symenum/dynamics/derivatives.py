@@ -1,4 +1,11 @@
-"""Derivatives from noisy samples by local polynomials, splines or differences: smoothed states and derivatives."""
+"""Derivatives from noisy samples: times and samples in, smoothed states and their derivatives out.
+
+Three ways behind one protocol: local polynomials, smoothing splines, central differences. A local polynomial is fitted
+by least squares to the samples nearest to each time, whether the steps are even or not; on even steps this is the
+filter of Savitzky and Golay. The ends get the fit of the last full window. Fits are linear in the samples, so the error
+of leaving one sample out follows from its leverage, without a second fit. The weak form, which needs no derivative, is
+in `symenum.dynamics.forms`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +18,7 @@ from scipy.interpolate import make_smoothing_spline
 
 __all__ = [
     "DERIVATIVES",
+    "NOISE_WINDOW",
     "CentralDifferences",
     "Differentiator",
     "Motion",
@@ -24,28 +32,26 @@ __all__ = [
     "smooth",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Local polynomials: a least-squares fit on the nearest points around each time, even steps or not.
-#
-# On even steps this is Savitzky and Golay's filter; the ends get the fit of the last full window. Fits are linear in
-# the samples, so that the error of leaving one point out follows from its leverage, without a second fit.
-
-
 Array = npt.NDArray[np.float64]
-_BLOCK = 4096  # windows at once
-_WINDOWS = (7, 9, 11, 13, 15, 17, 21, 25, 31, 37, 45, 55)
-_NOISE_WINDOW, _NOISE_ORDER = 9, 4
-_EVEN = 1e-6  # steps that differ by less than this part are equal
-# The median of squared normal deviates is this part of their mean: a few bad points must not count.
-_MEDIAN_OF_SQUARES = 0.4549
+
+NOISE_WINDOW = 9
+"""Samples of the windows that noise is measured in: short, so that the motion is smooth in them."""
+_ORDER = 4  # degree of local polynomials: on a symmetric window second derivatives are exact up to t⁵
+_DERIVATIVES = 3  # Taylor coefficients in use: value, first and second derivative
+_WINDOWS_AT_ONCE = 4096  # windows whose weights are in memory together: 9 MB for 55 samples and degree 4
+_MEDIAN_OF_SQUARES = 0.4549  # median of squared normal deviates, in units of their mean: robust against bad points
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_WINDOWS = (7, 9, 11, 13, 15, 17, 21, 25, 31, 37, 45, 55)  # samples: windows to choose from
+_EVEN = 1e-6  # largest relative difference of steps that count as equal
+_MIN_FREEDOM = 0.05  # least 1 - leverage: where one sample rules its own fit, leaving it out says nothing
 
 
 @dataclass(frozen=True)
 class Smoothed:
     """Values and first and second derivatives (n, columns) at the times asked for, and the leverage (n,).
 
-    `leverage` is the weight of a point in its own fit; it is NaN where times are not the samples' own.
+    `leverage`: the weight of a sample in its own fit; NaN where the times are not those of the samples.
     """
 
     values: Array
@@ -55,21 +61,24 @@ class Smoothed:
 
 
 def even(t: Array) -> bool:
-    """Whether the steps are equal up to rounding."""
+    """Whether the steps of the times t (n,) differ by at most a millionth of their mean."""
     steps = np.diff(t)
     return bool(np.ptp(steps) <= _EVEN * np.mean(steps))
 
 
-def local_fit(t: Array, X: Array, window: int, order: int = 4, at: Array | None = None) -> Smoothed:
-    """Fits of degree `order` on the `window` samples (t (n,), X (n, columns)) nearest to each time `at`."""
+def local_fit(t: Array, X: Array, window: int, order: int = _ORDER, at: Array | None = None) -> Smoothed:
+    """Fits of degree `order` to the `window` samples nearest to each time of `at`, by default the samples' own.
+
+    Samples are X (n, columns) at the ascending times t (n,).
+    """
     n = len(t)
     window = min(window, n)
     order = min(order, window - 1)
     times = t if at is None else at
-    own = at is None
+    own_times = at is None
     start = np.clip(np.searchsorted(t, times) - window // 2, 0, n - window)
-    if own and even(t):
-        # On even steps the weights follow from the place in the window alone.
+    if own_times and even(t):
+        # On even steps the weights follow from the sample's place in the window alone.
         places = np.arange(n) - start
         around = (np.arange(window)[None, :] - np.arange(window)[:, None]) * ((t[-1] - t[0]) / (n - 1))
         weights, scale = _weights(around, order)
@@ -80,47 +89,49 @@ def local_fit(t: Array, X: Array, window: int, order: int = 4, at: Array | None 
         for rows in _blocks(len(times)):
             weights, scale = _weights(t[start[rows, None] + np.arange(window)] - times[rows, None], order)
             fits.append(_fitted(weights, scale, X, start[rows]))
-            if own:
+            if own_times:
                 places = np.arange(rows.start, rows.stop) - start[rows]
                 leverages.append(weights[np.arange(len(places)), 0, places])
-        leverage = np.concatenate(leverages) if own else np.full(len(times), np.nan)
-    values, first, second = (np.concatenate([fit[part] for fit in fits]) for part in range(3))
+        leverage = np.concatenate(leverages) if own_times else np.full(len(times), np.nan)
+    values, first, second = (np.concatenate([fit[part] for fit in fits]) for part in range(_DERIVATIVES))
     return Smoothed(values, first, second, leverage)
 
 
 def _blocks(count: int) -> list[slice]:
-    return [slice(a, min(a + _BLOCK, count)) for a in range(0, count, _BLOCK)]
+    return [slice(a, min(a + _WINDOWS_AT_ONCE, count)) for a in range(0, count, _WINDOWS_AT_ONCE)]
 
 
 def _weights(around: Array, order: int) -> tuple[Array, Array]:
-    """The weights (m, 3, window) of the samples at times `around` (m, window) in the first Taylor coefficients at 0.
+    """The weights (m, 3, window) that give the first three Taylor coefficients at 0 from samples, and the unit of time.
 
-    Times are in units of the second result (m,).
+    `around` (m, window): times of the samples, 0 being the time of the fit. The coefficients are those in units of the
+    second result (m,).
     """
     scale = np.abs(around).max(axis=1)
     powers = (around / scale[:, None])[:, :, None] ** np.arange(order + 1)
-    weights = np.linalg.pinv(powers)[:, :3]
-    if weights.shape[1] < 3:
-        weights = np.concatenate([weights, np.zeros((len(weights), 3 - weights.shape[1], weights.shape[2]))], axis=1)
+    weights = np.linalg.pinv(powers)[:, :_DERIVATIVES]
+    if weights.shape[1] < _DERIVATIVES:
+        missing = np.zeros((len(weights), _DERIVATIVES - weights.shape[1], weights.shape[2]))
+        weights = np.concatenate([weights, missing], axis=1)
     return weights, scale
 
 
 def _fitted(weights: Array, scale: Array, X: Array, start: npt.NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Values, first and second derivatives, each (m, columns), of the fits to windows that begin at `start` (m,)."""
     taylor = weights @ X[start[:, None] + np.arange(weights.shape[2])]
     scale = scale[:, None]
     return taylor[:, 0], taylor[:, 1] / scale, 2 * taylor[:, 2] / scale**2
 
 
-def best_window(t: Array, x: Array, order: int = 4) -> int:
-    """The window whose fits of x (n,) predict points that are left out best."""
+def best_window(t: Array, x: Array, order: int = _ORDER) -> int:
+    """The window (samples) whose fits of x (n,) predict left-out samples best, in the mean square."""
     best, smallest = min(_WINDOWS[0], len(t)), np.inf
     for window in _WINDOWS:
         if window > len(t):
             break
         fit = local_fit(t, x[:, None], window, order)
         inside = slice(window // 2, len(t) - window // 2)
-        # Where one point rules its own fit, leaving it out says nothing.
-        missed = (x - fit.values[:, 0]) / np.maximum(1 - fit.leverage, 0.05)
+        missed = (x - fit.values[:, 0]) / np.maximum(1 - fit.leverage, _MIN_FREEDOM)
         error = float(np.mean(missed[inside] ** 2))
         if error < smallest:
             best, smallest = window, error
@@ -128,18 +139,20 @@ def best_window(t: Array, x: Array, order: int = 4) -> int:
 
 
 def noise_level(t: Array, X: Array) -> Array:
-    """The standard deviation (columns,) of independent errors of the samples X (n, columns): what no smooth curve fits.
+    """The standard deviation (columns,) of the independent errors of samples X (n, columns).
 
-    An upper bound where the motion itself is not smooth on the scale of a few samples.
+    The errors are what is not smooth in the samples: an upper bound where the motion itself is not smooth over nine.
     """
-    fit = local_fit(t, X, _NOISE_WINDOW, _NOISE_ORDER)
-    left = (X - fit.values) ** 2 / np.maximum(1 - fit.leverage, 0.05)[:, None]
-    level: Array = np.sqrt(np.median(left, axis=0) / _MEDIAN_OF_SQUARES)
+    fit = local_fit(t, X, NOISE_WINDOW)
+    squares = (X - fit.values) ** 2 / np.maximum(1 - fit.leverage, _MIN_FREEDOM)[:, None]
+    level: Array = np.sqrt(np.median(squares, axis=0) / _MEDIAN_OF_SQUARES)
     return level
 
 
-def smooth(t: Array, X: Array, windows: npt.NDArray[np.int64], order: int = 4, at: Array | None = None) -> Smoothed:
-    """Each column of X with a window of its own."""
+def smooth(
+    t: Array, X: Array, windows: npt.NDArray[np.int64], order: int = _ORDER, at: Array | None = None
+) -> Smoothed:
+    """Local fits with a window of its own (`windows` (columns,), in samples) for each column of X (n, columns)."""
     fits = [local_fit(t, X[:, [i]], int(window), order, at) for i, window in enumerate(windows)]
     return Smoothed(
         np.hstack([fit.values for fit in fits]),
@@ -149,10 +162,7 @@ def smooth(t: Array, X: Array, windows: npt.NDArray[np.int64], order: int = 4, a
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Derivatives from noisy samples, one protocol: times and samples in, smoothed states and derivatives out.
-#
-# The weak form, which needs no derivative, has another shape and stands in `weak_form`.
+# The protocol, and the ways to differentiate
 
 
 @dataclass(frozen=True)
@@ -181,10 +191,10 @@ class CentralDifferences:
 
 @dataclass(frozen=True)
 class SavitzkyGolay:
-    """Local polynomials. Without a `window` (points), each state gets the one that predicts left-out points best."""
+    """Local polynomials. Without a `window` (samples), each state gets the one that predicts left-out samples best."""
 
     window: int | None = None
-    order: int = 4
+    order: int = _ORDER
 
     def __call__(self, t: Array, X: Array) -> Motion:
         windows = self.windows(t, X)
@@ -203,7 +213,7 @@ class SmoothingSpline:
     """Cubic smoothing splines; the smoothness of each state by generalised cross-validation."""
 
     def __call__(self, t: Array, X: Array) -> Motion:
-        # Splines of the unit interval: the search for the smoothness is not free of units.
+        # On the unit interval and in units of the range: the search for the smoothness depends on the units.
         span = t[-1] - t[0]
         unit = (t - t[0]) / span
         scale = np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1.0)

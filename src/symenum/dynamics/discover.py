@@ -1,7 +1,7 @@
 """The search for one equation of motion: sums of terms of the library first, then the estimator's search.
 
-What the search finds on smoothed points is fitted and judged anew on the equation's own rows, so that all laws of a
-front have been asked the same question.
+The estimator's search works on smoothed points. Its laws are fitted and judged again on the equation's own rows, so
+that the losses of all laws of a front compare.
 """
 
 from __future__ import annotations
@@ -29,12 +29,17 @@ __all__ = ["Discovery", "SystemReport", "Terms", "discover", "make_terms"]
 
 Array = npt.NDArray[np.float64]
 
-_MAX_TERMS = 6
-_MOST_COST = 30  # complexity of a sum that is still read as a law
-_FITTED = 2  # sets of each complexity whose coefficients are fitted
-_GAIN = 1e-3  # a set that leaves less than a cheaper one by less than this part is not worth a fit
-_SAME_COLUMN = 1e-9  # columns whose correlation is nearer to 1 than this are one term
-_SUBSETS_TIME = 0.5  # of the time for an equation, at most
+_COEFFICIENT_COST = 2  # complexity of a term's coefficient and sign, beside the term's own
+_MIN_FREE_ROWS = 3  # rows beyond the terms of a sum: one for the intercept, two to judge the fit by
+_SAME_COLUMN = 1e-9  # columns whose correlation differs from ±1 by less than this are one term, up to rounding
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_TERMS = 6  # terms of a sum
+_MAX_COMPLEXITY = 30  # of a sum that is still read as a law
+_ROWS_PER_TERM = 3  # independent rows that each term of a sum needs
+_FITTED_SETS = 2  # sets of each complexity whose coefficients are fitted
+_MIN_GAIN = 1e-3  # least relative improvement on the cheaper sets that makes a set worth a fit
+_SUMS_SHARE = 0.5  # part of the time for an equation that sums of terms may take
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class SystemReport:
 
 @dataclass(frozen=True)
 class Terms:
-    """The library on one system: distinct terms, and their averages (rows, terms); 1 is not among them."""
+    """The terms of the library that are distinct on the rows, without 1, and their averages (rows, terms)."""
 
     terms: tuple[Expression, ...]
     averages: Array
@@ -63,7 +68,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Discovery:
-    """The front of one equation, why its search ended, and how much was done."""
+    """The front of one equation, why its search ended, its iterations, and the candidates that were scored."""
 
     front: Front
     reason: str
@@ -73,24 +78,24 @@ class Discovery:
 
 
 def make_terms(equation: Equation, settings: Settings) -> Terms:
-    """The terms that are finite along the motion and differ on the rows from all simpler ones, up to a·f + b."""
-    kept, values = term_values(library(list(equation.columns), settings.operators), equation.columns)
-    if not kept:
+    """The terms that are finite along the motion and differ on the rows from a·f + b for each simpler term f."""
+    finite, values = term_values(library(list(equation.columns), settings.operators), equation.columns)
+    if not finite:
         return Terms((), np.empty((equation.form.rows, 0)))
     averages = equation.form.average(values)
     centred = averages - averages.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
-    # A column that hardly varies beside its mean has lost its digits.
-    moving = size > EXACTNESS.flat * np.linalg.norm(averages, axis=0)
-    unit = centred / np.where(moving, size, 1.0)
-    alike = np.triu(np.abs(unit.T @ unit) > 1 - _SAME_COLUMN, 1).any(axis=0)
-    which = np.flatnonzero(moving & ~alike)
-    return Terms(tuple(kept[i] for i in which), averages[:, which])
+    # Of a column that hardly varies beside its mean only rounding is left.
+    varying = size > EXACTNESS.flat * np.linalg.norm(averages, axis=0)
+    unit = centred / np.where(varying, size, 1.0)
+    repeated = np.triu(np.abs(unit.T @ unit) > 1 - _SAME_COLUMN, 1).any(axis=0)
+    which = np.flatnonzero(varying & ~repeated)
+    return Terms(tuple(finite[i] for i in which), averages[:, which])
 
 
 @dataclass
-class _Finding:
-    """The front as it grows; every law is judged once."""
+class _GrowingFront:
+    """The front of an equation as it grows; each law of the search is judged once."""
 
     equation: Equation
     settings: Settings
@@ -101,7 +106,7 @@ class _Finding:
         self.front = self.front.update(candidates, self.settings.max_complexity)
 
     def learn(self, found: Front) -> None:
-        """The laws of a search on points."""
+        """Add the laws that the search on points has found, fitted to the equation's rows."""
         for entry in found:
             if entry.expression not in self.judged:
                 self.judged.add(entry.expression)
@@ -109,13 +114,16 @@ class _Finding:
 
     @property
     def explained(self) -> bool:
-        # Only the law that one would believe: what noise would leave is large beside any wild enough law.
+        """Whether noise accounts for all that the law of the shortest description leaves.
+
+        Other laws are not asked: with steep enough slopes noise would account for anything.
+        """
         return self.equation.is_explained(self.front[int(np.argmin(self.equation.bits(self.front)))])
 
 
 @dataclass(frozen=True)
 class _Timer:
-    """How long the search for an equation has taken, and how long it still may."""
+    """How many seconds the search for an equation has taken, and how many it still may take."""
 
     clock: Callable[[], float]
     begin: float
@@ -126,28 +134,28 @@ class _Timer:
         return self.clock() - self.begin
 
     @property
-    def left(self) -> float | None:
+    def remaining(self) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - self.elapsed)
 
 
 @dataclass(frozen=True)
-class _Audience:
-    """The callbacks of one equation: they are told of its own front, not of the one that the search has on points."""
+class _Observers:
+    """The callbacks of one equation; they get the equation's own front, not that of the search on points."""
 
-    finding: _Finding
+    growing: _GrowingFront
     timer: _Timer
     state: str
     callbacks: Sequence[Callable[[SystemReport], object]]
 
     def tell(self, report: StepReport) -> bool:
-        """Whether that is the end: a callback says so, or a law explains the equation."""
-        told = replace(report, front=self.finding.front, elapsed=self.timer.elapsed, time_left=self.timer.left)
-        answers = [callback(SystemReport(self.state, **vars(told))) for callback in self.callbacks]
-        return any(answers) or self.finding.explained
+        """Report to all callbacks; True where the search must end: a callback says so, or a law explains all."""
+        own = replace(report, front=self.growing.front, elapsed=self.timer.elapsed, time_left=self.timer.remaining)
+        answers = [callback(SystemReport(self.state, **vars(own))) for callback in self.callbacks]
+        return any(answers) or self.growing.explained
 
     def learn_and_tell(self, report: StepReport) -> bool:
-        """As `tell`, when the search on points has made a step."""
-        self.finding.learn(report.front)
+        """Add the finds of a step of the search on points, then as `tell`."""
+        self.growing.learn(report.front)
         return self.tell(report)
 
 
@@ -162,52 +170,53 @@ def discover(
     max_time: float | None,
     max_iterations: int | None,
     callbacks: Sequence[Callable[[SystemReport], object]] = (),
-    wish: Budget | None = None,
+    stopping: Budget | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Discovery:
     """The front of laws for one equation. `points` (points,): its left side at each point, for the search.
 
-    Ends when noise accounts for all that a law leaves, at a limit, when a callback returns True, or when `wish`, which
-    Ctrl-C ends, is over.
+    Ends when noise accounts for all that a law leaves, at a limit (`max_time` in seconds), when a callback returns
+    True, or when the budget `stopping` is over, which Ctrl-C ends.
     """
     timer = _Timer(clock, clock(), max_time)
-    wish = wish or Budget()
-    finding = _Finding(equation, settings, _empty_front(equation, settings))
-    mean = float(np.mean(equation.left))
-    finding.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
+    stopping = stopping or Budget()
+    growing = _GrowingFront(equation, settings, _empty_front(equation, settings))
+    mean = float(np.mean(equation.left_side))
+    growing.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
     if equation.variance == 0.0:
-        return Discovery(finding.front, "the derivative is constant")
-    audience = _Audience(finding, timer, state, callbacks)
-    if settings.constants and _try_sums(audience, terms, wish):
-        return Discovery(finding.front, _reason(finding), interrupted=wish.over())
-    if wish.over():
-        return Discovery(finding.front, "interrupted", interrupted=True)
-    left = timer.left
-    if left is not None and left <= 0:
-        return Discovery(finding.front, f"the time limit of {max_time:g} s is over")
+        return Discovery(growing.front, "the derivative is constant")
+    observers = _Observers(growing, timer, state, callbacks)
+    if settings.constants and _try_sums(observers, terms, stopping):
+        return Discovery(growing.front, _reason(growing), interrupted=stopping.over())
+    if stopping.over():
+        return Discovery(growing.front, "interrupted", interrupted=True)
+    remaining = timer.remaining
+    if remaining is not None and remaining <= 0:
+        return Discovery(growing.front, f"the time limit of {max_time:g} s is over")
     outcome = run(
         _task(equation, points, settings),
         seed,
-        max_time=left,
+        max_time=remaining,
         max_iterations=max_iterations,
-        callbacks=[audience.learn_and_tell],
-        wish=wish,
+        callbacks=[observers.learn_and_tell],
+        stopping=stopping,
     )
-    finding.learn(outcome.state.front)
+    growing.learn(outcome.state.front)
     if isinstance(outcome.error, KeyboardInterrupt):  # the second Ctrl-C
         raise outcome.error
-    reason = _reason(finding) if outcome.reason == "a callback asked to stop" else outcome.reason
+    reason = _reason(growing) if outcome.reason == "a callback asked to stop" else outcome.reason
     done = outcome.state
-    return Discovery(finding.front, reason, done.iteration, done.scored, outcome.interrupted)
+    return Discovery(growing.front, reason, done.iteration, done.scored, outcome.interrupted)
 
 
 def _empty_front(equation: Equation, settings: Settings) -> Front:
-    # Windows overlap: for the description length only independent rows count.
+    """A front without entries. Its number of rows is that of the independent ones: windows overlap."""
     return replace(Front.of(equation.target, settings.discount), rows=equation.form.independent)
 
 
-def _reason(finding: _Finding) -> str:
-    if finding.explained:
+def _reason(growing: _GrowingFront) -> str:
+    """Why a search has ended that a callback or `explained` has ended."""
+    if growing.explained:
         return "noise accounts for all that a law leaves"
     return "a callback asked to stop"
 
@@ -216,27 +225,27 @@ def _message(terms: Terms) -> str:
     return f"{len(terms.terms)} terms on {len(terms.averages)} rows"
 
 
-def _try_sums(audience: _Audience, terms: Terms, wish: Budget) -> bool:
-    """Add the best sums of terms to the front and tell of them; whether the search ends with that."""
-    finding, timer = audience.finding, audience.timer
-    part = None if timer.max_time is None else timer.max_time * _SUBSETS_TIME
+def _try_sums(observers: _Observers, terms: Terms, stopping: Budget) -> bool:
+    """Add the best sums of terms to the front and report them; True where the search ends with that."""
+    growing, timer = observers.growing, observers.timer
+    seconds = None if timer.max_time is None else timer.max_time * _SUMS_SHARE
     with single_threaded():
-        finding.add(_sums_of_terms(finding.equation, terms, finding.settings, Budget(part, stop=wish.over)))
-    seconds = timer.elapsed
-    return audience.tell(
-        StepReport(0, "sums of terms", seconds, seconds, timer.max_time, 0, 0.0, finding.front, _message(terms))
+        growing.add(_sums_of_terms(growing.equation, terms, growing.settings, Budget(seconds, stop=stopping.over)))
+    elapsed = timer.elapsed
+    return observers.tell(
+        StepReport(0, "sums of terms", elapsed, elapsed, timer.max_time, 0, 0.0, growing.front, _message(terms))
     )
 
 
 def _sums_of_terms(equation: Equation, terms: Terms, settings: Settings, budget: Budget) -> list[Candidate]:
-    """The best sums of each complexity, their coefficients fitted."""
+    """The best sums of terms of each complexity, with and without an intercept, their coefficients fitted."""
     if not terms.terms:
         return []
-    cost = np.array([term.complexity + 2 for term in terms.terms])  # a coefficient and a sign
-    rows = len(equation.left)
-    most = min(_MAX_TERMS, max(1, equation.form.independent // 3), max(1, rows - 3))
-    normal = normal_equations(terms.averages, equation.left, cost)
-    subsets = best_subsets(normal, most, min(_MOST_COST, settings.max_complexity), budget)
+    cost = np.array([term.complexity + _COEFFICIENT_COST for term in terms.terms])
+    rows = len(equation.left_side)
+    max_terms = min(_MAX_TERMS, max(1, equation.form.independent // _ROWS_PER_TERM), max(1, rows - _MIN_FREE_ROWS))
+    normal = normal_equations(terms.averages, equation.left_side, cost)
+    subsets = best_subsets(normal, max_terms, min(_MAX_COMPLEXITY, settings.max_complexity), budget)
     found: list[Candidate] = []
     for subset in _worth_fitting(subsets):
         chosen = list(subset.terms)
@@ -247,19 +256,20 @@ def _sums_of_terms(equation: Equation, terms: Terms, settings: Settings, budget:
 
 
 def _worth_fitting(subsets: Sequence[Subset]) -> list[Subset]:
-    """Those that leave less than every cheaper one, the best few of each complexity."""
-    kept: list[Subset] = []
+    """The two best sets of each complexity that leave less than every cheaper set."""
+    chosen: list[Subset] = []
     smallest = np.inf
     for cost in sorted({subset.cost for subset in subsets}):
-        here = [s for s in subsets if s.cost == cost and s.left < (1 - _GAIN) * smallest][:_FITTED]
-        kept += here
-        smallest = min([smallest, *(subset.left for subset in here)])
-    return kept
+        here = [s for s in subsets if s.cost == cost and s.unexplained < (1 - _MIN_GAIN) * smallest][:_FITTED_SETS]
+        chosen += here
+        smallest = min([smallest, *(subset.unexplained for subset in here)])
+    return chosen
 
 
 def _task(equation: Equation, points: Array, settings: Settings) -> Task:
+    """The task of the search on points: the left side `points` (points,) as a function of the motion."""
     names = list(equation.columns)
-    # Copies in torch's own memory, which is aligned: the last digits of some matrix products depend on that.
+    # Copies in torch's memory, which is aligned: the last digits of some matrix products depend on the alignment.
     X = torch.tensor(np.stack([equation.columns[name] for name in names], axis=1))
     y = torch.tensor(np.ascontiguousarray(points))
     return make_task(names, X, Target(y, torch.full((len(y),), 1 / len(y), dtype=torch.float64)), settings)

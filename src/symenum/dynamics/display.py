@@ -1,4 +1,7 @@
-"""How laws of motion are shown: tables, LaTeX, source code, progress, and pictures of trajectories."""
+"""How laws of motion are shown: tables, LaTeX, source code (Python, NumPy, C), progress, and plots of trajectories.
+
+The renderers of tables, terminals and figures are those of `symenum.display`.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ __all__ = [
     "LANGUAGES",
     "RULE_IF_HELD_OUT",
     "law_table",
+    "left_side",
     "plot_trajectories",
     "print_system",
     "system_latex",
@@ -37,16 +41,18 @@ __all__ = [
     "watching",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# A whole system of laws as text: tables to read, LaTeX, and source code in Python, NumPy and C.
-
-
 LANGUAGES = ("python", "numpy", "c")
+"""Languages of `system_source`."""
+RULE_IF_HELD_OUT = "mdl"
+"""The rule that marks a law while the search runs, where held-out blocks decide at its end."""
+
+_DOTS, _LINE = COLOURS[:2]
+_START_WINDOW = 15  # samples that the start of a simulation is smoothed over: by trial, see benchmarks/constants.py
+_PANEL_HEIGHT, _MARGINS = 1.6, 1.4  # inches: of each state's panel, and of title and axis together
 
 
 def law_table(front: Front, judged: Judged, names: Sequence[str]) -> pandas.DataFrame:
-    """PSERegressor's columns, and how each law did on held-out pieces and against the noise."""
+    """PSERegressor's columns, and the measures of each law: held-out loss, chi-square, bits, indistinguishable."""
     table = equations_table(rows_of(front), names)
     table.insert(2, "heldout_loss", judged.heldout)
     table.insert(3, "chi_square", judged.chi_square)
@@ -56,7 +62,7 @@ def law_table(front: Front, judged: Judged, names: Sequence[str]) -> pandas.Data
 
 
 def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: Sequence[int], order: int) -> str:
-    """One table for each state; `~` marks laws that the data cannot tell from the chosen one."""
+    """One table for each state; `~` marks laws that the data cannot tell from the chosen one (row `chosen`)."""
     parts = []
     for (name, front), judge, selected in zip(fronts.items(), judged, chosen, strict=True):
         table = text_table(rows_of(front), selected, width=terminal_width(), alike=judge.indistinguishable)
@@ -65,7 +71,7 @@ def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: 
 
 
 def left_side(state: str, order: int) -> str:
-    """How the derivative is written in text.
+    """The derivative of a state in text.
 
     >>> left_side("x", 1), left_side("q", 2)
     ("x'", "q''")
@@ -111,11 +117,11 @@ def _blocks(lines: Sequence[str]) -> list[str]:
 
 def _python_system(laws: int, names: int, order: int) -> str:
     count = laws * order
-    given = ", u=()" if names > count else ""
+    parameter = ", u=()" if names > count else ""
     arguments = "*state, *u" if names > count else "*state"
     values = ", ".join(f"f{i + 1}({arguments})" for i in range(laws))
     moving = f"*state[{laws}:], " if order == 2 else ""
-    return f"def system(t, state{given}):\n    return [{moving}{values}]"
+    return f"def system(t, state{parameter}):\n    return [{moving}{values}]"
 
 
 def _c_system(laws: int, names: int, order: int) -> str:
@@ -130,12 +136,7 @@ def _c_system(laws: int, names: int, order: int) -> str:
     return "\n".join([*lines, "}"])
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# How the search for laws of motion is shown: what the laws are laws of, and which one is marked meanwhile.
-
-
-RULE_IF_HELD_OUT = "mdl"
-"""How a law is marked while the search runs, where held-out pieces decide in the end."""
+# Progress of a search
 
 
 def title_of(report: Report) -> str:
@@ -144,17 +145,12 @@ def title_of(report: Report) -> str:
 
 
 def watching(model: ODERegressor) -> Observer:
-    """The observer that suits `verbose` and the place."""
+    """The observer for the model's `verbose`: terminal, notebook or none."""
     rule = rule_while_searching(model.model_selection, RULE_IF_HELD_OUT)
     return for_estimator(title_of, rule, model.max_time, verbose=model.verbose, several=True)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Measured and simulated trajectories of a fitted ODERegressor.
-
-
-_DOTS, _LINE = COLOURS[:2]
-_WINDOW = 15  # samples that the start of a simulation is smoothed over
+# Trajectories
 
 
 def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = None) -> Any:
@@ -163,13 +159,13 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
     X, t and u are what `fit` takes. Gives the figure; save it with `figure.savefig("trajectories.png")`.
     """
     count = len(model.state_names_)
-    panels = new_panels(count, 1.6 * count + 1.4)
+    panels = new_panels(count, _PANEL_HEIGHT * count + _MARGINS)
     for piece in make_pieces(X, t, u):
-        # The first sample has its noise; the start of a simulation should not.
-        begin = local_fit(piece.t, piece.X, _WINDOW)
+        # A simulation from the first sample would follow its noise.
+        begin = local_fit(piece.t, piece.X, _START_WINDOW)
         start = begin.values[0] if model.order == 1 else np.concatenate([begin.values[0], begin.first[0]])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a motion that blows up is seen in the picture
+            warnings.simplefilter("ignore", RuntimeWarning)  # a motion that blows up is seen in the plot
             simulated = model.simulate(start, piece.t, piece.U if piece.U.size else None)
         for i, panel in enumerate(panels):
             panel.plot(piece.t, piece.X[:, i], ".", markersize=3, color=_DOTS, alpha=0.5)

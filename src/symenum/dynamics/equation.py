@@ -1,4 +1,7 @@
-"""One equation of motion to be found: its rows, how a law is fitted to them and judged, and what noise alone leaves."""
+"""One equation of motion: its rows, how a law is fitted to them and judged, and what noise alone would leave.
+
+The search for laws is in `symenum.dynamics.discover`, the choice of one in `symenum.dynamics.selection`.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +29,22 @@ __all__ = ["Equation", "outer_terms"]
 Array = npt.NDArray[np.float64]
 ONE = Constant(1)
 
-_EXPLAINED = 1e-10  # of the variance: what is left is rounding and quadrature
-_NUMERICS = 1e-8  # of the variance: what smoothing and sums in the place of integrals may leave without any noise
-_SIGMAS = 3.0
-_DIGITS = 4
-_FEW_DIGITS = (1, 2, 3)
+_SIGMAS = 3.0  # standard errors of chi-square: a law within them of 1 leaves no more than noise
+_FEW_DIGITS = (1, 2, 3)  # significant digits that people write coefficients in
+_SAME_NUMBER = 1e-9  # relative: a number of few digits is recognised (1/4, π) if it is this near
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_EXPLAINED = 1e-10  # part of the variance that a law may leave as rounding and error of quadrature
+_NUMERICS = 1e-8  # part of the variance that smoothing, and sums in place of integrals, may leave without any noise
+_NOISE_FREE_DIGITS = 4  # significant digits of coefficients of data without noise
 
 
 @dataclass(frozen=True)
 class Equation:
-    """`columns` (points,) by name hold the motion; `moving` says which of them is which derivative of which state."""
+    """Rows of the left side of a `state` (its number) and the motion that its law is a function of.
+
+    `columns` (points,) by name, float64: the motion. `moving`: which of them is which derivative of which state.
+    """
 
     form: Form
     state: int
@@ -44,23 +53,23 @@ class Equation:
     _normalised: dict[Expression, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
-    def left(self) -> Array:
-        """The left side (rows,)."""
+    def left_side(self) -> Array:
+        """The left side (rows,): the derivative, or its averages."""
         return self.form.left_side(self.state)
 
     @cached_property
     def target(self) -> Target:
-        y = torch.from_numpy(np.ascontiguousarray(self.left))
+        y = torch.from_numpy(np.ascontiguousarray(self.left_side))
         return Target(y, torch.full((len(y),), 1 / len(y), dtype=torch.float64))
 
     @property
     def variance(self) -> float:
-        return float(np.var(self.left))
+        return float(np.var(self.left_side))
 
     def residual(self, expression: Expression) -> Array:
         """Left side minus the average of the law (rows,); not finite where the law is not."""
         with np.errstate(all="ignore"):
-            return self.left - self.averages([expression])[:, 0]
+            return self.left_side - self.averages([expression])[:, 0]
 
     def averages(self, terms: Sequence[Expression]) -> Array:
         """The averages (rows, terms)."""
@@ -74,50 +83,51 @@ class Equation:
         return Candidate(expression, loss) if loss < np.inf else None
 
     def fit(self, terms: Sequence[Expression], averages: Array | None = None) -> list[Candidate]:
-        """The sum of the terms with its best coefficients: as they are, nice numbers where rows allow them, rounded.
+        """The sum of the terms with its best coefficients: as nice numbers, as they are, and in one to three digits.
 
-        Noise in the states bends coefficients by more than their standard errors. Rounded ones are what people would
-        write, fit a little worse, and are simpler where a factor becomes 1.
+        Noise in the states moves coefficients by more than their standard errors. Those in few digits are what people
+        would write, fit a little worse, and are simpler where a factor becomes 1. `averages` (rows, terms): those of
+        the terms, where they are known. Nothing comes back where one of them is not finite.
         """
         A = self.averages(terms) if averages is None else averages
         if not np.isfinite(A).all():
             return []
-        fit = least_squares(A, self.left)
+        fit = least_squares(A, self.left_side)
         plain = [plain_number(float(value)) for value in fit.coefficients]
         if fit.rms**2 <= _NUMERICS * self.variance:
             rounded = self._sum(self._without_noise(A, fit.coefficients), terms, A)
             if rounded.loss <= _NUMERICS * self.variance:
                 return [rounded]
-        few = [[_in_digits(value, digits) for value in fit.coefficients] for digits in _FEW_DIGITS]
-        return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left).numbers, plain, *few)]
+        in_digits = [[_in_digits(value, digits) for value in fit.coefficients] for digits in _FEW_DIGITS]
+        return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left_side).numbers, plain, *in_digits)]
 
     def _sum(self, numbers: Sequence[Number], terms: Sequence[Expression], averages: Array) -> Candidate:
         """A sum of terms, judged by their averages: the average of a sum is the sum of averages."""
-        left = self.left - averages @ np.array([number.value for number in numbers])
-        return Candidate(linear_combination(numbers, terms), float(np.mean(left**2)))
+        residual = self.left_side - averages @ np.array([number.value for number in numbers])
+        return Candidate(linear_combination(numbers, terms), float(np.mean(residual**2)))
 
     def _without_noise(self, A: Array, coefficients: Array) -> list[Number]:
-        """Coefficients of few digits, for data without noise: there the standard error says nothing of the numerics."""
+        """Coefficients in four digits, negligible ones as 0, for data without noise: their errors are numerical."""
         size = np.sqrt(self.variance)
         numbers = []
         for value, column in zip(coefficients, A.T, strict=True):
             share = abs(value) * float(np.sqrt(np.mean(column**2)))
-            numbers.append(_in_digits(value if share > np.sqrt(_NUMERICS) * size else 0.0, _DIGITS))
+            numbers.append(_in_digits(value if share > np.sqrt(_NUMERICS) * size else 0.0, _NOISE_FREE_DIGITS))
         return numbers
 
     def refit(self, expression: Expression) -> list[Candidate]:
         """A law from elsewhere, its outer coefficients fitted to these rows; its inner ones stay."""
         terms = outer_terms(expression)
         found = [candidate] if (candidate := self.judge(expression)) is not None else []
-        if not terms or len(terms) >= len(self.left) // 2:
+        if not terms or len(terms) >= len(self.left_side) // 2:
             return found
         return [*found, *self.fit(terms), *self.fit([*terms, ONE])]
 
     def normalised(self, expression: Expression) -> Array:
         """Squared residuals (rows,) in units of what noise alone would leave if the expression were the law.
 
-        Noise of the states enters a law through its slopes: a law that leans on noisy states may leave more. So this
-        is the square of a total least squares residual, to first order in the noise.
+        Noise of the states enters a law through its slopes, so a law with steep slopes may leave more. To first order
+        in the noise this is the square of a total least squares residual.
         """
         if expression not in self._normalised:
             variance = self.form.noise_variance(self.state, self._slopes(expression))
@@ -129,10 +139,10 @@ class Equation:
         return float(np.mean(self.normalised(expression)))
 
     def bits(self, front: Front) -> tuple[float, ...]:
-        """The description length of each law of a front and of what it leaves.
+        """The description length, in bits, of each law of a front and of its residuals.
 
-        What a law leaves counts as no less than what noise alone would leave: a law that leaves less has bent itself to
-        the errors of these samples, and gains nothing by it.
+        Residuals count as no smaller than what noise alone would leave: a law that leaves less is fitted to the errors
+        of these samples, and gains nothing by it.
         """
         rows = self.form.independent
         return tuple(
@@ -163,8 +173,9 @@ class Equation:
 
 
 def _in_digits(value: float, digits: int) -> Number:
-    kept = float(f"{value:.{digits}g}")
-    return nice_number(kept, 1e-9 * abs(kept)) or plain_number(kept)
+    """The value rounded to so many significant digits, as a nice number where it is one."""
+    rounded = float(f"{value:.{digits}g}")
+    return nice_number(rounded, _SAME_NUMBER * abs(rounded)) or plain_number(rounded)
 
 
 def outer_terms(expression: Expression) -> list[Expression]:

@@ -1,4 +1,12 @@
-"""The two forms of x' = f(x): weak, averaged with smooth windows, and plain, with derivatives at points."""
+"""The two forms of x' = f(x): weak, averaged over smooth windows, and plain, with derivatives at points.
+
+The weak form needs no derivative: with a window φ that vanishes at its ends, ∫φ f(x) = -∫φ' x. On even steps the
+windows are one row of weights that slides along the samples. φ = (1 - u²)^p and its derivatives up to the order p - 1
+vanish at the ends, so that sums are nearly as good as integrals. Uneven samples are first put on even steps by local
+polynomials.
+
+The plain form takes derivatives that were measured, or that a differentiator has estimated.
+"""
 
 from __future__ import annotations
 
@@ -28,30 +36,55 @@ __all__ = [
     "make_point_form",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# The weak form: both sides of x' = f(x) averaged with smooth windows φ, so that ∫φ f(x) = -∫φ' x needs no derivative.
-#
-# On even steps the windows are one row of weights that slides along. φ = (1 - u²)^p and all its derivatives up to p -
-# 1 vanish at the ends, so that plain sums are as good as integrals. Uneven samples are first put on even steps by
-# local polynomials.
-
-
 Array = npt.NDArray[np.float64]
 Slopes = Mapping[tuple[int, int], Array]
-_POWER = 4  # of the windows; the second derivative still vanishes at their ends
-_STRIDE = 5  # windows per half width
-_COLUMNS = 64  # at once
-_WIDEST = 0.25  # of the longest piece, for half a window
-_NARROWEST = 8
-_FEWEST = 4  # where the data are few
-_PER_WINDOW = 0.6  # half a window of the weak form, in windows of the local polynomials
-_INDEPENDENT = 0.5  # windows so many half widths apart share so little that they count as independent
+"""Derivatives (points,) of a law along the motion, by (state, k): with respect to the k-th derivative of the state."""
+
+_POWER = 4  # p of the windows: up to the third derivative they vanish at their ends, and second ones are needed
+_COLUMNS_AT_ONCE = 64  # columns of one Fourier transform: bounds its memory
+_MIN_INDEPENDENT = 3  # rows that every form counts as independent at least
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_WINDOWS_PER_HALF_WIDTH = 5  # windows that begin within half a width: overlapping ones say little new
+_MAX_HALF_WIDTH = 0.25  # half a window, as a part of the longest piece
+_MIN_HALF_WIDTH = 8  # half a window, in points
+_MIN_HALF_WIDTH_SHORT = 4  # half a window, in points, where the longest piece is short
+_HALF_WIDTH_FACTOR = 0.6  # half a window, in windows of the local polynomials
+_INDEPENDENT_DISTANCE = 0.5  # half widths between windows that count as independent
+
+
+class Form(Protocol):
+    """Rows of equations: the left side of each, and the average of any right side over the same points."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    @property
+    def independent(self) -> int:
+        """About how many of the rows are independent."""
+        ...
+
+    def average(self, values: Array) -> Array:
+        """The averages (rows, k) of values (points, k)."""
+        ...
+
+    def left_side(self, state: int) -> Array:
+        """The derivative of a state (rows,), of the order of the equations."""
+        ...
+
+    def noise_variance(self, state: int, slopes: Slopes) -> Array:
+        """The variance (rows,) that the noise of the samples gives to left side minus average of a law."""
+        ...
+
+
+# The weak form
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A piece on even steps: `X` (n, states) samples, `smooth`, `first` and `second` (n, states), `U` (n, inputs)."""
+    """A piece on even steps: samples `X`, smoothed ones and their derivatives, each (n, states); `U` (n, inputs)."""
 
     step: float
     t: Array
@@ -94,9 +127,9 @@ class WeakForm:
         return unit
 
     def _weights(self, order: int, step: float) -> Array:
-        """The weights of ∫φ x, -∫φ' x or ∫φ'' x for order 0, 1 or 2.
+        """The weights (2·half + 1,) of ∫φ x, -∫φ' x or ∫φ'' x for order 0, 1 or 2.
 
-        Sums are not integrals: a little of φ is added, so that all three agree exactly for polynomials up to t⁵.
+        Sums are not integrals: small multiples of φ are added, so that all three agree for polynomials up to t⁵.
         """
         if order == 0:
             return self._window
@@ -113,7 +146,7 @@ class WeakForm:
 
     @property
     def stride(self) -> int:
-        return max(1, self.half // _STRIDE)
+        return max(1, self.half // _WINDOWS_PER_HALF_WIDTH)
 
     @cached_property
     def rows(self) -> int:
@@ -125,19 +158,19 @@ class WeakForm:
 
     def left_side(self, state: int) -> Array:
         """The averages (rows,) of the derivative of a state, from its samples alone."""
-        # Without their mean: a large offset would leave its rounding.
+        # The mean is taken off: the rounding of a large offset would stay.
         samples = np.concatenate([grid.X[:, state] - grid.X[:, state].mean() for grid in self.grids])[:, None]
         return self._slide(samples, [self._weights(self.order, grid.step) for grid in self.grids])[:, 0]
 
     @property
     def independent(self) -> int:
-        """About how many rows say something of their own: windows overlap."""
-        return max(3, int(self.rows * self.stride / (_INDEPENDENT * self.half)))
+        """About how many rows are independent: windows overlap."""
+        return max(_MIN_INDEPENDENT, int(self.rows * self.stride / (_INDEPENDENT_DISTANCE * self.half)))
 
     def noise_variance(self, state: int, slopes: Slopes) -> Array:
-        """The variance (rows,) that the samples' noise gives to left side minus average of f.
+        """The variance (rows,) that the noise of the samples gives to left side minus average of f.
 
-        `slopes`: the derivatives (points,) of f by the k-th derivative of a state, by (state, k), along the motion.
+        Noise enters through the left side and, to first order, through the slopes of f.
         """
         points = sum(len(grid.t) for grid in self.grids)
         left = [self._weights(self.order, grid.step) for grid in self.grids]
@@ -153,13 +186,15 @@ class WeakForm:
         return positive
 
     def _noise(self, state: int) -> Array:
-        """The variance of the samples' errors at each point."""
+        """The variance (points,) of the errors of the samples of a state."""
         return np.concatenate([np.full(len(grid.t), grid.noise[state] ** 2) for grid in self.grids])
 
     def _places(self, points: int) -> npt.NDArray[np.int64]:
+        """Where windows begin in a grid of so many points."""
         return np.arange(0, points - 2 * self.half, self.stride)
 
     def _slide(self, values: Array, weights: Sequence[Array]) -> Array:
+        """Weighted sums (rows, k) of values (points, k) over all windows; `weights`: those of each grid."""
         parts = []
         start = 0
         for grid, weight in zip(self.grids, weights, strict=True):
@@ -168,55 +203,41 @@ class WeakForm:
             places = self._places(len(part))
             if len(places):
                 blocks = [
-                    fftconvolve(part[:, a : a + _COLUMNS], weight[::-1, None], mode="valid", axes=0)[places]
-                    for a in range(0, part.shape[1], _COLUMNS)
+                    fftconvolve(part[:, a : a + _COLUMNS_AT_ONCE], weight[::-1, None], mode="valid", axes=0)[places]
+                    for a in range(0, part.shape[1], _COLUMNS_AT_ONCE)
                 ]
                 parts.append(np.hstack(blocks))
         return np.concatenate(parts)
 
 
 def half_width(grids: Sequence[Grid]) -> int:
-    """Half a window, in points: about that of the local polynomials which follow the motion best.
+    """Half a window, in points: 0.6 times the median window of the local polynomials that fit the samples best.
 
-    Too narrow windows drown the laws in noise, too wide ones average the motion away and leave few rows.
+    Narrower windows leave more noise; wider ones average the motion away and leave few rows.
     """
     longest = max(len(grid.t) for grid in grids)
     usual = float(np.median([window for grid in grids for window in grid.windows]))
-    return max(_FEWEST, min(max(_NARROWEST, round(_PER_WINDOW * usual)), int(_WIDEST * longest)))
+    wanted = max(_MIN_HALF_WIDTH, round(_HALF_WIDTH_FACTOR * usual))
+    return max(_MIN_HALF_WIDTH_SHORT, min(wanted, int(_MAX_HALF_WIDTH * longest)))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The plain form of x' = f(x): derivatives that a differentiator has estimated, point by point.
-#
-# The same shape as `WeakForm`, for those who want to see what another derivative gives.
-
-
-class Form(Protocol):
-    """Rows of equations: the left side of each, and the average of any right side over the same points."""
-
-    @property
-    def rows(self) -> int: ...
-    @property
-    def independent(self) -> int: ...
-    def average(self, values: Array) -> Array: ...
-    def left_side(self, state: int) -> Array: ...
-    def noise_variance(self, state: int, slopes: Slopes) -> Array: ...
+# The plain form
 
 
 @dataclass(frozen=True)
 class PointForm:
-    """One row for each point. `left` (points, states): estimated derivatives of that `order`.
+    """One row for each point. `derivatives` (points, states): measured or estimated, of that `order`.
 
     `noise` (3, states): standard deviations of the errors of states, first and second derivatives.
     """
 
-    left: Array
+    derivatives: Array
     order: int
     noise: Array
 
     @property
     def rows(self) -> int:
-        return len(self.left)
+        return len(self.derivatives)
 
     @property
     def independent(self) -> int:
@@ -228,10 +249,10 @@ class PointForm:
 
     def left_side(self, state: int) -> Array:
         """The derivative (points,) of a state."""
-        return self.left[:, state]
+        return self.derivatives[:, state]
 
     def noise_variance(self, state: int, slopes: Slopes) -> Array:
-        """The variance (rows,) that noise gives to left side minus f; slopes as in the weak form."""
+        """The variance (rows,) that noise gives to left side minus f, to first order in the noise."""
         variance = np.full(self.rows, self.noise[self.order, state] ** 2)
         for (other, order), slope in slopes.items():
             variance = variance + (self.noise[order, other] * slope) ** 2
@@ -241,13 +262,16 @@ class PointForm:
 def make_point_form(
     pieces: Sequence[Piece], differentiate: Differentiator, order: int, seed: int = 0
 ) -> tuple[PointForm, Array, Array, Array]:
-    """The form, and states, first and second derivatives (points, states) of all pieces."""
+    """The form, and states, first and second derivatives (points, states) of all pieces.
+
+    `seed`: of the noise with which the differentiator is tried out.
+    """
     motions = [differentiate(piece.t, piece.X) for piece in pieces]
     states = np.concatenate([motion.states for motion in motions])
     first = np.concatenate([motion.first for motion in motions])
     second = np.concatenate([motion.second for motion in motions])
     level = np.median([noise_level(piece.t, piece.X) for piece in pieces], axis=0)
-    # How much of the noise a differentiator lets through is seen by giving it more of it.
+    # How much noise a differentiator lets through is measured by adding as much again to the samples.
     random = stream(seed, "noise on trajectories")
     shaken = [differentiate(piece.t, piece.X + level * random.normal(size=piece.X.shape)) for piece in pieces]
     after = [np.concatenate([getattr(motion, part) for motion in shaken]) for part in ("states", "first", "second")]
@@ -257,7 +281,7 @@ def make_point_form(
 
 
 def make_measured_form(pieces: Sequence[Piece], measured: Sequence[Array], order: int) -> PointForm:
-    """The form of derivatives (points, states) that were measured themselves, piece by piece."""
+    """The form of derivatives `measured` (points, states), one array for each piece."""
 
     def levels(parts: Sequence[Array]) -> Array:
         found = [noise_level(piece.t, part) for piece, part in zip(pieces, parts, strict=True)]

@@ -1,4 +1,8 @@
-"""ODERegressor: laws of motion from trajectories, with the conventions of PSERegressor. A thin shell."""
+"""ODERegressor: laws of motion from trajectories, with the conventions of PSERegressor.
+
+It checks parameters, names variables and holds results. The equations are made in `system`, their laws found in
+`discover` and chosen in `selection`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.display import law_table, print_system, system_latex, system_source, watching
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
-from symenum.dynamics.simulate import right_side, simulate
+from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
 from symenum.estimator.parameters import as_callbacks, check_parameters
@@ -35,6 +39,9 @@ __all__ = ["ODERegressor"]
 
 Array = npt.NDArray[np.float64]
 Rows = int | Sequence[int] | Mapping[str, int] | None
+"""Rows of `equations_`: one for all states, one for each, or some by state; None: the chosen ones."""
+
+_MIN_SECONDS = 1e-3  # for the equations that come when the time is over: a Budget needs a limit above 0
 
 
 class ODERegressor(BaseEstimator):  # type: ignore[misc]
@@ -124,8 +131,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         """Search the laws of X (points, states) at the times t (points,), or with the time step t, and inputs u.
 
         Lists of arrays are several trajectories. Rows with missing values and long pauses are gaps. Ctrl-C ends the
-        search and keeps what was found; equations that were not begun are constants then. `x_dot`: the derivatives, of
-        the shape of X, where they were measured themselves; `derivative` plays no part then. For first order only.
+        search and keeps what was found; the laws of equations that were not begun are constants. `x_dot`: measured
+        derivatives, of the shape of X, in place of estimated ones; for order 1 only.
         """
         self._check()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -136,9 +143,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative, seed)
-        wish = Budget()
-        with ctrl_c_ends(wish), watching(self) as progress:
-            found = self._search(system, settings, seed, wish, progress)
+        stopping = Budget()
+        with ctrl_c_ends(stopping), watching(self) as progress:
+            found = self._search(system, settings, seed, stopping, progress)
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(
             judge_front(equation, one.front, self.model_selection)
@@ -166,13 +173,13 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         `index`: a row of `equations_` for all states, one for each, or a dictionary of them.
         """
         laws = self._laws(index)
-        given = [np.atleast_2d(np.asarray(X, dtype=np.float64))]
+        parts = [np.atleast_2d(np.asarray(X, dtype=np.float64))]
         if self.input_names_:
             if u is None:
                 raise ValueError(f"u is missing: the laws were fitted with inputs {', '.join(self.input_names_)}")
             inputs = np.asarray(u, dtype=np.float64)
-            given.append(inputs[:, None] if inputs.ndim == 1 else inputs)
-        values = np.hstack(given)
+            parts.append(inputs[:, None] if inputs.ndim == 1 else inputs)
+        values = np.hstack(parts)
         if values.shape[1] != len(self._variables):
             raise ValueError(
                 f"X and u must have {len(self._variables)} columns together ({', '.join(self._variables)}), "
@@ -191,13 +198,13 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         u: object = None,
         index: Rows = None,
         *,
-        max_time: float | None = 10.0,
-        max_steps: int = 100_000,
+        max_time: float | None = MAX_SECONDS,
+        max_steps: int = MAX_STEPS,
     ) -> Array:
-        """The motion (times, states) from x0 at t[0], NaN with a warning from where it cannot be followed on.
+        """The motion (times, states) from x0 at t[0]; NaN, with a warning, from where it cannot be followed.
 
-        For order 2, x0 is positions and then velocities, and so are the columns. u is (times, inputs), taken as
-        linear in between, or a function of time.
+        For order 2, x0 is positions and then velocities, and so are the columns. u is (times, inputs), linear between
+        the times, or a function of time. `max_time` in seconds, of computing.
         """
         laws = self._laws(index)
         times = np.asarray(t, dtype=np.float64)
@@ -207,13 +214,13 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"x0 must be {count} finite numbers ({', '.join(self._variables[:count])}), not {x0!r}")
         if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
             raise ValueError("t must be a sequence of finite, increasing times")
-        given = self._input(u, times)
-        right = right_side(list(laws.values()), self._variables, given, self.order, self.acceleration_names_)
+        inputs = self._input(u, times)
+        right = right_side(list(laws.values()), self._variables, inputs, self.order, self.acceleration_names_)
         size = np.concatenate([self._size, np.zeros(count - len(self._size))])
-        done = simulate(right, start, times, size, max_steps=max_steps, max_time=max_time)
-        if done.stopped is not None:
-            warnings.warn(f"{done.stopped}; later rows are NaN", RuntimeWarning, stacklevel=2)
-        return done.states
+        simulation = simulate(right, start, times, size, max_steps=max_steps, max_time=max_time)
+        if simulation.stopped is not None:
+            warnings.warn(f"{simulation.stopped}; later rows are NaN", RuntimeWarning, stacklevel=2)
+        return simulation.states
 
     def score(self, X: object, t: object, u: object = None) -> float:
         """R² of the derivatives along trajectories, averaged over the states that move."""
@@ -256,16 +263,17 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         return self._names.variables
 
     def _search(
-        self, system: System, settings: Settings, seed: int, wish: Budget, progress: Observer
+        self, system: System, settings: Settings, seed: int, stopping: Budget, progress: Observer
     ) -> list[Discovery]:
+        """Search the law of each equation; each gets an equal share of the time that is left."""
         observers: list[Callable[[SystemReport], object]] = [progress, *as_callbacks(self.callbacks)]
         begin = time.monotonic()
         shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []
         for i, equation in enumerate(system.equations):
             terms = shared or make_terms(equation, settings)
-            left = None if self.max_time is None else self.max_time - (time.monotonic() - begin)
-            share = None if left is None else max(left, 1e-3) / (len(system.equations) - i)
+            remaining = None if self.max_time is None else self.max_time - (time.monotonic() - begin)
+            share = None if remaining is None else max(remaining, _MIN_SECONDS) / (len(system.equations) - i)
             found.append(
                 discover(
                     equation,
@@ -277,7 +285,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                     max_time=share,
                     max_iterations=self.max_iterations,
                     callbacks=observers,
-                    wish=wish,
+                    stopping=stopping,
                 )
             )
         self.elapsed_ = time.monotonic() - begin
@@ -314,16 +322,18 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         )
 
     def _name(self, X: object, u: object, states: int, inputs: int) -> None:
+        """Set the names that laws use, for so many states and inputs."""
         names = (*names_for(column_names(X), states, "x"), *names_for(column_names(u), inputs, "u"))
         if len(set(names)) < len(names):
             raise ValueError(f"states and inputs must have different names, not {', '.join(names)}")
-        called = tuple(formula_names(names).values())
-        self.state_names_, self.input_names_ = called[:states], called[states:]
-        self.velocity_names_ = derivative_names(self.state_names_, called) if self.order == 2 else ()
-        taken = (*called, *self.velocity_names_)
+        in_formulas = tuple(formula_names(names).values())
+        self.state_names_, self.input_names_ = in_formulas[:states], in_formulas[states:]
+        self.velocity_names_ = derivative_names(self.state_names_, in_formulas) if self.order == 2 else ()
+        taken = (*in_formulas, *self.velocity_names_)
         self.acceleration_names_ = derivative_names(self.state_names_, taken, "_ddot") if self.coupled else ()
 
     def _laws(self, index: Rows) -> dict[str, Expression]:
+        """The law of each state, by the rows of `index`."""
         check_is_fitted(self, "fronts_")
         if index is None:
             return self.best_expressions_
@@ -339,6 +349,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         return {name: self.fronts_[name][rows[name]].expression for name in self.state_names_}
 
     def _input(self, u: object, t: Array) -> Callable[[float], Array] | None:
+        """The inputs as a function of time, (inputs,); None where the laws have none."""
         if not self.input_names_:
             return None
         if callable(u):

@@ -1,6 +1,7 @@
 """Which law of a front to believe when the data are noisy, and which laws the data cannot tell apart.
 
-Three judges: held-out pieces of the trajectories, description length, and what the noise of the samples would leave.
+Three measures of a law: its loss on held-out blocks of rows, its description length, and its residual in units of what
+the noise of the samples would leave. Laws of tables are chosen in `symenum.selection`.
 """
 
 from __future__ import annotations
@@ -22,15 +23,20 @@ __all__ = ["RULES", "Judged", "choose_jointly", "judge_front"]
 Array = npt.NDArray[np.float64]
 
 RULES = (*MODEL_SELECTIONS, "heldout")
-_BLOCKS = 10
-_SIGMAS = 2.0  # a difference of two losses that is smaller than so many of its standard errors is none
+"""Rules of `ODERegressor(model_selection=…)`."""
+_BLOCKS = 10  # blocks of rows in time, each held out once: the usual number
+_SIGMAS = 2.0  # standard errors that the difference of two losses must exceed to count: 95 % of chance
+_ROWS_PER_TERM = 3  # rows that each term of a law needs to be fitted without a block
+_MIN_SIZE = 1e-300  # near the smallest normal double: smaller columns are divided by this
 
 
 @dataclass(frozen=True)
 class Judged:
-    """For each law of a front: its loss on held-out pieces, its residual in units of the noise, and the marks.
+    """The measures of each law of a front, and the choice.
 
-    `selected` is the law to believe; `indistinguishable` are those that leave no more than it does, up to chance.
+    `heldout`: losses on held-out blocks. `chi_square`: mean square residuals in units of what noise alone would leave.
+    `bits`: description lengths. `selected`: the index of the law to believe. `indistinguishable`: whether a law leaves
+    no more than the selected one, up to chance.
     """
 
     heldout: tuple[float, ...]
@@ -41,13 +47,13 @@ class Judged:
 
 
 def judge_front(equation: Equation, front: Front, rule: str = "mdl") -> Judged:
-    """The front as the judges see it.
+    """The measures of all laws of the front, and the choice by one of RULES.
 
-    `rule`: one of RULES. Description length is the default: it asks each term to pay for having been chosen among
-    many. Held-out pieces cannot, since the terms were chosen on all pieces; `heldout` takes the simplest law within
-    one standard error of the smallest held-out loss.
+    Description length is the default: each term pays for having been chosen among many. Held-out blocks cannot see
+    that, since the terms were chosen on all rows. "heldout" takes the simplest law within one standard error of the
+    smallest held-out loss.
     """
-    blocks = (np.arange(len(equation.left)) * _BLOCKS) // len(equation.left)
+    blocks = (np.arange(len(equation.left_side)) * _BLOCKS) // len(equation.left_side)
     errors = np.stack([_heldout(equation, entry.expression, blocks) for entry in front])
     means = errors.mean(axis=1)
     bits = equation.bits(front)
@@ -61,10 +67,10 @@ def judge_front(equation: Equation, front: Front, rule: str = "mdl") -> Judged:
     return Judged(tuple(map(float, means)), chi_square, bits, selected, same)
 
 
-def choose_jointly(fronts: Sequence[Front], judged: Sequence[Judged], budget: int) -> list[int]:
-    """One law of each front, with a sum of complexities of at most `budget` and the least total description length.
+def choose_jointly(fronts: Sequence[Front], judged: Sequence[Judged], max_complexity: int) -> list[int]:
+    """The index of a law of each front: the least sum of description lengths with at most that sum of complexities.
 
-    Where even the simplest laws cost more, these are taken.
+    Where even the simplest laws are more complex together, these are taken.
     """
     # best[c]: the least number of bits for a total complexity of c, and the choices that give it.
     best: dict[int, tuple[float, list[int]]] = {0: (0.0, [])}
@@ -74,7 +80,7 @@ def choose_jointly(fronts: Sequence[Front], judged: Sequence[Judged], budget: in
             for i, entry in enumerate(front):
                 total = spent + entry.complexity
                 better = bits + judge.bits[i]
-                if total <= budget and (total not in grown or better < grown[total][0]):
+                if total <= max_complexity and (total not in grown or better < grown[total][0]):
                     grown[total] = (better, [*chosen, i])
         best = grown
     if not best:
@@ -83,23 +89,24 @@ def choose_jointly(fronts: Sequence[Front], judged: Sequence[Judged], budget: in
 
 
 def _heldout(equation: Equation, expression: Expression, blocks: npt.NDArray[np.int64]) -> Array:
-    """Squared errors (rows,) on each block of a fit of the outer coefficients to all others.
+    """Squared errors (rows,) on each block, with the outer coefficients fitted on all other blocks.
 
-    Rows at the edges of a block share samples with its neighbours: so little that no block is made narrower for it.
+    `blocks` (rows,): the block of each row. Rows at the edges of a block share a few samples with the next one; that
+    is neglected.
     """
     terms = [*outer_terms(expression), ONE]
     A = equation.averages(terms)
     residual = equation.residual(expression)
-    if not np.isfinite(A).all() or len(terms) * 3 > len(A):
+    if not np.isfinite(A).all() or len(terms) * _ROWS_PER_TERM > len(A):
         return residual**2
-    A = A / np.maximum(np.abs(A).max(axis=0), 1e-300)
-    whole, right = A.T @ A, A.T @ equation.left
+    A = A / np.maximum(np.abs(A).max(axis=0), _MIN_SIZE)
+    normal, right = A.T @ A, A.T @ equation.left_side
     errors = np.empty(len(A))
     for block in range(blocks.max() + 1):
         inside = blocks == block
-        part, y = A[inside], equation.left[inside]
-        # What the others' normal equations say; their least norm where two terms are one there.
-        coefficients = np.linalg.lstsq(whole - part.T @ part, right - part.T @ y, rcond=EXACTNESS.rank)[0]
+        part, y = A[inside], equation.left_side[inside]
+        # The normal equations of the other blocks; of least norm where two terms are equal there.
+        coefficients = np.linalg.lstsq(normal - part.T @ part, right - part.T @ y, rcond=EXACTNESS.rank)[0]
         errors[inside] = (y - part @ coefficients) ** 2
     return errors
 
@@ -112,8 +119,8 @@ def _simplest(errors: Array, equation: Equation) -> int:
     return int(np.flatnonzero(means <= means[best] + error)[0])
 
 
-def _no_worse(one: Array, chosen: Array, equation: Equation) -> bool:
-    """Whether the squared residuals of a law exceed those of the chosen one by no more than chance."""
-    excess = one - chosen
+def _no_worse(law: Array, chosen: Array, equation: Equation) -> bool:
+    """Whether the squared residuals (rows,) of a law exceed those of the chosen one by no more than chance."""
+    excess = law - chosen
     error = float(np.std(excess)) / np.sqrt(equation.form.independent)
     return bool(np.mean(excess) <= _SIGMAS * error)

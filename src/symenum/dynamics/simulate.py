@@ -14,19 +14,24 @@ from scipy.integrate import DOP853
 from symenum.expressions import Constant, Expression, Variable, fold
 from symenum.operators import Operator
 
-__all__ = ["Simulation", "right_side", "simulate"]
+__all__ = ["MAX_SECONDS", "MAX_STEPS", "Simulation", "right_side", "simulate"]
 
 Array = npt.NDArray[np.float64]
 Right = Callable[[float, Array], Array]
 
-_STEPS = 100_000
-_FAR = 1e6  # times the size of the start, or of what was measured: further out the motion has blown up
-_RTOL, _ATOL = 1e-8, 1e-10
+MAX_STEPS = 100_000
+"""Steps after which a simulation is given up."""
+MAX_SECONDS = 10.0
+"""Seconds after which a simulation is given up."""
+_FAR = 1e6  # times the size of the start, or of what was measured: further out the motion counts as blown up
+_RELATIVE_TOLERANCE = 1e-8  # of a step: far below the noise of any measured motion
+_ABSOLUTE_TOLERANCE = 1e-10  # of a step, in units of the size of each state
+_MIN_SIZE = 1e-300  # near the smallest normal double: a state of no size counts as of size 1
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """`states` (times, states), NaN from where the motion could not be followed on, and why, or None."""
+    """`states` (times, states), NaN from where the motion could not be followed; `stopped`: why, or None."""
 
     states: Array
     stopped: str | None
@@ -72,22 +77,27 @@ def simulate(
     t: Array,
     size: Array | None = None,
     *,
-    max_steps: int = _STEPS,
-    max_time: float | None = 10.0,
+    max_steps: int = MAX_STEPS,
+    max_time: float | None = MAX_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Simulation:
-    """The motion from `start` (states,) at t[0], at the ascending times t. `size` (states,): how large states are."""
+    """The motion from `start` (states,) at t[0], at the ascending times t (times,).
+
+    `size` (states,): the largest absolute values that were measured. `max_time` in seconds.
+    """
     states = np.full((len(t), len(start)), np.nan)
     states[0] = start
     if len(t) == 1:
         return Simulation(states, None)
-    scale = np.maximum(np.abs(start), 1e-300 if size is None else size)
-    scale = np.where(scale > 1e-300, scale, 1.0)
+    scale = np.maximum(np.abs(start), _MIN_SIZE if size is None else size)
+    scale = np.where(scale > _MIN_SIZE, scale, 1.0)
     if not np.isfinite(right(float(t[0]), start)).all():
         return Simulation(states, f"the laws are not defined at the start, t = {t[0]:g}")
     begin = clock()
     with np.errstate(all="ignore"):
-        solver = DOP853(right, float(t[0]), start, float(t[-1]), rtol=_RTOL, atol=_ATOL * scale)
+        solver = DOP853(
+            right, float(t[0]), start, float(t[-1]), rtol=_RELATIVE_TOLERANCE, atol=_ABSOLUTE_TOLERANCE * scale
+        )
         done = 1
         for _ in range(max_steps):
             solver.step()

@@ -18,24 +18,21 @@ __all__ = ["WEAK", "Names", "System", "derivative_names", "make_system"]
 Array = npt.NDArray[np.float64]
 
 WEAK = "weak"
+"""The `derivative` that needs none: see `symenum.dynamics.forms`."""
 
 
 @dataclass(frozen=True)
 class System:
-    """One equation for each state. `points` (points, states): left sides at the points, for a search on points.
-
-    `telling` are the variables that vary and do not repeat another: the others can be in no law.
-    """
+    """One equation for each state. `points` (points, states): left sides at the points, for a search on points."""
 
     equations: tuple[Equation, ...]
     points: Array
-    telling: tuple[str, ...]
     size: Array  # (states,) the largest absolute value of each
 
 
 @dataclass(frozen=True)
 class Names:
-    """What the columns are called in laws; velocities for order 2, accelerations where laws are coupled by them."""
+    """Names of the columns in laws; `velocities` for order 2, `accelerations` where laws are coupled by them."""
 
     states: tuple[str, ...]
     inputs: tuple[str, ...] = ()
@@ -48,12 +45,12 @@ class Names:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """All that stands on right-hand sides and is known before the law is solved."""
+        """The variables of the right-hand sides that are known before coupled laws are solved."""
         return (*self.states, *self.velocities, *self.inputs)
 
 
 def derivative_names(states: Sequence[str], taken: Sequence[str], ending: str = "_dot") -> tuple[str, ...]:
-    """What q' is called in formulas, for each q.
+    """The name of q' in formulas, for each state q; none of them is in `taken`.
 
     >>> derivative_names(["q", "phi"], [])
     ('q_dot', 'phi_dot')
@@ -70,8 +67,8 @@ def derivative_names(states: Sequence[str], taken: Sequence[str], ending: str = 
 def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differentiator, seed: int = 0) -> System:
     """The system of measured pieces. `derivative`: "weak", a name in DERIVATIVES, or a differentiator.
 
-    `seed`: of the noise with which a differentiator is tried out.
-    Pieces with more inputs than names hold measured derivatives in those columns, which are taken as they are.
+    `seed`: of the noise with which a differentiator is tried out. Where pieces have more inputs than there are names,
+    the further columns are measured derivatives.
     """
     form: Form
     inputs = len(names.inputs)
@@ -79,18 +76,18 @@ def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differe
         measured = [piece.U[:, inputs:] for piece in pieces]
         form = make_measured_form(pieces, measured, names.order)
         motion = np.concatenate([piece.X for piece in pieces])
-        given = np.concatenate([piece.U[:, :inputs] for piece in pieces])
+        driving = np.concatenate([piece.U[:, :inputs] for piece in pieces])
         first = second = np.concatenate(measured)
     elif derivative == WEAK:
         grids = tuple(make_grid(piece) for piece in pieces)
         form = WeakForm(grids, half_width(grids), names.order)
-        motion, first, second, given = (
+        motion, first, second, driving = (
             np.concatenate([getattr(grid, part) for grid in grids]) for part in ("smooth", "first", "second", "U")
         )
     else:
         differentiate = DERIVATIVES[derivative] if isinstance(derivative, str) else derivative
         form, motion, first, second = make_point_form(pieces, differentiate, names.order, seed)
-        given = np.concatenate([piece.U for piece in pieces])
+        driving = np.concatenate([piece.U for piece in pieces])
     columns: dict[str, Array] = {}
     moving: dict[str, tuple[int, int]] = {}
     for order, (called, values) in enumerate(
@@ -99,28 +96,29 @@ def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differe
         for i, name in enumerate(called):
             columns[name] = np.ascontiguousarray(values[:, i])
             moving[name] = (i, order)
-    columns |= {name: np.ascontiguousarray(given[:, i]) for i, name in enumerate(names.inputs)}
+    columns |= {name: np.ascontiguousarray(driving[:, i]) for i, name in enumerate(names.inputs)}
     still = {i for i in range(len(names.states)) if _is_still(pieces, i)}
-    telling = _telling(columns, {name for name, (i, _) in moving.items() if i in still})
+    informative = _informative(columns, {name for name, (i, _) in moving.items() if i in still})
     equations = []
     for i in range(len(names.states)):
-        # What a law is about cannot be in it.
+        # A law for an acceleration must not hold that acceleration.
         own = names.accelerations[i : i + 1]
-        used = {name: columns[name] for name in telling if name not in own}
+        used = {name: columns[name] for name in informative if name not in own}
         equations.append(Equation(form, i, used or {names.states[0]: columns[names.states[0]]}, moving))
     size = np.max([np.abs(piece.X).max(axis=0) for piece in pieces], axis=0)
-    return System(tuple(equations), first if names.order == 1 else second, telling, size)
+    return System(tuple(equations), first if names.order == 1 else second, size)
 
 
 def _is_still(pieces: Sequence[Piece], state: int) -> bool:
-    # Asked of the samples: smoothing leaves rounding behind.
+    """Whether all samples of a state are equal; smoothed ones would differ by rounding."""
     return all((piece.X[:, state] == pieces[0].X[0, state]).all() for piece in pieces)
 
 
-def _telling(columns: dict[str, Array], still: set[str]) -> tuple[str, ...]:
-    kept: list[str] = []
+def _informative(columns: dict[str, Array], still: set[str]) -> tuple[str, ...]:
+    """The variables that vary and do not equal an earlier one; laws hold no others. `still`: those that never vary."""
+    informative: list[str] = []
     for name, column in columns.items():
         constant = name in still or (column == column[0]).all()
-        if not constant and not any(np.array_equal(column, columns[other]) for other in kept):
-            kept.append(name)
-    return tuple(kept)
+        if not constant and not any(np.array_equal(column, columns[other]) for other in informative):
+            informative.append(name)
+    return tuple(informative)

@@ -1,4 +1,13 @@
-"""The terms that laws of motion are made of, and which few of them explain a target best for each total complexity."""
+"""Sums of terms as laws of motion: the library of terms, and which few of them explain a target best.
+
+The library is a fixed family that knows nothing of any system: products of states, functions of states and of their
+sums, quotients. A law that is no sum of them is left to the search of the estimator.
+
+The best sets of terms are found for every total complexity, since these can stand on a front. They are found from the
+normal equations alone, so the cost does not depend on the number of rows. All single terms and all pairs are judged;
+larger sets grow from the best of each complexity, and each of them is improved by exchanging one term. One beam ordered
+by fit alone would drop the simple truth, whose parts fit worse than more complex ones.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +15,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -22,24 +30,24 @@ from symenum.scans.r_squared import pair_r_squared
 
 __all__ = ["Normal", "Subset", "best_subsets", "library", "normal_equations", "term_values"]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# The terms that laws of motion are made of: products of states, functions of states and of their sums, quotients.
-#
-# A fixed family, from simple to dear, that knows nothing of any system: what no sum of them can write is left to the
-# search of the estimator.
-
-
 Array = npt.NDArray[np.float64]
-_DEGREE = 4
-_MOST_MONOMIALS = 220
-_MOST_TERMS = 1500
-_FUNCTIONS_UP_TO = 8  # variables: with more, there are too many functions of them
-_LARGEST = 1e100  # a square must not overflow
+Whole = npt.NDArray[np.int64]
+
+_MAX_SIZE = 1e100  # largest absolute value of a term: its square must not overflow; its inverse is the least
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_DEGREE = 4  # of products of states
+_MIN_DEGREE = 2  # of products of states, however many there are
+_MAX_MONOMIALS = 220  # products of states; with more states the degree is lowered to this number
+_MAX_TERMS = 1500  # terms of the library, the simplest first
+_MAX_FUNCTION_VARIABLES = 8  # with more variables the library has no functions of them: there would be too many
+_SETS_PER_COMPLEXITY = 3  # sets that are kept of each complexity and size
+_TERMS_PER_COMPLEXITY = 3  # new terms of each complexity that are tried for a set, the best by fit
+_FAR_WORSE = 4.0  # a set that leaves so many times what a cheaper one of its size leaves does not grow
 
 
 def library(names: Sequence[str], operators: Sequence[Operator]) -> list[Expression]:
-    """Terms in the variables `names` that the operators allow, by complexity, the constant 1 left out."""
+    """The terms in the variables `names` that the operators allow, by complexity; the constant 1 is not among them."""
     slots: list[Expression] = [Variable(name) for name in names]
     able = Abilities(tuple(operators))
     found: dict[Expression, None] = dict.fromkeys(slots)
@@ -47,29 +55,29 @@ def library(names: Sequence[str], operators: Sequence[Operator]) -> list[Express
         found |= dict.fromkeys(_monomials(slots))
     if able.quotients:
         found |= dict.fromkeys(_quotients(slots))
-    if len(slots) <= _FUNCTIONS_UP_TO:
+    if len(slots) <= _MAX_FUNCTION_VARIABLES:
         found |= dict.fromkeys(_with_functions(slots, able))
-    return sorted(found, key=lambda term: term.complexity)[:_MOST_TERMS]
+    return sorted(found, key=lambda term: term.complexity)[:_MAX_TERMS]
 
 
 def term_values(terms: Sequence[Expression], columns: Mapping[str, Array]) -> tuple[list[Expression], Array]:
-    """The terms that are finite on all points, and their values (points, terms)."""
-    kept: list[Expression] = []
+    """The terms whose values are finite and of ordinary size on all points, and their values (points, terms)."""
+    finite: list[Expression] = []
     values: list[Array] = []
     with np.errstate(all="ignore"):
         for term in terms:
             column = np.asarray(evaluate(term, columns), dtype=np.float64)
             size = float(np.abs(column).max())  # NaN compares false
-            if size < _LARGEST and size > 1 / _LARGEST:
-                kept.append(term)
+            if size < _MAX_SIZE and size > 1 / _MAX_SIZE:
+                finite.append(term)
                 values.append(column)
     points = len(next(iter(columns.values())))
-    return kept, np.stack(values, axis=1) if values else np.empty((points, 0))
+    return finite, np.stack(values, axis=1) if values else np.empty((points, 0))
 
 
 def _monomials(slots: Sequence[Expression]) -> list[Expression]:
-    degree = _DEGREE
-    while degree > 2 and math.comb(len(slots) + degree, degree) > _MOST_MONOMIALS:
+    degree = _MAX_DEGREE
+    while degree > _MIN_DEGREE and math.comb(len(slots) + degree, degree) > _MAX_MONOMIALS:
         degree -= 1
     return monomials(slots, degree)[1:]
 
@@ -100,27 +108,8 @@ def _with_functions(slots: Sequence[Expression], able: Abilities) -> Iterator[Ex
 
 
 def _is_whole_power(operator: Operator) -> bool:
-    """Those are products and quotients already."""
+    """Whether the operator is a whole power: the library has those as products and quotients."""
     return operator.exponent is not None and float(operator.exponent).is_integer()
-
-
-def product(factors: Sequence[Expression]) -> Expression:
-    """The factors multiplied, from left to right."""
-    return reduce(lambda a, b: apply("mul", a, b), factors)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Which few of many terms explain a target best, for every total complexity: the sets that can stand on a front.
-#
-# Works on the normal equations alone, so that its cost does not depend on the number of rows. All single terms and
-# all pairs are judged; larger sets grow from the best of each complexity, and each of them is improved by exchanging
-# one term. One beam ordered by fit alone would drop the simple truth, whose parts fit worse than fancier ones.
-
-
-Whole = npt.NDArray[np.int64]
-_PER_COMPLEXITY = 3  # sets kept of each complexity and size
-_GROWN = 3  # new terms tried for each set and complexity: the best by fit
-_FAR_WORSE = 4.0
 
 
 @dataclass(frozen=True)
@@ -137,15 +126,15 @@ class Normal:
 
 @dataclass(frozen=True)
 class Subset:
-    """Indices of terms, ascending, the part of the target's variance they leave, and what they cost."""
+    """Indices of terms, ascending; the part of the target's variance that they leave; and their total complexity."""
 
     terms: tuple[int, ...]
-    left: float
+    unexplained: float
     cost: int
 
 
 def normal_equations(A: Array, y: Array, cost: Whole) -> Normal:
-    """For columns A (n, p) and y (n,), an intercept projected off; constant columns never explain anything."""
+    """The normal equations of columns A (n, p) and y (n,), all centred; a constant column explains nothing."""
     A = A - A.mean(axis=0)
     y = y - y.mean()
     size = np.linalg.norm(A, axis=0)
@@ -158,7 +147,7 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
     """The best sets found of each size and total complexity, by complexity."""
     best: dict[tuple[int, int], list[Subset]] = {}
     seen: set[tuple[int, ...]] = set()
-    grown: set[tuple[int, ...]] = set()  # different sets share what is left when one term leaves
+    grown: set[tuple[int, ...]] = set()  # different sets may become the same one when a term leaves
 
     def keep(found: Iterable[Subset]) -> None:
         for subset in found:
@@ -167,8 +156,8 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
             seen.add(subset.terms)
             place = best.setdefault((len(subset.terms), subset.cost), [])
             place.append(subset)
-            place.sort(key=lambda one: one.left)
-            del place[_PER_COMPLEXITY:]
+            place.sort(key=lambda one: one.unexplained)
+            del place[_SETS_PER_COMPLEXITY:]
 
     def grow(terms: tuple[int, ...]) -> None:
         if terms and terms not in grown:
@@ -184,7 +173,7 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
             for i in range(size):
                 grow(subset.terms[:i] + subset.terms[i + 1 :])
         if size < max_terms:
-            for subset in _layer(best, size, _PER_COMPLEXITY):
+            for subset in _layer(best, size, _SETS_PER_COMPLEXITY):
                 if budget.over():
                     return _sorted(best)
                 grow(subset.terms)
@@ -192,26 +181,26 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
 
 
 def _sorted(best: dict[tuple[int, int], list[Subset]]) -> list[Subset]:
-    return sorted((s for place in best.values() for s in place), key=lambda one: (one.cost, one.left))
+    return sorted((s for place in best.values() for s in place), key=lambda one: (one.cost, one.unexplained))
 
 
 def _layer(best: dict[tuple[int, int], list[Subset]], size: int, count: int) -> list[Subset]:
-    """The `count` best sets of each complexity of a size, but for those far worse than a cheaper one of that size."""
-    kept: list[Subset] = []
+    """The `count` best sets of a size for each complexity, without those far worse than a cheaper one of the size."""
+    layer: list[Subset] = []
     smallest = np.inf
     for _, place in sorted(((cost, place) for (k, cost), place in best.items() if k == size), key=lambda pair: pair[0]):
-        kept += [subset for subset in place[:count] if subset.left <= _FAR_WORSE * smallest]
-        smallest = min(smallest, place[0].left)
-    return kept
+        layer += [subset for subset in place[:count] if subset.unexplained <= _FAR_WORSE * smallest]
+        smallest = min(smallest, place[0].unexplained)
+    return layer
 
 
 def _singles(normal: Normal) -> list[Subset]:
-    left = 1 - normal.b**2
-    return [Subset((i,), float(left[i]), int(normal.cost[i])) for i in range(len(normal))]
+    unexplained = 1 - normal.b**2
+    return [Subset((i,), float(unexplained[i]), int(normal.cost[i])) for i in range(len(normal))]
 
 
 def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
-    """The best pairs of each two complexities, of all pairs."""
+    """The three best pairs for each two complexities of their terms, out of all pairs."""
     groups = {int(price): np.flatnonzero(normal.cost == price) for price in np.unique(normal.cost)}
     found: list[Subset] = []
     for first, rows in groups.items():
@@ -221,7 +210,7 @@ def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
             g, b, c = normal.G[np.ix_(rows, columns)], normal.b[rows][:, None], normal.b[columns][None, :]
             gain = pair_r_squared(*map(torch.from_numpy, (b, c, g))).numpy()
             gain = (np.where(rows[:, None] < columns, gain, 0.0) if first == second else gain).ravel()
-            best = np.argpartition(-gain, min(_PER_COMPLEXITY, len(gain)) - 1)[:_PER_COMPLEXITY]
+            best = np.argpartition(-gain, min(_SETS_PER_COMPLEXITY, len(gain)) - 1)[:_SETS_PER_COMPLEXITY]
             for at in best[gain[best] > 0]:
                 i, j = int(rows[at // len(columns)]), int(columns[at % len(columns)])
                 found.append(Subset((min(i, j), max(i, j)), float(1 - gain[at]), first + second))
@@ -229,7 +218,7 @@ def _pairs(normal: Normal, max_cost: int) -> list[Subset]:
 
 
 def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
-    """The set with one more term: the best few of each complexity."""
+    """The set with one more term: the best three for each complexity of that term."""
     chosen = list(terms)
     base = normal.G[np.ix_(chosen, chosen)]
     try:
@@ -238,16 +227,17 @@ def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
         return []
     rows = np.linalg.solve(factor, normal.G[chosen])
     along = np.linalg.solve(factor, normal.b[chosen])
-    free = 1 - (rows**2).sum(axis=0)
-    free[chosen] = 0.0
-    usable = np.flatnonzero(free > EXACTNESS.left)
-    gain = (normal.b[usable] - along @ rows[:, usable]) ** 2 / free[usable]
-    left = 1 - float(along @ along)
+    remaining = 1 - (rows**2).sum(axis=0)  # of each unit column, off the columns of the set
+    remaining[chosen] = 0.0
+    usable = np.flatnonzero(remaining > EXACTNESS.left)
+    gain = (normal.b[usable] - along @ rows[:, usable]) ** 2 / remaining[usable]
+    unexplained = 1 - float(along @ along)
     cost = int(normal.cost[chosen].sum())
     price = normal.cost[usable]
     order = np.lexsort((-gain, price))
     first = np.searchsorted(price[order], price[order])  # where each price begins
-    order = order[np.arange(len(order)) - first < _GROWN]
+    order = order[np.arange(len(order)) - first < _TERMS_PER_COMPLEXITY]
     return [
-        Subset(tuple(sorted((*terms, int(usable[at])))), left - float(gain[at]), cost + int(price[at])) for at in order
+        Subset(tuple(sorted((*terms, int(usable[at])))), unexplained - float(gain[at]), cost + int(price[at]))
+        for at in order
     ]

@@ -1,4 +1,4 @@
-"""Measured trajectories, checked and cut into pieces without gaps. What can be wrong with times is said here."""
+"""Measured trajectories, checked and cut into pieces without gaps; errors say what is wrong with states and times."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 
+from symenum.dynamics.derivatives import NOISE_WINDOW
+
 __all__ = ["MIN_POINTS", "Piece", "column_names", "make_pieces", "names_for", "with_measured"]
 
 Array = npt.NDArray[np.float64]
 
-MIN_POINTS = 9  # a local polynomial of order 4 and something left to judge it by
-_GAP = 5.0  # a step so many times as long as nine tenths of all steps is a gap, not a step
+MIN_POINTS = NOISE_WINDOW
+"""Least number of points of a piece: its noise is measured in a window of so many."""
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_GAP_FACTOR = 5.0  # a step longer than so many times the usual one is a gap
+_USUAL_STEP = 0.9  # quantile of all steps that is the usual step
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,9 @@ def make_pieces(X: object, t: object, u: object = None) -> list[Piece]:
         inputs = [None] * len(states) if u is None else _one_each("u", u, len(states))
     pieces: list[Piece] = []
     short = 0
-    for i, (values, time, given) in enumerate(zip(states, times, inputs, strict=True)):
+    for i, (values, time, input_values) in enumerate(zip(states, times, inputs, strict=True)):
         where = f" of trajectory {i}" if many else ""
-        for piece in _cut(_checked(values, time, given, where)):
+        for piece in _cut(_checked(values, time, input_values, where)):
             if len(piece) >= MIN_POINTS:
                 pieces.append(piece)
             else:
@@ -92,11 +97,12 @@ def column_names(data: object) -> list[str] | None:
     return [str(name) for name in data.columns] if isinstance(data, pandas.DataFrame) else None
 
 
-def _one_each(name: str, given: object, count: int) -> list[object]:
-    if isinstance(given, (list, tuple)) and len(given) == count and np.ndim(given[0]) > 0:
-        return list(given)
-    if np.ndim(given) == 0 and name == "t":  # type: ignore[arg-type]
-        return [given] * count
+def _one_each(name: str, values: object, count: int) -> list[object]:
+    """One array for each of `count` trajectories; a single time step stands for all of them."""
+    if isinstance(values, (list, tuple)) and len(values) == count and np.ndim(values[0]) > 0:
+        return list(values)
+    if np.ndim(values) == 0 and name == "t":  # type: ignore[arg-type]
+        return [values] * count
     raise ValueError(f"with a list of {count} trajectories, {name} must be a list of {count} arrays")
 
 
@@ -161,20 +167,19 @@ def _first(flags: npt.NDArray[np.bool_]) -> int:
 
 
 def _cut(whole: Piece) -> list[Piece]:
-    """The stretches between missing rows and long steps."""
-    finite = np.isfinite(whole.X).all(axis=1) & np.isfinite(whole.U).all(axis=1)
-    kept = np.flatnonzero(finite)
-    if len(kept) < 2:
-        return [_part(whole, kept)]
+    """The stretches between rows that are not finite and steps that are gaps."""
+    finite = np.flatnonzero(np.isfinite(whole.X).all(axis=1) & np.isfinite(whole.U).all(axis=1))
+    if len(finite) < 2:
+        return [_part(whole, finite)]
     steps = np.diff(whole.t)
-    gap = (np.diff(kept) > 1) | (np.diff(whole.t[kept]) > _GAP * np.quantile(steps, 0.9))
-    return [_part(whole, rows) for rows in np.split(kept, np.flatnonzero(gap) + 1)]
+    gap = (np.diff(finite) > 1) | (np.diff(whole.t[finite]) > _GAP_FACTOR * np.quantile(steps, _USUAL_STEP))
+    return [_part(whole, rows) for rows in np.split(finite, np.flatnonzero(gap) + 1)]
 
 
 def _part(whole: Piece, rows: npt.NDArray[np.int64]) -> Piece:
     return Piece(whole.t[rows], whole.X[rows], whole.U[rows])
 
 
-def names_for(given: Sequence[str] | None, count: int, letter: str) -> tuple[str, ...]:
-    """The given names, or letter1, letter2, …"""
-    return tuple(f"{letter}{i + 1}" for i in range(count)) if given is None else tuple(given)
+def names_for(names: Sequence[str] | None, count: int, letter: str) -> tuple[str, ...]:
+    """The names, or where there are none letter1, letter2, …"""
+    return tuple(f"{letter}{i + 1}" for i in range(count)) if names is None else tuple(names)

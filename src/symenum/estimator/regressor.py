@@ -414,7 +414,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 state=start.state,
                 known=start.known,
                 keep=start.keeper,
-                wish=session.stopping,
+                stopping=session.stopping,
                 began=session.began,
             )
         start.write_last_checkpoint(outcome)

@@ -1,6 +1,8 @@
-"""A search on the disk: where it stands after its last whole step, as JSON; written whole or not at all.
+"""A search on the disk: where it stands after its last whole step, as JSON; a file is written whole or not at all.
 
-What the search was asked (data and settings) is known here by a signature only; whoever drives the search keeps those.
+Data and settings of the search are not in it, only their signature: whoever drives the search keeps them. What a file
+says never decides what is made of it: a field becomes the type that its dataclass declares, an expression is read by
+our own parser, and everything else is refused. So a file from anywhere can hold wrong values, but no code.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from symenum.version import __version__
 __all__ = [
     "Checkpoint",
     "Keeper",
-    "Read",
+    "ReadExpression",
     "packed",
     "read_checkpoint",
     "read_document",
@@ -37,102 +39,25 @@ __all__ = [
     "write_checkpoint",
 ]
 
-
-# --------------------------------------------------------------------------------------------------------------------
-# Frozen dataclasses of numbers and expressions to JSON's values and back, led by the types that are expected.
-#
-# What a file says never decides what is made of it: a field becomes what its dataclass declares, an expression is
-# read by our own parser, and everything else is refused. So a file from anywhere can hold wrong values, but no code.
-
-
-_NODES = (Variable, Constant, Apply)
-Read = Callable[[str], Expression]
-
-
-def packed(value: object) -> Any:
-    """The value as lists, dictionaries, text and numbers that JSON can hold; non-finite numbers as text."""
-    if isinstance(value, _NODES):
-        return str(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: packed(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return [packed(one) for one in value]
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    raise TypeError(f"a {type(value).__name__} cannot be written as data")
-
-
-def unpacked(kind: Any, data: Any, read: Read = parse, where: str = "") -> Any:
-    """The value of type `kind` that was packed; `read` makes expressions of text. ValueError: what is wrong."""
-    if kind == Expression:
-        return read(_checked(str, data, where))
-    if get_origin(kind) in (Union, types.UnionType):
-        (other,) = [one for one in get_args(kind) if one is not type(None)]
-        return None if data is None else unpacked(other, data, read, where)
-    if get_origin(kind) is tuple:
-        return _tuple(get_args(kind), _checked(list, data, where), read, where)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _record(kind, _checked(dict, data, where), read, where)
-    if kind is float:
-        return _number(data, where)
-    if kind not in (bool, int, str):
-        raise TypeError(f"{where} is a {kind}, and only numbers, text, expressions, tuples and dataclasses can be kept")
-    return _checked(kind, data, where)
-
-
-def _record(kind: type, data: dict[str, Any], read: Read, where: str) -> Any:
-    hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]
-    if set(data) != set(names):
-        raise ValueError(f"{where or kind.__name__} has the fields {sorted(data)}, not {sorted(names)}")
-    return kind(**{name: unpacked(hints[name], data[name], read, f"{where}.{name}") for name in names})
-
-
-def _tuple(kinds: tuple[Any, ...], data: list[Any], read: Read, where: str) -> tuple[Any, ...]:
-    if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(unpacked(kinds[0], one, read, where) for one in data)
-    if len(data) != len(kinds):
-        raise ValueError(f"{where} has {len(data)} values, not {len(kinds)}")
-    return tuple(unpacked(kind, one, read, where) for kind, one in zip(kinds, data, strict=True))
-
-
-def _number(data: Any, where: str) -> float:
-    if isinstance(data, (int, float)) and not isinstance(data, bool):
-        return float(data)
-    if data in ("inf", "-inf", "nan"):
-        return float(data)
-    raise ValueError(f"{where} is {data!r:.60}, not a number")
-
-
-def _checked(kind: type, data: Any, where: str) -> Any:
-    if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
-        raise ValueError(f"{where} is {data!r:.60}, not of type {kind.__name__}")
-    return data
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# A search on the disk: where it stands after its last whole step, as JSON; written whole or not at all.
-#
-# What the search was asked (data and settings) is known here by a signature only; whoever drives the search keeps
-# those.
-
+ReadExpression = Callable[[str], Expression]
+"""Makes an expression of its text; `parse`, or one that knows the user's own operators and constants."""
 
 FORMAT = "symenum checkpoint"
 # A checkpoint counts steps, and what the n-th step does belongs to the version of the search: whoever changes the order
 # of the stages, what a step draws at random, or the fields of a state, raises this number.
 FORMAT_VERSION = 3
-_WRITTEN_BY = {1: "0.1", 2: "0.1"}  # symenum's version for formats that did not hold it
-_SECONDS = 1.0  # between two writings where the front has not changed
+_WRITTEN_BY = {1: "0.1", 2: "0.1"}  # symenum's version by the format's, for formats that did not hold it
+_MAX_INTERVAL = 1.0  # seconds between two writings where the front has not changed: the work that a crash may cost
+_NODES = (Variable, Constant, Apply)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """`state`: after the last whole step, from where a search goes on as if it had not ended.
+    """A search as it is written: its state after the last whole step, from where it goes on as if it had not ended.
 
-    `front`: the best that is known; it may hold more than the state's, from a step that was cut short. `signature`: of
-    data and settings. `about`: plain values of whoever drives the search.
+    `front`: the best laws known; it may hold more than the state's, from a step that was cut short. `generator`: the
+    name of the token generator. `signature`: of data and settings. `about`: plain values (JSON's) of whoever drives
+    the search.
     """
 
     state: State
@@ -143,7 +68,7 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """The file, or, if that fails (OSError), the file as it was before."""
+    """Write the checkpoint. Where that fails (OSError), the file stays as it was before."""
     state = replace(checkpoint.state, generator=None)
     document = {
         "format": FORMAT,
@@ -159,13 +84,13 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     write_whole(path, json.dumps(document, allow_nan=False))
 
 
-def read_checkpoint(path: Path, read: Read = parse) -> Checkpoint:
-    """What `write_checkpoint` has written; a file that is not one is refused with what is wrong (ValueError)."""
+def read_checkpoint(path: Path, read: ReadExpression = parse) -> Checkpoint:
+    """Read what `write_checkpoint` has written. Another file is refused with what is wrong with it (ValueError)."""
     return restored(path, read_document(path), read)
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The file's plain values, so far checked that it is a checkpoint of this version."""
+    """The file's plain values. Checked so far: the version, and the registered heads that its steps count with."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -191,47 +116,47 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def restored(path: Path, document: Mapping[str, Any], read: Read = parse) -> Checkpoint:
-    """The checkpoint of a document; `read` makes expressions of text."""
+def restored(path: Path, document: Mapping[str, Any], read: ReadExpression = parse) -> Checkpoint:
+    """The checkpoint that a document of `read_document` holds; `read` makes expressions of text."""
     try:
         name = document["token_generator"]
         if name not in STATES:
             raise ValueError(f"the token generator {name!r:.40} is not known: import the module that registers it")
-        kept = document["state"]
-        begun = unpacked(STATES[name] | None, kept["generator"], read, "generator")
-        state = unpacked(_Kept, {key: kept[key] for key in kept if key != "generator"}, read, "state")
+        fields = dict(document["state"])
+        generator = unpacked(STATES[name] | None, fields.pop("generator"), read, "generator")
+        state = unpacked(_StateFields, fields, read, "state")
         front = unpacked(Front, document["front"], read, "front")
         about, signature = document["about"], document["signature"]
         if not isinstance(about, dict) or not isinstance(signature, str):
             raise ValueError("about or signature is not what it should be")
         _check(state, front)
-        return Checkpoint(State(**vars(state), generator=begun), front, name, signature, about)
+        return Checkpoint(State(**vars(state), generator=generator), front, name, signature, about)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"the checkpoint '{path}' is damaged: {error}") from error
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A State but for the generator's part, whose type depends on the generator."""
+class _StateFields:
+    """The fields of a State but for `generator`, whose type depends on the token generator."""
 
     seed: int
     iteration: int
     front: Front
     scored: int
     elapsed: float
-    beside: tuple[Candidate, ...]
+    runners_up: tuple[Candidate, ...]
 
 
-def _check(state: _Kept, front: Front) -> None:
-    """Refuse numbers that no search can have come to."""
+def _check(state: _StateFields, front: Front) -> None:
+    """Refuse numbers that no search can have: negative counts, and losses that are negative, infinite or NaN."""
     if state.seed < 0 or state.iteration < 0 or not state.elapsed >= 0:
         raise ValueError("seed, iteration and time do not belong to a search")
-    if any(not 0 <= entry.loss < float("inf") for entry in (*front, *state.front, *state.beside)):
+    if any(not 0 <= entry.loss < float("inf") for entry in (*front, *state.front, *state.runners_up)):
         raise ValueError("the front holds losses that are no losses")
 
 
 class Keeper:
-    """Writes checkpoints while a search runs. A disk that does not take them costs a warning, not the search."""
+    """Writes checkpoints while a search runs. Where the disk refuses them, it warns once and the search goes on."""
 
     def __init__(
         self,
@@ -246,16 +171,17 @@ class Keeper:
             state, front, generator, signature, about
         )
         self._clock = clock
-        self._written: Front | None = None
-        self._when = 0.0
+        self._written_front: Front | None = None
+        self._written_at = 0.0
         self._warned = False
 
     def __call__(self, state: State, front: Front) -> None:
-        """After a whole step: written where the front has changed, or once in a while."""
-        if front != self._written or self._clock() - self._when >= _SECONDS:
+        """Called after each whole step: writes where the front has changed, or the last writing is a second ago."""
+        if front != self._written_front or self._clock() - self._written_at >= _MAX_INTERVAL:
             self.write(state, front)
 
     def write(self, state: State, front: Front) -> None:
+        """Write the checkpoint now; warn where that fails for the first time."""
         try:
             write_checkpoint(self.path, self._checkpoint(state, front))
         except OSError as error:
@@ -269,4 +195,73 @@ class Keeper:
                 )
             self._warned = True
         else:
-            self._written, self._when = front, self._clock()
+            self._written_front, self._written_at = front, self._clock()
+
+
+# Frozen dataclasses of numbers, text and expressions to JSON's values, and back
+
+
+def packed(value: object) -> Any:
+    """The value as JSON's lists, dictionaries, text and numbers; expressions and non-finite numbers become text."""
+    if isinstance(value, _NODES):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: packed(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [packed(one) for one in value]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    raise TypeError(f"a {type(value).__name__} cannot be written as data")
+
+
+def unpacked(kind: Any, data: Any, read: ReadExpression = parse, where: str = "") -> Any:
+    """The value of type `kind` that `packed` made `data` of; `read` makes expressions of text.
+
+    ValueError says what is wrong with the data. `where`: the name of the value in such a message.
+    """
+    if kind == Expression:
+        return read(_checked(str, data, where))
+    if get_origin(kind) in (Union, types.UnionType):
+        (other,) = [one for one in get_args(kind) if one is not type(None)]
+        return None if data is None else unpacked(other, data, read, where)
+    if get_origin(kind) is tuple:
+        return _tuple(get_args(kind), _checked(list, data, where), read, where)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _record(kind, _checked(dict, data, where), read, where)
+    if kind is float:
+        return _number(data, where)
+    if kind not in (bool, int, str):
+        raise TypeError(f"{where} is a {kind}, and only numbers, text, expressions, tuples and dataclasses can be kept")
+    return _checked(kind, data, where)
+
+
+def _record(kind: type, data: dict[str, Any], read: ReadExpression, where: str) -> Any:
+    hints = get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind)]
+    if set(data) != set(names):
+        raise ValueError(f"{where or kind.__name__} has the fields {sorted(data)}, not {sorted(names)}")
+    return kind(**{name: unpacked(hints[name], data[name], read, f"{where}.{name}") for name in names})
+
+
+def _tuple(kinds: tuple[Any, ...], data: list[Any], read: ReadExpression, where: str) -> tuple[Any, ...]:
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        return tuple(unpacked(kinds[0], one, read, where) for one in data)
+    if len(data) != len(kinds):
+        raise ValueError(f"{where} has {len(data)} values, not {len(kinds)}")
+    return tuple(unpacked(kind, one, read, where) for kind, one in zip(kinds, data, strict=True))
+
+
+def _number(data: Any, where: str) -> float:
+    if isinstance(data, (int, float)) and not isinstance(data, bool):
+        return float(data)
+    if data in ("inf", "-inf", "nan"):
+        return float(data)
+    raise ValueError(f"{where} is {data!r:.60}, not a number")
+
+
+def _checked(kind: type, data: Any, where: str) -> Any:
+    if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
+        raise ValueError(f"{where} is {data!r:.60}, not of type {kind.__name__}")
+    return data

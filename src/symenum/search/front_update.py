@@ -1,4 +1,9 @@
-"""What becomes of a step's finds: judged by the loss, taken into the front, kept as runners-up."""
+"""What becomes of a step's finds: judged by the loss that the user has chosen, or remembered as runners-up.
+
+Under the mean square error a find has its loss already. Under any other loss the scan and its fits only find forms: the
+best of them get their constants fitted anew under that loss. Runners-up are laws that nearly stand on the front: with
+one more coefficient one of them may be better than what stands there.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +25,13 @@ from symenum.heads.response import law_limit
 __all__ = ["best_under", "loss_floor", "near", "outlier_weights", "runners_up"]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# What becomes of a step's finds: those that the prior allows, judged by the loss, and the front with them.
-#
-# Under the mean square error a find has its loss already. Under any other loss the scan and its fits are only a way
-# to find forms: the best of them get their constants fitted anew under it.
+_MAX_RUNNERS_UP = 240  # in all, the simplest first; this and the next two by benchmarks/breadth.py, on random laws
+_RUNNERS_UP_PER_COMPLEXITY = 12  # the best first
+_NEAR_FACTOR = 10.0  # a runner-up's loss is at most so many times that of the front at its complexity
 
-
-_BEST = 8  # finds that are fitted under the loss, beside those that stand on a front of their own
-_FAR = 4.0  # times the typical residual: rows beyond it are doubted
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_FITTED_FINDS = 8  # finds of the least loss that are fitted under the loss, beside those that stand on a front
+_OUTLIER_SCALE = 4.0  # typical residuals: a row that far from the law has half of its weight
 
 
 def best_under(
@@ -43,16 +46,16 @@ def best_under(
     fit: bool = True,
     seed: int = 0,
 ) -> list[Candidate]:
-    """The finds that could stand on a front under the loss, as they are and, if `fit`, with constants fitted under it.
+    """The finds that could stand on a front under the loss: as they are and, if `fit`, with constants fitted under it.
 
-    `columns` and `target` are the rows to judge them on, `empty` a front without entries for the loss.
+    `columns` (rows,) by name and `target`: the rows to judge them on. `empty`: a front without entries for the loss.
     """
     distinct = dict.fromkeys(candidate.expression for candidate in found)
     plain = [judged(expression, columns, target.y, target.weight, loss) for expression in distinct]
     plain = [candidate for candidate in plain if candidate.loss < float("inf")]
     simple = [candidate for candidate in plain if candidate.complexity <= max_complexity]
     chosen = {candidate.expression: candidate for candidate in empty.update(simple)}
-    for candidate in sorted(simple, key=lambda one: one.loss)[:_BEST]:
+    for candidate in sorted(simple, key=lambda one: one.loss)[:_FITTED_FINDS]:
         chosen[candidate.expression] = candidate
     if not fit:
         return list(chosen.values())
@@ -61,7 +64,7 @@ def best_under(
 
 
 def loss_floor(loss: Loss, target: Target) -> float:
-    """The loss up to which a law equals y but for rounding."""
+    """The loss of y shifted by the largest residual that is rounding: up to it a law equals y."""
     step = law_limit(target) ** 0.5
     floors = [loss.total(target.y, target.y + sign * step, target.weight) for sign in (1.0, -1.0)]
     return max((floor for floor in floors if floor < float("inf")), default=0.0)
@@ -70,40 +73,33 @@ def loss_floor(loss: Loss, target: Target) -> float:
 def outlier_weights(law: Expression, columns: Mapping[str, Tensor], target: Target) -> Target:
     """The target with less weight on the rows that the law is far from, for the next scan.
 
-    A law that is not yet the right one is wrong about some rows; the weights fall slowly enough to forgive that.
+    The weights fall as 1/(1 + r²), where r is the residual in units of four typical residuals: slowly enough that rows
+    which an imperfect law misses still count.
     """
     values: Tensor = evaluate(law, columns)
     residual = values.to(torch.float64) - target.y
     size = max(typical_size(residual), EXACTNESS.scanned * typical_size(target.y))
-    weight = target.weight / (1 + (residual / (_FAR * size)).square())
+    weight = target.weight / (1 + (residual / (_OUTLIER_SCALE * size)).square())
     return Target(target.y, weight / weight.sum())
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Laws that nearly stand on the front: with one more coefficient one of them may be better than what stands there.
-
-
-_EACH = 12  # of a complexity; this and the next two by benchmarks/breadth.py, on laws drawn at random
-_MOST = 240  # the simplest
-_NEAR = 10.0  # times the loss of what stands on the front
-
-
 def runners_up(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The best few of each complexity, each function once; by complexity, then loss."""
+    """The twelve best of each complexity, at most 240 in all, each function once; by complexity, then loss."""
     best: dict[int, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda candidate: candidate.loss):
-        kept = best.setdefault(candidate.complexity, [])
-        if len(kept) < _EACH and not (kept and candidate.loss <= kept[-1].loss * (1 + EXACTNESS.tie)):
-            kept.append(candidate)
-    return tuple(candidate for complexity in sorted(best) for candidate in best[complexity])[:_MOST]
+        alike = best.setdefault(candidate.complexity, [])
+        known = alike and candidate.loss <= alike[-1].loss * (1 + EXACTNESS.tie)
+        if len(alike) < _RUNNERS_UP_PER_COMPLEXITY and not known:
+            alike.append(candidate)
+    return tuple(candidate for complexity in sorted(best) for candidate in best[complexity])[:_MAX_RUNNERS_UP]
 
 
 def near(front: Front, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Those that are not far behind what stands on the front, and no simpler than all of it."""
+    """The candidates whose loss is at most ten times that of the front at their complexity; members are left out."""
     known = {entry.expression for entry in front}
     found = []
     for candidate in candidates:
-        rival = min((entry.loss for entry in front if entry.complexity <= candidate.complexity), default=0.0)
-        if candidate.loss <= _NEAR * rival and candidate.expression not in known:
+        front_loss = min((entry.loss for entry in front if entry.complexity <= candidate.complexity), default=0.0)
+        if candidate.loss <= _NEAR_FACTOR * front_loss and candidate.expression not in known:
             found.append(candidate)
     return found

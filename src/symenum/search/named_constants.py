@@ -1,7 +1,7 @@
-"""Constants that the user has declared, found in a law: 4.905*t**2 is g*t**2/2 to whoever has declared g.
+"""Constants that the user has declared, found in a law: 4.905*t**2 becomes g*t**2/2 where g = 9.81 was declared.
 
-Heads and fits know numbers only; here those that are a simple multiple of a declared constant, of its square, root or
-inverse, or of two of them, get its name, where the data do not object.
+Heads and fits know numbers only. Here a number that is a simple multiple of a declared constant, of its square, root or
+inverse, or of a product or quotient of two of them, gets the name, where the loss does not grow by more than chance.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from symenum.front import Front
 __all__ = ["declared_number", "with_names"]
 
 
-_MULTIPLES = 12  # p/q with both up to this
-_BY_CHANCE = 4.0  # variances of one constant by which the loss may grow for each that gets a name
+# A constant fixed at its true value raises the loss by about loss/rows; four times that, two standard deviations, is
+# still chance.
+_BY_CHANCE = 4.0
+_MAX_FACTOR = 12  # of p and q in the multiples p/q; chosen by trial, see benchmarks/constants.py
 
 
 def with_names(
@@ -37,23 +39,26 @@ def with_names(
     allows: Callable[[Expression], bool],
     seed: int = 0,
 ) -> list[Candidate]:
-    """The finds, those that stand on a front of their own with names instead of numbers where that is as good.
+    """The finds; those that stand on a front of their own get names for numbers where that fits as well.
 
-    A name may make a law longer (g*x/2 for 4.9*x), so what the law with its number beat leaves with that number.
+    A name may make a law longer (g*x/2 for 4.9*x). So the finds that the law with the number beat leave with it.
+    `columns` (rows,) by name, `target` and the front `empty`, without entries, are those of the rows of the fit.
     """
-    left = list(found)
+    remaining = list(found)
     for candidate in empty.update(found):
         named = _named(candidate, declared, columns, target, empty.floor, seed)
         if named is None or not allows(named.expression):
             continue
         limit = candidate.loss * (1 - _BY_CHANCE / target.rows)
-        left = [one for one in left if one.complexity < candidate.complexity or empty.floor < one.loss < limit]
-        left.append(named)
-    return left
+        remaining = [
+            one for one in remaining if one.complexity < candidate.complexity or empty.floor < one.loss < limit
+        ]
+        remaining.append(named)
+    return remaining
 
 
 def declared_number(value: float, window: float, declared: Mapping[str, float]) -> Expression | None:
-    """The simplest multiple of declared constants within `window` of a value, if it is not there by chance.
+    """The simplest multiple of declared constants within `window` of a value; None where that could be chance.
 
     >>> print(declared_number(4.905, 1e-6, {"g": 9.81}))
     g/2
@@ -61,21 +66,21 @@ def declared_number(value: float, window: float, declared: Mapping[str, float]) 
     few_digits = not fitted_constants(Constant(value))
     best: tuple[float, int, int, Expression | None, Expression | None] | None = None
     for rank, (unit, above, below) in enumerate(_units(declared), start=1):
-        for q in range(1, 2 if few_digits else _MULTIPLES + 1):
+        for q in range(1, 2 if few_digits else _MAX_FACTOR + 1):
             multiple = value * q / unit
-            p = round(multiple) if abs(multiple) <= _MULTIPLES + 1 else 0
-            if not 0 < abs(p) <= (1 if few_digits else _MULTIPLES) or math.gcd(p, q) != 1:
+            p = round(multiple) if abs(multiple) <= _MAX_FACTOR + 1 else 0
+            if not 0 < abs(p) <= (1 if few_digits else _MAX_FACTOR) or math.gcd(p, q) != 1:
                 continue
-            most = max(abs(p), q)
-            cost = math.log2(rank) + 2 * math.log2(most)
-            near = abs(p * unit / q - value) <= window < RECOGNITION.noise_rarity * abs(value) / (rank * most**2)
+            larger = max(abs(p), q)
+            cost = math.log2(rank) + 2 * math.log2(larger)
+            near = abs(p * unit / q - value) <= window < RECOGNITION.noise_rarity * abs(value) / (rank * larger**2)
             if near and (best is None or cost < best[0]):
                 best = cost, p, q, above, below
     return None if best is None else _written(*best[1:])
 
 
 def _written(p: int, q: int, above: Expression | None, below: Expression | None) -> Expression:
-    """p·above / (q·below); what is None is 1."""
+    """The expression p·above / (q·below); None stands for 1."""
     top = Constant(abs(p)) if above is None else above if abs(p) == 1 else apply("mul", Constant(abs(p)), above)
     bottom = below if q == 1 else Constant(q) if below is None else apply("mul", Constant(q), below)
     number = top if bottom is None else apply("div", top, bottom)
@@ -90,7 +95,7 @@ def _named(
     floor: float,
     seed: int,
 ) -> Candidate | None:
-    """The candidate with all names that can be given one after another, the others of its numbers fitted anew."""
+    """The candidate with names for all numbers that are multiples, the others fitted anew; None where it has none."""
     constants = free_constants(candidate.expression, integers=False)
     errors = standard_errors(candidate.expression, columns, target.y, target.weight, integers=False)
     exact = candidate.loss <= floor
@@ -113,14 +118,14 @@ def _named(
 
 
 def _units(declared: Mapping[str, float]) -> Iterator[tuple[float, Expression | None, Expression | None]]:
-    """The units whose values are doubles above zero: the square of 1e200 is none."""
+    """The units of `_all_units` whose values are neither 0 nor infinite: the square of 1e200 is left out."""
     for value, above, below in _all_units(declared):
         if 0 < abs(value) < math.inf:
             yield value, above, below
 
 
 def _all_units(declared: Mapping[str, float]) -> Iterator[tuple[float, Expression | None, Expression | None]]:
-    """Value, numerator and denominator of what numbers may be multiples of, the simplest first."""
+    """Value, numerator and denominator of what a number may be a multiple of, the simplest first."""
     named = [(value, Constant(value, name)) for name, value in declared.items()]
     for value, name in named:
         yield value, name, None

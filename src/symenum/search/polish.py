@@ -1,4 +1,7 @@
-"""The coefficients of what a pass has found: inserted, fitted on the working rows, and written as people write them."""
+"""The constants of what a step has found: inserted, fitted on the working rows, taken out, and written in few digits.
+
+All losses are those on the working rows, but for `refitted`, which ends a search on all rows.
+"""
 
 from __future__ import annotations
 
@@ -28,60 +31,63 @@ from symenum.search.problem import Task
 __all__ = ["loosened", "pruned", "refined", "refitted", "rounded"]
 
 
-_BEST = 10  # of the heads' finds, whose outer coefficients are fitted already
-_STARTS = 2
-_VARIANTS = 150  # in one step
-_FIRST_VARIANTS = 2400  # where the heads have done their part, and all that they found is looked into
-_PRUNED = 3  # parts that a law may lose in one step
-_SHORTER = 60  # of the simplest laws, at a time
-_DIGITS = (1, 2, 3)
-_LAST_STEPS = 4  # from constants that fit thousands of rows already
-_SLACK = 1.5  # a family may be so much more complex than allowed: coefficients may turn out to be 1 or 0
+_DIGITS = (1, 2, 3)  # significant digits that people write constants in
+_FIRST_VARIANTS = 2400  # with one more coefficient, in the step after the heads' stages; by benchmarks/breadth.py
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_HEAD_FINDS = 10  # finds of the heads, the best first, whose inner constants are fitted; the outer ones are already
+_STARTS = 2  # random starts of a fit, beside the constants that the family has
+_VARIANTS = 150  # laws with one more coefficient, in any other step
+_PRUNING_ROUNDS = 3  # parts that a law may lose in one step
+_SHORTER_LAWS = 60  # laws with a part less that are fitted in one round
+_REFIT_STEPS = 4  # Levenberg-Marquardt steps from constants that fit already
+_COMPLEXITY_SLACK = 1.5  # times `max_complexity` that a family may have: coefficients may turn out to be 1 or 0
 
 
 def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """All candidates, and what becomes of the best of them with their constants fitted; losses on the working rows.
+    """All of `raw` and `fitted` as they are, and those of them that are worth it with their constants fitted.
 
-    `raw` are expressions without coefficients of their own, `fitted` candidates whose outer ones are solved already.
+    `raw`: expressions without coefficients of their own; all of them get some. `fitted`: candidates of the heads, whose
+    outer coefficients are solved already; the ten best are fitted. Nothing is fitted where one of them is the law.
     """
     data = task.data
     found = [candidate for expression in raw if (candidate := data.candidate(simplify(expression))) is not None]
     found += fitted
     if not task.settings.constants or any(data.is_law(candidate) for candidate in found):
         return found
-    best = [candidate.expression for candidate in best_first(fitted, data.target)[:_BEST]]
-    most = _SLACK * task.settings.max_complexity
-    families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= most]
+    best = [candidate.expression for candidate in best_first(fitted, data.target)[:_HEAD_FINDS]]
+    limit = _COMPLEXITY_SLACK * task.settings.max_complexity
+    families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= limit]
     found += _refined(task, [*families, *best], budget)
     return found + _tidied(task, found, budget)
 
 
 def loosened(task: Task, expressions: Sequence[Expression], budget: Budget, *, first: bool = False) -> list[Candidate]:
-    """What becomes of them with one more coefficient than they have, wherever there may be one: tanh(x), tanh(2.7*x).
+    """The laws with one more fitted coefficient, at each place that may have one: tanh(x) becomes tanh(2.7*x).
 
-    The heads solve outer coefficients; on data with noise inner ones are worth more than a further term. The `first`
-    time there are more of them.
+    The heads solve outer coefficients; on data with noise inner ones are worth more than a further term. At most 150
+    such laws are fitted, the `first` time 2400.
     """
     limit = _FIRST_VARIANTS if first else _VARIANTS
-    most = task.settings.max_complexity
+    max_complexity = task.settings.max_complexity
     variants: dict[Expression, None] = {}
     for expression in expressions:
-        variants |= dict.fromkeys(family for family in with_one_more(expression) if family.complexity <= most)
+        variants |= dict.fromkeys(family for family in with_one_more(expression) if family.complexity <= max_complexity)
     found = _refined(task, list(variants)[:limit], budget)
     return found + _tidied(task, found, budget)
 
 
 def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
-    """What becomes of them without one of their parts, and of the best of these without another, and so on."""
+    """The laws without one of their parts, fitted; then the best of these without another part: three rounds."""
     found: list[Candidate] = []
     known: set[Expression] = set()
-    for _ in range(_PRUNED):
+    for _ in range(_PRUNING_ROUNDS):
         shorter = (variant for expression in expressions for variant in with_one_less(expression))
-        some = list(dict.fromkeys(islice((variant for variant in shorter if variant not in known), _SHORTER)))
-        if not some or budget.over():
+        new_laws = list(dict.fromkeys(islice((variant for variant in shorter if variant not in known), _SHORTER_LAWS)))
+        if not new_laws or budget.over():
             break
-        known.update(some)
-        new = _fitted(task, some, budget)
+        known.update(new_laws)
+        new = _fitted(task, new_laws, budget)
         found += new
         front = Front.of(task.data.target).update(found, task.settings.max_complexity)
         expressions = [entry.expression for entry in front if entry in new]
@@ -89,13 +95,13 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
 
 
 def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """Those that stand on a front of their own with constants of few digits: a factor that is nearly 1 falls out.
+    """The finds that stand on a front of their own, with constants of one, two and three digits.
 
-    Such a law may fit a little worse than its constants could make it, and is what people would write down. Where an
-    exponent became whole or a term fell out, the constants that are left have other best values: both are handed back.
+    Such a law fits a little worse and is what people would write; a factor that is nearly 1 falls out. Where the law
+    became simpler (an exponent is whole, a term is gone), its other constants are fitted again, and both come back.
     """
     data = task.data
-    variants: dict[Expression, bool] = {}  # and whether the form is a simpler one
+    variants: dict[Expression, bool] = {}  # rounded law -> whether it is simpler than before
     for entry in Front.of(data.target).update(found, task.settings.max_complexity):
         constants = free_constants(entry.expression, integers=False)
         for digits in _DIGITS if constants else ():
@@ -107,9 +113,12 @@ def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
 
 
 def refitted(task: Task, front: Front, budget: Budget) -> Front:
-    """The front with constants fitted on all rows, as far as the time goes; ends a search on a part of them."""
+    """The front with constants fitted on all rows, the best law first, until the budget is over.
+
+    For the end of a search that worked on a part of the rows.
+    """
     found: list[Candidate] = []
-    for entry in reversed(front):  # the best first
+    for entry in reversed(front):
         if budget.over():
             break
         if not task.squared:
@@ -123,7 +132,7 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             task.target.y,
             task.target.weight,
             starts=0,
-            steps=_LAST_STEPS,
+            steps=_REFIT_STEPS,
             integers=False,
             budget=budget,
             seed=task.settings.seed,
@@ -133,20 +142,20 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
 
 
 def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list[Candidate]:
-    """With the best constants that further starts find, on the working rows."""
+    """The families with the best constants that several starts find; those without a finite loss are left out."""
     data, target = task.data, task.data.target
     device, seed = task.settings.device, task.settings.seed
     results = refine(
         families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device, seed=seed
     )
-    fine = [result for result in results if result.loss < float("inf")]
+    finite = [result for result in results if result.loss < float("inf")]
     if any(operator.role is Role.STEP for operator in task.settings.operators):
-        fine = [_determined(task, result, budget) for result in fine]
-    return [Candidate(result.expression, result.loss) for result in fine]
+        finite = [_determined(task, result, budget) for result in finite]
+    return [Candidate(result.expression, result.loss) for result in finite]
 
 
 def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
-    """The law, or what it is the limit of: a slope that no row shows would count as a constant found."""
+    """The law, or the step function that it is the limit of: a slope that no row shows is not a constant found."""
     data = task.data
     seed = task.settings.seed
     step = as_step(law, data.columns, data.target.y, data.target.weight, budget=budget, seed=seed)
@@ -154,7 +163,7 @@ def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
 
 
 def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
-    """With the best constants near their own, on the working rows; whole numbers stay."""
+    """The expressions with the best constants near their own; whole numbers stay."""
     data, target = task.data, task.data.target
     results = refine(
         expressions,
@@ -162,7 +171,7 @@ def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> li
         target.y,
         target.weight,
         starts=0,
-        steps=_LAST_STEPS,
+        steps=_REFIT_STEPS,
         integers=False,
         budget=budget,
         seed=task.settings.seed,
@@ -171,7 +180,7 @@ def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> li
 
 
 def _tidied(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """Those that stand on a front of their own, with nice numbers for constants where the data allow them."""
+    """The finds that stand on a front of their own, with nice numbers for constants where the data allow them."""
     data = task.data
     front = Front.of(data.target).update(found, task.settings.max_complexity)
     tidied: list[Candidate] = []

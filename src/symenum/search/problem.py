@@ -1,4 +1,8 @@
-"""What a search is asked: checked data, settings, and how large a pass may be. Fixed while the search runs."""
+"""What a search is asked: checked data, settings, and the plan of a pass. Fixed while the search runs.
+
+The plan says how large a pass is: layers, inputs, and how many slots are variables and tokens. It follows from the
+problem and the memory limit.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +30,26 @@ from symenum.heads.response import Data, make_data
 from symenum.heads.stages import SCAN_ROWS, AllHeads, Stage, telling
 from symenum.operators import Operator, get_operators
 from symenum.search.front_update import loss_floor, outlier_weights
+from symenum.selection import DISCOUNT
 from symenum.tokens import TokenContext, TokenGenerator, get_generator
 
 __all__ = ["Plan", "Settings", "Task", "make_plan", "make_task"]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# How large a pass may be: layers, inputs, and what fills the slots, chosen from the problem and the memory limit.
-#
-# Not from the cores of the machine: with a seed and an iteration limit a search does the same on any machine.
+# Candidates by the paper's formula, duplicates included, that two cores score in about 1.5 s. A constant, not a measure
+# of this machine: with a seed and an iteration limit a search does the same on any machine.
+_MAX_CANDIDATES = 4_000_000_000
+_MAX_LAYERS = 3  # the paper's depth; two layers where three do not fit
 
-
-# Candidates by the paper's formula, duplicates included, that two cores score in about a second and a half.
-_MOST_CANDIDATES = 4_000_000_000
-_MOST_INPUTS = 100
-_FEWEST_INPUTS = 3
-_SPARE_SLOTS = 2  # for tokens, however many variables there are
-_MOST_TOKENS = 4
-_DEEP = 3
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MIN_TOKENS = 2  # slots for tokens, however many variables there are
+_MAX_TOKENS = 4  # slots for tokens where all variables fit
+_MIN_INPUTS = 1 + _MIN_TOKENS  # slots: there is at least one variable
+_MAX_INPUTS = 100  # slots of a network, variables and tokens
+_WORKING_ROWS = 2048  # rows that candidates are found and fitted on; they are judged on all rows (`Task.judge`)
+_TOKEN_ROWS = 256  # rows that token generators see
+_HEAD_CANDIDATES = 10  # that a head hands back, at most
+_SPARE_FACTOR = 5  # times as many candidates are asked for where a prior may forbid some
 
 
 @dataclass(frozen=True)
@@ -71,47 +77,38 @@ def make_plan(
     inputs: int | None,
     max_memory: int,
 ) -> Plan:
-    """The plan for that many variables; what the caller has fixed stays.
+    """The plan for so many variables; `layers` and `inputs` stay where the caller has fixed them.
 
-    Three layers where half of the variables or more fit beside two tokens; two, with many more inputs, elsewhere.
+    Three layers where half of the variables or more fit beside two tokens; else two layers on many more inputs.
+    `max_memory` in bytes.
     """
-    most = min(_MOST_INPUTS, variables + _MOST_TOKENS)
+    max_inputs = min(_MAX_INPUTS, variables + _MAX_TOKENS)
 
     def widest(depth: int) -> int:
-        found = _FEWEST_INPUTS
-        while found < most and _fits(found + 1, operators, depth, max_memory):
-            found += 1
-        return found
+        width = _MIN_INPUTS
+        while width < max_inputs and _fits(width + 1, operators, depth, max_memory):
+            width += 1
+        return width
 
     if layers is None:
-        width = inputs or widest(_DEEP)
-        deep = _fits(width, operators, _DEEP, max_memory) and 2 * (width - _SPARE_SLOTS) >= variables
-        layers = _DEEP if deep else _DEEP - 1
+        width = inputs or widest(_MAX_LAYERS)
+        deep = _fits(width, operators, _MAX_LAYERS, max_memory) and 2 * (width - _MIN_TOKENS) >= variables
+        layers = _MAX_LAYERS if deep else _MAX_LAYERS - 1
     inputs = inputs or widest(layers)
-    inside = max(1, min(variables, inputs - _SPARE_SLOTS))
-    return Plan(layers, inputs, inside, layer_sizes(operators, inputs, layers)[-1])
+    variable_slots = max(1, min(variables, inputs - _MIN_TOKENS))
+    return Plan(layers, inputs, variable_slots, layer_sizes(operators, inputs, layers)[-1])
 
 
 def _fits(inputs: int, operators: tuple[Operator, ...], layers: int, max_memory: int) -> bool:
     return (
         fits_memory(inputs, operators, layers, max_memory)
-        and layer_sizes(operators, inputs, layers)[-1] <= _MOST_CANDIDATES
+        and layer_sizes(operators, inputs, layers)[-1] <= _MAX_CANDIDATES
     )
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# What a search is asked: checked data, settings, and the plan made for them. Fixed while the search runs.
-
-
-# Candidates are found and fitted on so many rows, and judged on all; see `Task.judge`.
-_WORKING_ROWS = 2048
-_TOKEN_ROWS = 256
-_FETCHED = 5  # times as many candidates where some will be forbidden
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The knobs of a search; `layers` and `inputs` are chosen by `make_plan` where they are None."""
+    """The settings of a search; `layers` and `inputs` are chosen by `make_plan` where they are None."""
 
     operators: tuple[Operator, ...] = get_operators("koza")
     layers: int | None = None
@@ -120,29 +117,29 @@ class Settings:
     constants: bool = True
     constant_range: tuple[float, float] = (-3.0, 3.0)
     top_k: int = 30
-    discount: float = 0.99
+    discount: float = DISCOUNT
     max_complexity: int = 50
     stop_loss: float | None = None
     probe: Expression | None = None
     threads: int | None = None
     device: str = "auto"  # of the network's passes, and of the heads that can use a GPU
-    loss: Loss = field(default_factory=Squared)  # of the front; scans are least squares
+    loss: Loss = field(default_factory=Squared)  # that laws of the front are judged by; scans are least squares
     prior: Prior = NO_PRIOR
     forbidden: tuple[str, ...] = ()  # variables that no law may have
     guesses: tuple[Expression, ...] = ()  # laws to begin with, constants fitted
-    declared: Mapping[str, float] = field(default_factory=dict)  # constants that have a name
-    max_memory: int = DEFAULT_MEMORY
+    declared: Mapping[str, float] = field(default_factory=dict)  # the user's constants: name -> value
+    max_memory: int = DEFAULT_MEMORY  # bytes
     seed: int = 0  # of everything random
-    leave_out: tuple[str, ...] = ()  # stages of the heads that do not run: what they bring is measured without them
+    leave_out: tuple[str, ...] = ()  # stages of the heads that do not run, to measure what they bring
 
 
 @dataclass(frozen=True)
 class Task:
     """`columns` (rows,) float64 by name and `target`: all rows, the weights summing to 1.
 
-    `data` are the rows that are worked on: all of them, or an even selection. Columns that are constant, or equal to an
-    earlier one, say nothing of their own and are left out of it. `working` is its target with the weights that the user
-    gave; those of `data` may differ where the loss is not the mean square error.
+    `data` holds the working rows: all rows, or a random selection of 2048. Columns that are constant, or equal to an
+    earlier one, are left out of it. `working` is its target with the user's weights; the weights of `data` differ from
+    them where the loss is not the mean square error.
     """
 
     columns: Mapping[str, Tensor]
@@ -152,19 +149,22 @@ class Task:
     settings: Settings
     plan: Plan
     generator: TokenGenerator[Any]
-    origin: Task | None = None  # the task whose rows have the user's weights, if this one has others
+    origin: Task | None = None  # the task with the user's weights, if this one has others (see `reweighted`)
 
     @cached_property
     def heads(self) -> AllHeads:
         """All heads on the raw variables."""
         if self.origin is not None:
             return self.origin.heads.with_target(self.data.target)
+        return self.make_heads(self.data)
+
+    def make_heads(self, data: Data) -> AllHeads:
+        """All heads on the slots of `data`."""
         settings = self.settings
-        k = self.fetched(min(10, settings.top_k))
         return AllHeads(
-            self.data,
+            data,
             settings.operators,
-            k,
+            self.with_spares(min(_HEAD_CANDIDATES, settings.top_k)),
             settings.max_memory,
             settings.prior,
             device=settings.device,
@@ -181,41 +181,41 @@ class Task:
 
     @property
     def squared(self) -> bool:
-        """Whether the loss is that of the scans."""
+        """Whether the loss is the mean square error, as in the scans."""
         return self.settings.loss.is_squared
 
     @cached_property
     def empty_front(self) -> Front:
-        """The front before anything is found."""
+        """The front before anything is found, for losses on all rows."""
         return self._front(self.target)
 
     @cached_property
     def working_front(self) -> Front:
-        """The same for the rows that are worked on."""
+        """The same for losses on the working rows."""
         return self._front(self.working)
 
     def _front(self, target: Target) -> Front:
         front = Front.of(target, self.settings.discount)
         return front if self.squared else replace(front, floor=loss_floor(self.settings.loss, target))
 
-    def fetched(self, count: int) -> int:
-        """How many to ask for where so many are wanted: the prior may forbid most of them."""
-        return count * _FETCHED if self.prior.active else count
+    def with_spares(self, count: int) -> int:
+        """How many candidates to ask for where `count` are wanted: five times as many if a prior may forbid some."""
+        return count * _SPARE_FACTOR if self.prior.active else count
 
-    def weighed(self, front: Front) -> Task:
-        """The task for the next step: under a robust loss, with less weight on the rows that the best law denies."""
+    def reweighted(self, front: Front) -> Task:
+        """The task for the next step: under a robust loss, rows far from the best law of the front weigh less."""
         if not self.settings.loss.robust or not front:
             return self
         law = front[-1].expression
-        if law not in self._weighed:
+        if law not in self._last_reweighted:
             target = outlier_weights(law, self.data.columns, self.working)
-            self._weighed.clear()
-            self._weighed[law] = replace(self, data=replace(self.data, target=target), origin=self)
-        return self._weighed[law]
+            self._last_reweighted.clear()
+            self._last_reweighted[law] = replace(self, data=replace(self.data, target=target), origin=self)
+        return self._last_reweighted[law]
 
     @cached_property
-    def _weighed(self) -> dict[Expression, Task]:
-        """The task of the last law, so that its stages are not laid out anew in every step."""
+    def _last_reweighted(self) -> dict[Expression, Task]:
+        """The task of the last law, by that law, so that its stages are not laid out anew in every step."""
         return {}
 
     @cached_property
@@ -233,7 +233,7 @@ class Task:
         return PSRN(self.plan.inputs, self.settings.operators, self.plan.layers, max_memory=self.settings.max_memory)
 
     @cached_property
-    def material(self) -> TokenContext:
+    def token_context(self) -> TokenContext:
         """What token generators work with."""
         rows = some_rows(self.data.target.rows, _TOKEN_ROWS, self.settings.seed, "rows that tokens are judged on")
         target = self.data.target.at(rows)
@@ -243,18 +243,18 @@ class Task:
 
     @cached_property
     def scale(self) -> float:
-        """The loss of the mean of y, or 1 where it is nothing: losses in its units are of order 1."""
+        """The loss of the mean of y, or 1 where that is zero up to rounding: losses in its units are of order 1."""
         y, weight = self.target.y, self.target.weight
-        spread = self.settings.loss.total(y, torch.full_like(y, float((y * weight).sum())), weight)
-        return spread if self.empty_front.floor < spread < float("inf") else 1.0
+        mean_loss = self.settings.loss.total(y, torch.full_like(y, float((y * weight).sum())), weight)
+        return mean_loss if self.empty_front.floor < mean_loss < float("inf") else 1.0
 
     @property
     def partial(self) -> bool:
-        """Whether the rows that are worked on are not all."""
+        """Whether the working rows are a part of the rows."""
         return self.data.target.rows < self.target.rows
 
     def judge(self, candidate: Candidate) -> Candidate | None:
-        """The candidate, with its loss on the working rows, with that on all; None where it is not finite on one."""
+        """The candidate with its loss on all rows in place of the working rows; None where that is not finite."""
         if not self.partial:
             return candidate
         values = evaluate(candidate.expression, self.columns)
@@ -263,21 +263,21 @@ class Task:
 
 
 def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Settings) -> Task:
-    """The task for X (rows, variables), float64 and finite, and its target."""
+    """The task for X (rows, variables), float64, finite and on the CPU, and its target."""
     allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
-    kept = [allowed[i] for i in telling(X[:, allowed])]
-    _check_variables(settings, {names[i] for i in kept})
+    used = [allowed[i] for i in telling(X[:, allowed])]
+    _check_variables(settings, {names[i] for i in used})
     rows = some_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
     working = target.at(rows)
-    seen = working
+    scanned = working
     factors = settings.loss.row_weights(working.y)
     if factors is not None:  # the loss is least squares with other weights
         weight = working.weight * factors
-        seen = Target(working.y, weight / weight.sum())
-    slots = [Variable(names[i]) for i in kept]
-    data = make_data(slots, X[rows][:, kept].T.contiguous(), seen, SCAN_ROWS, settings.seed)
+        scanned = Target(working.y, weight / weight.sum())
+    slots = [Variable(names[i]) for i in used]
+    data = make_data(slots, X[rows][:, used].T.contiguous(), scanned, SCAN_ROWS, settings.seed)
     plan = make_plan(
-        len(kept),
+        len(used),
         settings.operators,
         layers=settings.layers,
         inputs=settings.inputs,
@@ -288,13 +288,13 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
 
 
-def _check_variables(settings: Settings, telling: set[str]) -> None:
-    """Refuse laws that are asked for in variables which the search leaves out."""
-    used = {"required_variables": set(settings.prior.required)}
-    used["guesses"] = {name for law in settings.guesses for name in variables(law)}
-    for parameter, names in used.items():
-        if names - telling:
+def _check_variables(settings: Settings, used: set[str]) -> None:
+    """Refuse required variables and guesses in variables that the search leaves out; `used` are the others."""
+    wanted = {"required_variables": set(settings.prior.required)}
+    wanted["guesses"] = {name for law in settings.guesses for name in variables(law)}
+    for parameter, names in wanted.items():
+        if names - used:
             raise ValueError(
-                f"{parameter} has {min(names - telling)}, which is the same in all rows, or equal to another variable: "
+                f"{parameter} has {min(names - used)}, which is the same in all rows, or equal to another variable: "
                 "the data cannot tell what it does; leave it out, or take the other one"
             )

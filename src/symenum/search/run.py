@@ -22,8 +22,11 @@ __all__ = ["Outcome", "run"]
 Callback = Callable[[StepReport], object]
 Keep = Callable[[State, Front], object]
 
-_SEARCHING = 0.9  # of the time, where constants are fitted anew on all rows in the end
-_LAST_FIT = 0.2  # seconds that the fit on all rows gets even where the last step took longer than it should
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_SEARCH_SHARE = 0.9  # part of the time for steps, where constants are fitted on all rows at the end
+_MIN_LAST_FIT = 0.2  # seconds for that fit, even where the last step took longer than it should
+
+_SHORTEST = 1e-9  # seconds: a Budget needs a limit above 0, and rates need a time above 0
 _INTERRUPTED = "interrupted"
 
 
@@ -53,27 +56,28 @@ def run(
     state: State | None = None,
     known: Iterable[Candidate] = (),
     keep: Keep | None = None,
-    wish: Budget | None = None,
+    stopping: Budget | None = None,
     began: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Search from the beginning, or from a state that an earlier run has left.
 
-    A callback gets each StepReport; one that returns True ends the search. So does Ctrl-C, or whoever ends `wish`, at
-    the next look at the clock inside the step, whose finds are kept; a second Ctrl-C ends it at once with the front of
-    the steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the
-    search. `keep` gets the state and the front at the beginning and after each whole step. `began`: when the time of
-    `max_time` started, on the clock.
+    `max_time` in seconds, from `began` on (a time of `clock`), else from now. A callback gets each StepReport; one that
+    returns True ends the search. Ctrl-C ends the budget `stopping`, and so may anyone who holds it: the step ends at
+    its next look at the clock, and its finds are kept. A second Ctrl-C ends the search at once with the front of the
+    steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the search.
+    `keep` gets the state and the front at the beginning and after each whole step, to write them down.
     """
-    begin = clock() if began is None else began
-    one = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, wish or Budget(), begin, clock)
-    with ctrl_c_ends(one.wish), kept_low(task.settings.max_memory), single_threaded():
-        return one.outcome(state or start(task, seed))
+    stopping = stopping or Budget()
+    began = clock() if began is None else began
+    running = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, stopping, began, clock)
+    with ctrl_c_ends(stopping), kept_low(task.settings.max_memory), single_threaded():
+        return running.outcome(state or start(task, seed))
 
 
 @dataclass(frozen=True)
 class _Run:
-    """One run: its limits, its clock, and whom it tells."""
+    """One run: its limits, its clock, and those who are told of its steps."""
 
     task: Task
     callbacks: tuple[Callback, ...]
@@ -81,22 +85,23 @@ class _Run:
     max_iterations: int | None
     known: tuple[Candidate, ...]
     keep: Keep | None
-    wish: Budget
+    stopping: Budget
     began: float
     clock: Callable[[], float]
 
     @cached_property
     def searching(self) -> Budget:
-        """Of the steps; what is left of the time is for `refitted`."""
-        return self._budget(_SEARCHING if self.task.partial else 1.0)
+        """The budget of the steps; the rest of the time is for `refitted`."""
+        return self._budget(_SEARCH_SHARE if self.task.partial else 1.0)
 
-    def _budget(self, part: float, at_least: float = 1e-9) -> Budget:
+    def _budget(self, part: float, at_least: float = _SHORTEST) -> Budget:
         if self.max_time is None:
-            return Budget(stop=self.wish.over)
-        left = part * self.max_time - (self.clock() - self.began)
-        return Budget(max(left, at_least), stop=self.wish.over)
+            return Budget(stop=self.stopping.over)
+        remaining = part * self.max_time - (self.clock() - self.began)
+        return Budget(max(remaining, at_least), stop=self.stopping.over)
 
     def outcome(self, state: State) -> Outcome:
+        """Steps from the state on until something ends the search, and what it ended with."""
         earlier = state.elapsed
         whole = state
         error: BaseException | None = None
@@ -114,13 +119,13 @@ class _Run:
                     break
         except KeyboardInterrupt as raised:
             reason = _INTERRUPTED
-            error = raised if self.wish.over() else None  # the second one means it
-            self.wish.end()
-        except Exception as raised:  # handed on with what was found: whoever drives the search decides
+            error = raised if self.stopping.over() else None  # the second Ctrl-C
+            self.stopping.end()
+        except Exception as raised:  # handed on with what was found; the caller decides
             error, reason = raised, f"failed: {raised}"
         front = state.front
         if self.task.partial and self.task.settings.constants and error is None:
-            front = refitted(self.task, front, self._budget(1.0, at_least=_LAST_FIT))
+            front = refitted(self.task, front, self._budget(1.0, at_least=_MIN_LAST_FIT))
         state = replace(state, elapsed=earlier + self.clock() - self.began)
         return Outcome(state, self._with_known(front), reason, whole, reason == _INTERRUPTED, error)
 
@@ -132,7 +137,7 @@ class _Run:
         return front.update(self.known, self.task.settings.max_complexity) if self.known else front
 
     def _tell(self, state: State, stage: str, before: float) -> bool:
-        """Whether a callback asks to stop; every one of them is told."""
+        """Whether a callback asks to stop; all of them are told."""
         now = self.clock()
         report = StepReport(
             state.iteration,
@@ -141,7 +146,7 @@ class _Run:
             state.elapsed,
             None if self.max_time is None else max(0.0, self.max_time - (now - self.began)),
             state.scored,
-            state.scored / max(state.elapsed, 1e-9),
+            state.scored / max(state.elapsed, _SHORTEST),
             self._with_known(state.front),
             str(self.task.plan),
         )
@@ -150,13 +155,13 @@ class _Run:
 
     def _reason(self, state: State) -> str | None:
         """Why the search must end before the next step, if it must."""
-        if self.wish.over():
+        if self.stopping.over():
             return _INTERRUPTED
         found = stop_reason(self.task, state.front)
         if found is not None:
             return found
         if self.searching.over():
-            if self.wish.over():  # just now
+            if self.stopping.over():  # since the first look above
                 return _INTERRUPTED
             return f"the time limit of {self.max_time:g} s is over"
         if self.max_iterations is not None and state.iteration >= self.max_iterations:

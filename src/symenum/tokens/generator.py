@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
-from symenum.expressions import Expression, Variable
+from symenum.expressions import Expression, Variable, variables
 from symenum.operators import Operator
 from symenum.operators.traits import Role
 
@@ -29,11 +29,11 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, eq=False)
 class TokenContext:
-    """What every generator works with, fixed for a search.
+    """What every generator works with, fixed for a search: the operators, the data, and the range of constants.
 
-    `columns` (variable's name -> (rows,)), `y` and `weight` (rows,) are float64, on the CPU and finite, the weights
-    sum to 1: a selection of a few hundred rows, since tokens are only proposed here and judged by the pass.
-    `constant_range` None: no constants in tokens, but those of front members.
+    `columns` (variable's name -> (rows,)), `y` and `weight` (rows,) are float64, finite and on the CPU; the weights sum
+    to 1. They are a selection of a few hundred rows: generators only propose tokens, the pass judges them on all rows.
+    `constant_range` None: tokens hold no constants but those of front members.
     """
 
     operators: tuple[Operator, ...]
@@ -68,7 +68,7 @@ class TokenContext:
 
     @cached_property
     def working(self) -> tuple[Operator, ...]:
-        """The operators that make something new of their operands."""
+        """The operators without the identity, which makes nothing new."""
         return tuple(operator for operator in self.operators if operator.role is not Role.IDENTITY)
 
     @property
@@ -90,13 +90,13 @@ class TokenGenerator(Protocol[S]):
     @property
     def name(self) -> str: ...
 
-    def start(self, material: TokenContext) -> S:
+    def start(self, context: TokenContext) -> S:
         """The state before the first pass."""
         ...
 
     def propose(
         self,
-        material: TokenContext,
+        context: TokenContext,
         state: S,
         count: int,
         rng: np.random.Generator,
@@ -104,30 +104,28 @@ class TokenGenerator(Protocol[S]):
     ) -> tuple[tuple[Expression, ...], S]:
         """`count` tokens for the next pass, and the state that remembers them.
 
-        Tokens are no bare variables or constants; on the rows they are finite, not constant, and distinct from the
-        variables and from each other. Fewer come back only where the operators cannot build so many. CutShortError
-        where the budget is over before they are chosen.
+        A token has an operator. On the rows of the context it is finite, not constant, and differs from the variables
+        and from the other tokens. Fewer than `count` come back only where the operators cannot build so many. Raises
+        CutShortError (`budget.check()`) where the budget is over before the tokens are chosen.
         """
         ...
 
-    def learn(self, material: TokenContext, state: S, reward: float, front: Sequence[ScoredExpression]) -> S:
+    def learn(self, context: TokenContext, state: S, reward: float, front: Sequence[ScoredExpression]) -> S:
         """The state after the pass with the tokens proposed last: its best reward, and the front as it now is."""
         ...
 
 
 def check_count(count: int) -> None:
-    """Refuse a number of tokens that is none."""
+    """Refuse a `count` that is not a whole number of at least 0."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ValueError(f"count must be a whole number of at least 0, not {count!r}")
 
 
-def check_front(reward: float, front: Sequence[ScoredExpression], material: TokenContext) -> None:
-    """Refuse rewards that are no numbers, and expressions in variables that the material does not have."""
-    from symenum.expressions import variables
-
+def check_front(reward: float, front: Sequence[ScoredExpression], context: TokenContext) -> None:
+    """Refuse a reward that is NaN, and front members in variables that the context does not have."""
     if math.isnan(reward):
         raise ValueError("reward must be a number, not NaN: a pass that found nothing has reward 0")
     for member in front:
-        unknown = [name for name in variables(member.expression) if name not in material.columns]
+        unknown = [name for name in variables(member.expression) if name not in context.columns]
         if unknown:
             raise ValueError(f"front holds {member.expression}, and there is no column for {', '.join(unknown)}")

@@ -1,6 +1,6 @@
 """Random tokens (the paper's Algorithm 5): trees of depth 1 to 3 over variables and constants; learns nothing.
 
-The yardstick for the others, and the way to stay unbiased on data that mislead them.
+The others are measured against it. On data that mislead them it stays unbiased.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ import numpy as np
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Expression
 from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
-from symenum.tokens.trees import Evaluator, pick_distinct, random_trees
+from symenum.tokens.trees import RANDOM_DEPTH, Evaluator, pick_distinct, random_trees
 
 __all__ = ["RandomState", "RandomTokens"]
 
 
 @dataclass(frozen=True)
 class RandomState:
-    """Nothing: there is nothing to remember."""
+    """Empty: random tokens remember nothing."""
 
 
 @dataclass(frozen=True)
 class RandomTokens:
-    """See `TokenGenerator`."""
+    """See `TokenGenerator`. `depth`: the largest number of operators from root to leaf."""
 
-    depth: int = 3
+    depth: int = RANDOM_DEPTH
     name: str = "random"
 
-    def start(self, material: TokenContext) -> RandomState:
+    def start(self, context: TokenContext) -> RandomState:
         return RandomState()
 
     def propose(
         self,
-        material: TokenContext,
+        context: TokenContext,
         state: RandomState,
         count: int,
         rng: np.random.Generator,
@@ -43,11 +43,11 @@ class RandomTokens:
     ) -> tuple[tuple[Expression, ...], RandomState]:
         check_count(count)
         budget.check()
-        trees = random_trees(material, rng, count, self.depth)
-        return tuple(pick_distinct(Evaluator(material), material, trees, count)), state
+        trees = random_trees(context, rng, count, self.depth)
+        return tuple(pick_distinct(Evaluator(context), context, trees, count)), state
 
     def learn(
-        self, material: TokenContext, state: RandomState, reward: float, front: Sequence[ScoredExpression]
+        self, context: TokenContext, state: RandomState, reward: float, front: Sequence[ScoredExpression]
     ) -> RandomState:
-        check_front(reward, front, material)
+        check_front(reward, front, context)
         return state

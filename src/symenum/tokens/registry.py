@@ -16,7 +16,7 @@ GENERATORS: dict[str, TokenGenerator[Any]] = {
     generator.name: generator for generator in (Genetic(), TreeSearch(), RandomTokens())
 }
 STATES: dict[str, type] = {"gp": GeneticState, "mcts": TreeSearchState, "random": RandomState}
-"""What each of them remembers, by its name: the type that a checkpoint reads it back as."""
+"""The type of each generator's state, by its name: a checkpoint reads the state back as this type."""
 
 
 def get_generator(name: str) -> TokenGenerator[Any]:

@@ -1,9 +1,9 @@
 """Monte Carlo tree search over sets of tokens as token generator (the paper's Algorithm 4).
 
 A node is a set of tokens, grown one by one: an action applies an operator to variables, parts of the front, or tokens
-already in the set. Simulations are judged by what a pass of one layer could explain with the whole set (`explain`); the
-true reward of the pass comes back in `learn` and counts for as much as several of them. Statistics belong to the sets,
-not to the ways that lead there, so they stay good when the front, and with it the actions, change.
+already in the set. A simulation is judged by what a pass of one layer could explain with the whole set (`explain`). The
+true reward of the pass comes back in `learn` and counts for several simulations. Statistics belong to the sets, not to
+the ways that lead there, so they stay valid when the front, and with it the actions, change.
 """
 
 from __future__ import annotations
@@ -17,26 +17,34 @@ import numpy as np
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.threads import torch_threads
 from symenum.expressions import Expression, apply, sort_key
-from symenum.tokens.explain import UNEXPLAINED, Explainer, Scouted, promising_features, scout, simple_partners
+from symenum.tokens.explain import (
+    MIN_UNEXPLAINED,
+    SCOUTS,
+    Explainer,
+    Scouted,
+    promising_features,
+    scout,
+    simple_partners,
+)
 from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, front_parts
-from symenum.tokens.trees import Evaluator, pick_distinct, random_constant, random_trees
+from symenum.tokens.trees import RANDOM_DEPTH, Evaluator, pick_distinct, random_constant, random_trees
 
 __all__ = ["SetNode", "TreeSearch", "TreeSearchState"]
 
 TokenSet = tuple[Expression, ...]  # in the order of `sort_key`, so that equal sets are equal tuples
 
-_REMEMBERED_NODES = 1000
-_FRONT_PARTNERS = 8
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_NODES = 1000  # nodes that are remembered from pass to pass, the most visited first
 _BASE_PARTS = 12  # parts of the front that actions start from
-_BASE_SEEDS = 24  # and so many features that explain much of y
-_AS_IT_IS = 0.2  # how often an action takes one of these as it is
-_GREEDY = 0.5  # how often a new node is the best of the actions tried, rather than drawn
-_CONSTANT = 0.1  # how often the second operand is a constant, where constants are wanted
-_NOT_IMPROVED = 0.0  # the value of a pass that found nothing better
-_TRIES = 40  # for an action that may join a set
-_ROLLOUT_TRIES = 8  # tokens until one differs from those of the set
-_ROUNDING = 1e-6  # of values in [0, 1]
+_BASE_SEEDS = 24  # features that explain much of y, or scouted tokens, that actions start from
+_SEEDS_CONSIDERED = 4 * _BASE_SEEDS  # the seeds are those of the highest merit of so many
+_UNCHANGED_SHARE = 0.2  # part of the actions that take a part or seed as it is, without a further operator
+_GREEDY_SHARE = 0.5  # chance that a new node is the best of the actions tried; else it is drawn
+_CONSTANT_SHARE = 0.1  # chance that an operand of a binary operator is a constant, where constants are wanted
+_TRIES_PER_ACTION = 40  # random tokens drawn at most for each that is usable
+_ROLLOUT_TRIES = 8  # usable tokens that are compared with those of a set, until one differs from all
+_MIN_WEIGHT = 1e-6  # added to weights of actions, which are decades of y: chances must not all be 0
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class SetNode:
 
 @dataclass(frozen=True)
 class TreeSearchState:
-    """The nodes that matter, the sets on the way to the last proposal, and the memory of all passes."""
+    """Partners, seeds and scouted tokens; the most visited nodes; the path to the last proposal; the memory."""
 
     partners: tuple[Expression, ...]
     seeds: tuple[Expression, ...]
@@ -62,48 +70,51 @@ class TreeSearchState:
 
 @dataclass(frozen=True)
 class TreeSearch:
-    """See `TokenGenerator`. `exploration` is the weight of the UCB term, `prior` the actions tried for a new node,
-    and `pass_weight` the number of simulations that one true pass counts for."""
+    """See `TokenGenerator`.
+
+    `simulations` per proposal; `exploration`: weight of the UCB term; `prior`: actions tried for a new node;
+    `pass_weight`: simulations that one true pass counts for; `scouts`: new tokens scouted for each proposal.
+    """
 
     simulations: int = 16
     exploration: float = 0.5
     prior: int = 24
     pass_weight: float = 6.0
-    scouts: int = 600
+    scouts: int = SCOUTS
     name: str = "mcts"
 
-    def start(self, material: TokenContext) -> TreeSearchState:
-        partners = simple_partners(material)
-        return TreeSearchState(partners, promising_features(material, partners))
+    def start(self, context: TokenContext) -> TreeSearchState:
+        partners = simple_partners(context)
+        return TreeSearchState(partners, promising_features(context, partners))
 
     def propose(
         self,
-        material: TokenContext,
+        context: TokenContext,
         state: TreeSearchState,
         count: int,
         rng: np.random.Generator,
         budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], TreeSearchState]:
         check_count(count)
-        if not material.working or not count:
+        if not context.working or not count:
             return (), replace(state, path=(), memory=state.memory.with_proposal(()))
         with torch_threads(1):
-            planner = _Planner(self, material, state, rng)
+            planner = _Planner(self, context, state, rng)
             tokens, path = planner.plan(count, budget)
-        nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_REMEMBERED_NODES])
+        nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_MAX_NODES])
         return tokens, replace(
             state, nodes=nodes, path=path, scouted=planner.scouted, memory=state.memory.with_proposal(tokens)
         )
 
     def learn(
-        self, material: TokenContext, state: TreeSearchState, reward: float, front: Sequence[ScoredExpression]
+        self, context: TokenContext, state: TreeSearchState, reward: float, front: Sequence[ScoredExpression]
     ) -> TreeSearchState:
-        check_front(reward, front, material)
+        check_front(reward, front, context)
         memory = state.memory.after_pass(reward, front)
-        value = 1.0 if memory.stale == 0 else _NOT_IMPROVED
+        improved = memory.stale == 0
         nodes = {node.tokens: node for node in state.nodes}
         for tokens in state.path:
-            nodes[tokens] = _visited(nodes, tokens, value, self.pass_weight)
+            nodes[tokens] = _visited(nodes, tokens, float(improved), self.pass_weight)
         return replace(state, nodes=tuple(nodes.values()), path=(), memory=memory)
 
 
@@ -116,10 +127,10 @@ class _Planner:
     """One proposal: the tree while it grows, and what is computed once."""
 
     def __init__(
-        self, settings: TreeSearch, material: TokenContext, state: TreeSearchState, rng: np.random.Generator
+        self, settings: TreeSearch, context: TokenContext, state: TreeSearchState, rng: np.random.Generator
     ) -> None:
         self.settings = settings
-        self.material = material
+        self.context = context
         self.memory = state.memory
         self.rng = rng
         self.nodes = {node.tokens: node for node in state.nodes}
@@ -127,18 +138,17 @@ class _Planner:
         for tokens in self.nodes:
             for i in range(len(tokens)):
                 self.children.setdefault(tokens[:i] + tokens[i + 1 :], []).append(tokens)
-        self.evaluator = Evaluator(material)
-        best = sorted(self.memory.front, key=lambda member: -member.reward)[:_FRONT_PARTNERS]
-        self.explainer = Explainer(material, self.evaluator, [*state.partners, *(member.expression for member in best)])
+        self.evaluator = Evaluator(context)
+        self.explainer = Explainer(context, self.evaluator, [*state.partners, *self.memory.best_members()])
         parts = front_parts(self.memory.front)
         usable = [part for part in parts if self.evaluator.usable(part)]
         usable.sort(key=lambda part: -parts[part] * self.memory.merit(part))
         self.parts = usable[:_BASE_PARTS]
-        start = state.memory.steps * (settings.scouts // 2)
+        passes = state.memory.steps
         self.scouted = scout(
-            material, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, start, rng
+            context, self.evaluator, self.explainer, state.seeds, state.scouted, settings.scouts, passes, rng
         )
-        seeds = [*(one.token for one in self.scouted), *state.seeds][: 4 * _BASE_SEEDS]
+        seeds = [*(one.token for one in self.scouted), *state.seeds][:_SEEDS_CONSIDERED]
         seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
         self.seeds = seeds[:_BASE_SEEDS]
 
@@ -148,15 +158,15 @@ class _Planner:
         for _ in range(self.settings.simulations):
             budget.check()
             path = self._walk(count)
-            full = self._rolled_out(path[-1], count)
+            full = self._filled_up(path[-1], count)
             value = self._value(full)
             for tokens in dict.fromkeys([*path, full]):
                 self.nodes[tokens] = _visited(self.nodes, tokens, value)
             if len(full) == count:
                 ends[full] = (value, [*path, full])
         if not ends:
-            stream = random_trees(self.material, self.rng, count, 3)
-            chosen = tuple(pick_distinct(self.evaluator, self.material, stream, count))
+            stream = random_trees(self.context, self.rng, count, RANDOM_DEPTH)
+            chosen = tuple(pick_distinct(self.evaluator, self.context, stream, count))
             return chosen, (_ordered(chosen),)
         merits = {tokens: self._merit(tokens) for tokens in ends}
         best = max(ends, key=lambda tokens: ends[tokens][0] * merits[tokens])
@@ -166,7 +176,7 @@ class _Planner:
         return sum(self.memory.merit(token) for token in tokens) / len(tokens)
 
     def _walk(self, count: int) -> list[TokenSet]:
-        """The sets from the empty one to a new or a full one: by UCB, or by an action never tried here."""
+        """The sets from the empty one to a new or a full one, each with one token more: by UCB, or by a new action."""
         path: list[TokenSet] = [()]
         while len(path[-1]) < count:
             here = path[-1]
@@ -201,33 +211,33 @@ class _Planner:
         actions = list(dict.fromkeys(self._actions(here, self.settings.prior)))
         if not actions:
             return None
-        left = self.explainer.unexplained(self.evaluator.matrix(actions)).tolist()
+        unexplained = self.explainer.unexplained(self.evaluator.matrix(actions)).tolist()
         weight = np.array(
-            [-math.log10(rest) * self.memory.merit(token) for rest, token in zip(left, actions, strict=True)]
+            [-math.log10(part) * self.memory.merit(token) for part, token in zip(unexplained, actions, strict=True)]
         )
-        weight = (weight + _ROUNDING) ** 2
+        weight = (weight + _MIN_WEIGHT) ** 2
         order = self.rng.choice(len(actions), size=len(actions), replace=False, p=weight / weight.sum())
-        if self.rng.random() < _GREEDY:
+        if self.rng.random() < _GREEDY_SHARE:
             order = np.argsort(-weight, kind="stable")
         ranked = (actions[int(i)] for i in order)
-        chosen = pick_distinct(self.evaluator, self.material, ranked, len(here) + 1, here)
+        chosen = pick_distinct(self.evaluator, self.context, ranked, len(here) + 1, here)
         return chosen[-1] if len(chosen) > len(here) else None
 
-    def _rolled_out(self, tokens: TokenSet, count: int) -> TokenSet:
+    def _filled_up(self, tokens: TokenSet, count: int) -> TokenSet:
         """The set, filled up by random actions."""
         chosen = list(tokens)
         while len(chosen) < count:
             before = len(chosen)
             stream = self._actions(tuple(chosen), _ROLLOUT_TRIES)
-            chosen = pick_distinct(self.evaluator, self.material, stream, before + 1, chosen)
+            chosen = pick_distinct(self.evaluator, self.context, stream, before + 1, chosen)
             if len(chosen) == before:
                 break
         return _ordered(chosen)
 
     def _actions(self, here: TokenSet, count: int) -> Iterator[Expression]:
-        """At most `count` random tokens; whether they differ in values from those of the set is not yet known."""
+        """At most `count` random usable tokens. Their values may still equal those of a token of the set."""
         found = 0
-        for _ in range(_TRIES * count):
+        for _ in range(_TRIES_PER_ACTION * count):
             token = self._action(here)
             if token.complexity > MAX_COMPLEXITY or token in here or not self.evaluator.usable(token):
                 continue
@@ -237,28 +247,28 @@ class _Planner:
                 return
 
     def _action(self, here: TokenSet) -> Expression:
-        rng, material = self.rng, self.material
+        rng, context = self.rng, self.context
         ready = [*self.parts, *self.seeds]
-        if ready and rng.random() < _AS_IT_IS:
+        if ready and rng.random() < _UNCHANGED_SHARE:
             return ready[int(rng.integers(len(ready)))]
-        operator = material.working[int(rng.integers(len(material.working)))]
+        operator = context.working[int(rng.integers(len(context.working)))]
         operands = [self._operand(here) for _ in range(operator.arity)]
-        if operator.arity == 2 and material.constant_range is not None and rng.random() < _CONSTANT:
-            operands[int(rng.integers(2))] = random_constant(material, rng)
+        if operator.arity == 2 and context.constant_range is not None and rng.random() < _CONSTANT_SHARE:
+            operands[int(rng.integers(2))] = random_constant(context, rng)
         return apply(operator, *operands)
 
     def _operand(self, here: TokenSet) -> Expression:
         """A variable, a token of the set, a part of the front or a seed; each kind is as likely as the others."""
-        kinds = [kind for kind in (self.material.variables, here, self.parts, self.seeds) if len(kind)]
+        kinds = [kind for kind in (self.context.variables, here, self.parts, self.seeds) if len(kind)]
         kind = kinds[int(self.rng.integers(len(kinds)))]
         return kind[int(self.rng.integers(len(kind)))]
 
     def _value(self, tokens: TokenSet) -> float:
-        """Between 0 and 1: the decades of y that a pass of one layer explains with the set."""
+        """0 to 1: the decades of y that a pass of one layer explains with the set, of the nine that can be told."""
         if not tokens:
             return 0.0
-        left = self.explainer.unexplained_by_set(self.evaluator.matrix(tokens))
-        return math.log10(left) / math.log10(UNEXPLAINED)
+        unexplained = self.explainer.unexplained_by_set(self.evaluator.matrix(tokens))
+        return math.log10(unexplained) / math.log10(MIN_UNEXPLAINED)
 
 
 def _ordered(tokens: Sequence[Expression]) -> TokenSet:

@@ -1,4 +1,7 @@
-"""Trees that may be tokens: random ones, crossover and four mutations, and their values on the rows."""
+"""Trees that may be tokens: random ones, crossover and four mutations, their values, and the choice of distinct ones.
+
+Trees are immutable. Their values are those on the rows of the context; the pass has its own, batched way to compute.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from symenum.expressions import Apply, Constant, Expression, Variable, apply, wa
 from symenum.tokens.generator import TokenContext
 
 __all__ = [
+    "RANDOM_DEPTH",
     "Evaluator",
     "composite_parts",
     "crossover",
@@ -28,18 +32,27 @@ __all__ = [
 ]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Random trees over variables and constants: the raw material of all generators.
+_MAX_SUM_OF_SQUARES = 1e150  # of a token's values: the product of two tokens must not overflow
+_SAME_COLUMN = 1e-9  # columns whose distance is below this part of their norm are equal up to rounding
+_MIN_NORM = 1e-300  # smaller norms count as this: near the smallest normal double
+RANDOM_DEPTH = 3
+"""Largest depth, in operators from root to leaf, of random tokens: the paper's Algorithm 5."""
+_MUTATIONS = 4  # kinds: a new sub-tree, another node, an insertion, a shrinking
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_CONSTANT_LEAVES = 0.2  # chance that a leaf is a constant, where constants are wanted
+_EARLY_LEAF = 0.3  # chance that a branch ends before its full depth
+_TRIES = 200  # draws at most for each constant that is not 0, and for each token
+_PLANTED_DEPTH = 2  # largest depth of the sub-trees that mutations plant
+_POOL_SHARE = 0.5  # chance that a planted sub-tree comes from the pool, where there is one
 
 
-_CONSTANT_LEAVES = 0.2  # of the leaves, where constants are wanted at all
-_STOP = 0.3  # how often a branch ends before its full depth
-_TRIES = 200  # per token
+# Random trees over variables and constants
 
 
-def random_constant(material: TokenContext, rng: np.random.Generator) -> Constant:
-    """A constant of the range, to a sixtieth of its width: the fit finds the other digits. Not 0: it says nothing."""
-    low, high = material.constant_range or (1.0, 1.0)
+def random_constant(context: TokenContext, rng: np.random.Generator) -> Constant:
+    """A constant of the range, not 0, rounded to at least sixty steps of its width: the fit finds the other digits."""
+    low, high = context.constant_range or (1.0, 1.0)
     decimals = max(0, 1 - math.floor(math.log10((high - low) / 6))) if high > low else 15
     for _ in range(_TRIES):
         value = min(max(round(float(rng.uniform(low, high)), decimals), low), high)
@@ -48,45 +61,41 @@ def random_constant(material: TokenContext, rng: np.random.Generator) -> Constan
     return Constant(high or low)
 
 
-def random_leaf(material: TokenContext, rng: np.random.Generator) -> Expression:
-    """A variable, or now and then a constant."""
-    if material.constant_range is not None and rng.random() < _CONSTANT_LEAVES:
-        return random_constant(material, rng)
-    return material.variables[int(rng.integers(len(material.variables)))]
+def random_leaf(context: TokenContext, rng: np.random.Generator) -> Expression:
+    """A variable, or with chance 0.2 a constant, where constants are wanted."""
+    if context.constant_range is not None and rng.random() < _CONSTANT_LEAVES:
+        return random_constant(context, rng)
+    return context.variables[int(rng.integers(len(context.variables)))]
 
 
-def random_tree(material: TokenContext, rng: np.random.Generator, depth: int) -> Expression:
-    """A tree of at most that many operators from root to leaf, operators drawn evenly; needs an operator."""
-    operators = material.working
+def random_tree(context: TokenContext, rng: np.random.Generator, depth: int) -> Expression:
+    """A tree of at most `depth` operators from root to leaf, all operators equally likely.
+
+    The context must have an operator beside the identity.
+    """
+    operators = context.working
     operator = operators[int(rng.integers(len(operators)))]
     operands = []
     for _ in range(operator.arity):
-        ends = depth <= 1 or rng.random() < _STOP
-        operands.append(random_leaf(material, rng) if ends else random_tree(material, rng, depth - 1))
+        ends = depth <= 1 or rng.random() < _EARLY_LEAF
+        operands.append(random_leaf(context, rng) if ends else random_tree(context, rng, depth - 1))
     return apply(operator, *operands)
 
 
-def random_trees(material: TokenContext, rng: np.random.Generator, count: int, depth: int) -> Iterator[Expression]:
-    """Enough random trees of depth 1 to `depth` that `count` of them should do as tokens."""
-    if not material.working:
+def random_trees(context: TokenContext, rng: np.random.Generator, count: int, depth: int) -> Iterator[Expression]:
+    """200·`count` random trees of depth 1 to `depth`: enough that `count` of them should be usable as tokens."""
+    if not context.working:
         return
     for _ in range(_TRIES * count):
-        yield random_tree(material, rng, int(rng.integers(1, depth + 1)))
+        yield random_tree(context, rng, int(rng.integers(1, depth + 1)))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# How trees change: crossover and the four mutations of genetic programming, on immutable trees.
-#
-# Positions are those of `nodes`: the root first, then the operands from left to right. Results above the height limit
-# are given up for the parent, which keeps heights bounded without a bias towards small trees.
-
-
-_NEW_DEPTH = 2  # of the sub-trees that mutations plant
-_POOL_SHARE = 0.5  # how often a planted sub-tree is one that has proved itself, where there are any
+# Crossover and mutations. Positions are those of `nodes`. A result above the height limit is given up for its parent,
+# which bounds heights without a bias towards small trees.
 
 
 def nodes(expression: Expression) -> list[Expression]:
-    """All nodes, the root first."""
+    """All nodes: the root first, then those of its operands from left to right."""
     out: list[Expression] = []
     stack: list[Expression] = [expression]
     while stack:
@@ -135,7 +144,7 @@ def crossover(a: Expression, b: Expression, rng: np.random.Generator, max_height
 
 def mutate(
     tree: Expression,
-    material: TokenContext,
+    context: TokenContext,
     rng: np.random.Generator,
     max_height: int,
     pool: Sequence[Expression] = (),
@@ -144,13 +153,13 @@ def mutate(
     everything = nodes(tree)
     position = int(rng.integers(len(everything)))
     node = everything[position]
-    kind = int(rng.integers(4))
+    kind = int(rng.integers(_MUTATIONS))
     if kind == 0:
-        new = _planted(material, rng, pool)
+        new = _planted(context, rng, pool)
     elif kind == 1:
-        new = _other_node(node, material, rng)
+        new = _other_node(node, context, rng)
     elif kind == 2:
-        new = _inserted(node, material, rng, pool)
+        new = _inserted(node, context, rng, pool)
     else:
         new = node.operands[int(rng.integers(len(node.operands)))] if isinstance(node, Apply) else node
     changed = replaced(tree, position, new)
@@ -161,19 +170,19 @@ def _allowed(tree: Expression, max_height: int) -> bool:
     return isinstance(tree, Apply) and tree.depth <= max_height
 
 
-def _planted(material: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]) -> Expression:
-    """A proven sub-tree, a leaf or a small random tree."""
+def _planted(context: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]) -> Expression:
+    """A sub-tree of the pool, a leaf or a small random tree."""
     if pool and rng.random() < _POOL_SHARE:
         return pool[int(rng.integers(len(pool)))]
-    depth = int(rng.integers(_NEW_DEPTH + 1))
-    return random_tree(material, rng, depth) if depth else random_leaf(material, rng)
+    depth = int(rng.integers(_PLANTED_DEPTH + 1))
+    return random_tree(context, rng, depth) if depth else random_leaf(context, rng)
 
 
-def _other_node(node: Expression, material: TokenContext, rng: np.random.Generator) -> Expression:
+def _other_node(node: Expression, context: TokenContext, rng: np.random.Generator) -> Expression:
     """The same operands under another operator of that arity; another leaf for a leaf."""
     if not isinstance(node, Apply):
-        return random_leaf(material, rng)
-    same = [operator for operator in material.working if operator.arity == node.operator.arity]
+        return random_leaf(context, rng)
+    same = [operator for operator in context.working if operator.arity == node.operator.arity]
     if not same:
         return node
     operands = node.operands if rng.random() < 0.5 else node.operands[::-1]
@@ -181,34 +190,26 @@ def _other_node(node: Expression, material: TokenContext, rng: np.random.Generat
 
 
 def _inserted(
-    node: Expression, material: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]
+    node: Expression, context: TokenContext, rng: np.random.Generator, pool: Sequence[Expression]
 ) -> Expression:
     """The node as one operand of a new operator."""
-    operator = material.working[int(rng.integers(len(material.working)))]
+    operator = context.working[int(rng.integers(len(context.working)))]
     if operator.arity == 1:
         return apply(operator, node)
-    other = _planted(material, rng, pool)
+    other = _planted(context, rng, pool)
     return apply(operator, node, other) if rng.random() < 0.5 else apply(operator, other, node)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Values of many trees that share sub-trees on the material's rows, and the choice of those that may be tokens.
-#
-# Trees come from other trees by small changes, so each sub-tree is computed once and looked up afterwards: a tree
-# costs its new nodes only. Not for the pass itself, which has its own, batched way.
-
-
-_LARGEST = 1e150  # of the sum of squares: a product of two tokens must not overflow
-_SAME = 1e-9  # columns nearer than this, relative to their norm, are one
+# Values of many trees that share sub-trees: each sub-tree is computed once, so a tree costs its new nodes only
 
 
 class Evaluator:
-    """Values (rows,) float64 of expressions, kept for the next question; used within one call and then dropped."""
+    """Values (rows,), float64 on the CPU, of expressions; remembers them, so it is made anew for each proposal."""
 
-    def __init__(self, material: TokenContext) -> None:
-        self._rows = material.rows
+    def __init__(self, context: TokenContext) -> None:
+        self._rows = context.rows
         self._known: dict[Expression, Tensor | None] = {
-            Variable(name): column for name, column in material.columns.items()
+            Variable(name): column for name, column in context.columns.items()
         }
         self._usable: dict[Expression, bool] = {}
 
@@ -242,20 +243,20 @@ class Evaluator:
                 return None
             operands.append(value)
         result = node.operator.function(*operands)
-        # One number tells all: NaN and infinities survive in a sum of squares.
-        return result if float(torch.dot(result, result)) < _LARGEST else None
+        # A NaN or an infinity among the values makes the sum of squares NaN or infinite.
+        return result if float(torch.dot(result, result)) < _MAX_SUM_OF_SQUARES else None
 
     def usable(self, expression: Expression) -> bool:
         """Whether it may be a token: composite, finite and not constant on the rows."""
         known = self._usable.get(expression)
         if known is None:
             values = self.values(expression) if isinstance(expression, Apply) else None
-            known = values is not None and _varies(values)
+            known = values is not None and not bool(is_flat(values))
             self._usable[expression] = known
         return known
 
     def matrix(self, expressions: Sequence[Expression]) -> Tensor:
-        """Values (expressions, rows), float64; a row of NaN where there are none."""
+        """Values (expressions, rows), float64; a row of NaN for an expression that has none."""
         if not expressions:
             return torch.empty(0, self._rows, dtype=torch.float64)
         nothing = torch.full((self._rows,), float("nan"), dtype=torch.float64)
@@ -265,26 +266,26 @@ class Evaluator:
 
 def pick_distinct(
     evaluator: Evaluator,
-    material: TokenContext,
+    context: TokenContext,
     stream: Iterable[Expression],
     count: int,
     start: Sequence[Expression] = (),
 ) -> list[Expression]:
-    """The tokens `start` and the first of the stream that may join them, `count` in all if the stream has so many.
+    """The tokens `start`, then those of the stream that are usable and differ from all before: `count`, or fewer.
 
-    An expression and its negative count as one: the pass has both signs of everything.
+    They differ from the variables too. An expression and its negative count as one: the pass has both signs of each.
     """
     chosen = list(start)
     if len(chosen) >= count:
         return chosen[:count]
-    taken = _unit(evaluator.matrix([*material.variables, *chosen]))
+    taken = _unit(evaluator.matrix([*context.variables, *chosen]))
     for expression in stream:
         if not evaluator.usable(expression):
             continue
         unit = _unit(evaluator.matrix([expression]))
-        # 1 - |cos| is half the squared distance, too small to be told from rounding: the distance itself is compared.
-        near = torch.minimum((taken - unit).norm(dim=1), (taken + unit).norm(dim=1)) <= _SAME
-        if bool(near.any()) and _same_size(evaluator, expression, material, chosen, near):
+        # The distance itself is compared: 1 - |cos| is half its square, which rounding would hide.
+        near = torch.minimum((taken - unit).norm(dim=1), (taken + unit).norm(dim=1)) <= _SAME_COLUMN
+        if bool(near.any()) and _same_size(evaluator, expression, context, chosen, near):
             continue
         chosen.append(expression)
         taken = torch.cat([taken, unit])
@@ -298,21 +299,17 @@ def composite_parts(expression: Expression) -> list[Expression]:
     return list(dict.fromkeys(node for node in walk(expression) if isinstance(node, Apply)))
 
 
-def _varies(values: Tensor) -> bool:
-    return not bool(is_flat(values))
-
-
 def _unit(rows: Tensor) -> Tensor:
     norm: Tensor = rows.norm(dim=1, keepdim=True)
-    return rows / norm.clamp_min(1e-300)
+    return rows / norm.clamp_min(_MIN_NORM)
 
 
 def _same_size(
-    evaluator: Evaluator, expression: Expression, material: TokenContext, chosen: list[Expression], near: Tensor
+    evaluator: Evaluator, expression: Expression, context: TokenContext, chosen: list[Expression], near: Tensor
 ) -> bool:
-    """Whether one of those that have the direction of `expression` has its size too: 2·x is not x."""
-    everything = [*material.variables, *chosen]
+    """Whether a token or variable of the same direction (`near`) has the norm of `expression` too: 2·x is not x."""
+    everything = [*context.variables, *chosen]
     size = float(evaluator.matrix([expression]).norm())
     others = [everything[i] for i in torch.nonzero(near).flatten().tolist()]
     sizes = evaluator.matrix(others).norm(dim=1)
-    return bool(((sizes - size).abs() <= _SAME * size).any())
+    return bool(((sizes - size).abs() <= _SAME_COLUMN * size).any())

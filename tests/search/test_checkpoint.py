@@ -1,4 +1,4 @@
-"""Records: what is packed comes back equal, and nothing else comes out of a file."""
+"""What is written in a checkpoint comes back equal, and nothing else comes out of a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 
 import pytest
 
+from symenum.core.budget import Budget
 from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
-from symenum.search.checkpoint import packed, unpacked
+from symenum.search import start, step
+from symenum.search.checkpoint import Checkpoint, packed, read_checkpoint, unpacked, write_checkpoint
 from symenum.tokens.generator import ScoredExpression
 from symenum.tokens.genetic import GeneticState
 from symenum.tokens.pool import Memory, Record
@@ -51,3 +53,14 @@ def test_anything_else_is_refused(data: object, message: str) -> None:
 def test_objects_are_not_packed() -> None:
     with pytest.raises(TypeError, match="function"):
         packed((lambda: None,))
+
+
+def test_runners_up_are_kept_on_the_disk(make, tmp_path) -> None:
+    task = make(lambda a, b: a * b + 0.3 * b**3, noise=0.1)
+    state = start(task, 0)
+    for _ in range(4):
+        state, _ = step(task, state, Budget())
+    assert state.runners_up
+    path = tmp_path / "kept.json"
+    write_checkpoint(path, Checkpoint(state, state.front, "gp", "signature"))
+    assert read_checkpoint(path).state.runners_up == state.runners_up

@@ -1,14 +1,15 @@
-"""Laws that nearly stand on the front."""
+"""Runners-up nearly stand on the front; rows far from a law weigh less."""
 
 from __future__ import annotations
 
-from symenum.core.budget import Budget
+import pytest
+import torch
+
+from symenum.core.target import Target
 from symenum.expressions import parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.search import start, step
-from symenum.search.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from symenum.search.front_update import near, runners_up
+from symenum.search.front_update import near, outlier_weights, runners_up
 
 
 def candidates(*pairs: tuple[str, float]) -> list[Candidate]:
@@ -32,12 +33,12 @@ def test_near_is_what_the_front_does_not_leave_far_behind(make) -> None:
     assert [str(each.expression) for each in near(front, found)] == ["x1 + x2", "sin(x1)"]
 
 
-def test_what_waits_beside_the_front_is_kept_on_the_disk(make, tmp_path) -> None:
-    task = make(lambda a, b: a * b + 0.3 * b**3, noise=0.1)
-    state = start(task, 0)
-    for _ in range(4):
-        state, _ = step(task, state, Budget())
-    assert state.beside
-    path = tmp_path / "kept.json"
-    write_checkpoint(path, Checkpoint(state, state.front, "gp", "signature"))
-    assert read_checkpoint(path).state.beside == state.beside
+def test_rows_far_from_the_law_weigh_less() -> None:
+    x = torch.linspace(1, 2, 30, dtype=torch.float64)
+    y = 2 * x + 0.01 * torch.sin(40 * x)
+    y[3] += 10.0
+    weight = torch.full((30,), 1 / 30, dtype=torch.float64)
+    target = outlier_weights(parse("2*x"), {"x": x}, Target(y, weight))
+    assert float(target.weight.sum()) == pytest.approx(1.0)
+    assert float(target.weight[3]) < 1e-4 * float(target.weight.median())
+    assert float(target.weight.min()) == float(target.weight[3])

@@ -1,14 +1,18 @@
-"""Plans fit the machine, use what they may, and keep what the caller has fixed."""
+"""Plans fit the memory and keep what the caller has fixed; tasks refuse variables that they leave out."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 
 from symenum.core.memory import DEFAULT_MEMORY
+from symenum.core.target import Target
 from symenum.engine.architecture import fits_memory
 from symenum.engine.layer import layer_sizes
+from symenum.expressions import parse
+from symenum.heads.operator_grammar import Prior
 from symenum.operators import OPERATOR_SETS, get_operators
-from symenum.search import Plan, make_plan
+from symenum.search import Plan, Settings, make_plan, make_task
 
 
 def plan(variables: int, operators: str = "koza", layers=None, inputs=None, max_memory=DEFAULT_MEMORY) -> Plan:
@@ -53,3 +57,14 @@ def test_a_plan_says_what_was_chosen() -> None:
 
 def test_a_plan_for_more_candidates_than_a_float_can_count_can_be_shown() -> None:
     assert "9 layers" in str(plan(2, layers=9))
+
+
+@pytest.mark.parametrize(
+    ("asked", "parameter"),
+    [({"prior": Prior(required=("x2",))}, "required_variables"), ({"guesses": (parse("x1*x2"),)}, "guesses")],
+)
+def test_variables_that_are_left_out_cannot_be_asked_for(asked, parameter: str) -> None:
+    X = torch.stack([torch.linspace(1, 2, 30, dtype=torch.float64), torch.full((30,), 7.0, dtype=torch.float64)], dim=1)
+    target = Target(X[:, 0], torch.full((30,), 1 / 30, dtype=torch.float64))
+    with pytest.raises(ValueError, match=f"{parameter} has x2"):
+        make_task(("x1", "x2"), X, target, Settings(**asked))

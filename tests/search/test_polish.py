@@ -1,4 +1,4 @@
-"""What is made of a pass's finds: rounded, with a part less, fitted on all rows."""
+"""What is made of a step's finds: rounded, with a part less, with one more coefficient, fitted on all rows."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from symenum.tokens import TokenContext
 NAMES = ("gp", "mcts", "random")
 
 
-def material(
+def make_context(
     law: str = "x1*sin(x2) + 1",
     *,
     inputs: int = 2,

@@ -29,11 +29,11 @@ def test_the_best_of_each_size_and_complexity(seed: int) -> None:
     y = A[:, 1] - 2 * A[:, 4] + 0.5 * A[:, 9] + 0.3 * random.normal(size=60)
     found = best_subsets(normal_equations(A, y, cost), 4, 20, Budget())
     for size, total in {(len(subset.terms), subset.cost) for subset in found if len(subset.terms) <= 3}:
-        best = min(s.left for s in found if (len(s.terms), s.cost) == (size, total))
+        best = min(s.unexplained for s in found if (len(s.terms), s.cost) == (size, total))
         if size <= 2:
             assert best == pytest.approx(brute_force(A, y, cost, size, total), abs=1e-9)
     truth = next(s for s in found if s.terms == (1, 4, 9))
-    assert truth.left == pytest.approx(brute_force(A, y, cost, 3, truth.cost), abs=1e-9)
+    assert truth.unexplained == pytest.approx(brute_force(A, y, cost, 3, truth.cost), abs=1e-9)
 
 
 def test_a_repeated_column_adds_nothing() -> None:
@@ -41,7 +41,7 @@ def test_a_repeated_column_adds_nothing() -> None:
     A = random.normal(size=(40, 3))
     A = np.column_stack([A, A[:, 0], np.ones(40)])
     found = best_subsets(normal_equations(A, A[:, 0] + A[:, 1], np.ones(5, dtype=int)), 3, 10, Budget())
-    assert all(np.isfinite(subset.left) for subset in found)
+    assert all(np.isfinite(subset.unexplained) for subset in found)
     assert not any({0, 3} <= set(subset.terms) for subset in found)
 
 

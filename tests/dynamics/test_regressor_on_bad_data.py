@@ -1,4 +1,4 @@
-"""Data as people have them: a clear message, or a correct answer."""
+"""ODERegressor on bad data: a clear message, or a correct answer."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from symenum.expressions import parse
 __all__ = ["add_arguments", "fault_of", "main"]
 
 ARGUMENT = re.compile(r"\b(X|y|sample_weight|feature)\b")
-_HANGS = 60  # seconds
-_ROUNDING = 1e-9
-_SECOND = 1.0
+_HANG_SECONDS = 60  # after which a fit counts as hanging: 200 times the default --max-time
+_ROUNDING = 1e-9  # of the root mean square of y: errors of a prediction below it are rounding
+_LATE_SECONDS = 1.0  # that a fit may take beyond its `max_time`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 def fault_of(data: OddData, seed: int, max_time: float) -> tuple[str | None, str]:
     """What is wrong, if anything, and whether the data were fitted or refused."""
     model = PSERegressor(max_time=max_time, random_state=seed)
-    signal.alarm(_HANGS)
+    signal.alarm(_HANG_SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,6 +96,6 @@ def _wrong(model: PSERegressor, data: OddData) -> str | None:
             return f"law {entry.expression} has loss {loss!r}, and {entry.loss!r} is reported"
         if parse(str(entry.expression)) != entry.expression:
             return f"law {entry.expression} cannot be read back"
-    if model.elapsed_ > model.max_time + _SECOND:
+    if model.elapsed_ > model.max_time + _LATE_SECONDS:
         return f"the fit took {model.elapsed_:.2f} s"
     return None

@@ -259,7 +259,7 @@ def main() -> None:
     print(f"\n{options.passes} passes; a number is the pass that found the law")
     for name in options.generators:
         own = [line for line in lines if line.generator == name]
-        count = sum(line.found_at or options.passes for line in own)
+        count = max(1, sum(line.found_at or options.passes for line in own))
         found = sum(line.found_at is not None for line in own)
         print(
             f"{name:8s} {found:3d} of {len(own):3d} recovered; "

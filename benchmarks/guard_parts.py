@@ -159,17 +159,13 @@ def emps() -> Figures:
 
 def fuzzed() -> Figures:
     """Tables of every kind that people hand to `fit`: those without a fault."""
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGALRM, fuzz.raise_timeout)
     faults = []
     for seed in range(FUZZ_TABLES):
         fault, _ = fuzz.fault_of(odd_data(seed), seed, FUZZ_SECONDS)
         if fault:
             faults.append(f"table {seed}: {fault}")
     return {"without a fault": {"value": FUZZ_TABLES - len(faults), "of": FUZZ_TABLES, "words": "; ".join(faults)}}
-
-
-def _too_long(number: int, frame: object) -> None:
-    raise TimeoutError("a fit hangs")
 
 
 def speed() -> Figures:

@@ -17,7 +17,7 @@ from odd_data import OddData, odd_data
 from symenum import PSERegressor
 from symenum.expressions import parse
 
-__all__ = ["add_arguments", "fault_of", "main"]
+__all__ = ["add_arguments", "fault_of", "main", "raise_timeout"]
 
 ARGUMENT = re.compile(r"\b(X|y|sample_weight|feature)\b")
 _HANG_SECONDS = 60  # after which a fit counts as hanging: 200 times the default --max-time
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     counts: Counter[str] = Counter()
     slowest = 0.0
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGALRM, raise_timeout)
     for seed in range(options.first, options.first + options.count):
         data = odd_data(seed)
         begin = time.monotonic()
@@ -51,12 +51,13 @@ def main(options: argparse.Namespace) -> int:
     return 1 if counts["fault"] else 0
 
 
-def _too_long(number: int, frame: FrameType | None) -> None:
+def raise_timeout(number: int, frame: FrameType | None) -> None:
+    """For the alarm of a fit that hangs: an error that says where."""
     raise TimeoutError("".join(traceback.format_stack(frame)[-4:]))
 
 
 def fault_of(data: OddData, seed: int, max_time: float) -> tuple[str | None, str]:
-    """What is wrong, if anything, and whether the data were fitted or refused."""
+    """What is wrong (None: nothing), and whether the data were fitted, refused, or crashed the fit."""
     model = PSERegressor(max_time=max_time, random_state=seed)
     signal.alarm(_HANG_SECONDS)
     try:

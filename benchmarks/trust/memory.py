@@ -19,7 +19,7 @@ from symenum.core.memory import memory_limit
 
 __all__ = ["add_arguments", "main"]
 
-_EVERY = 0.005  # seconds between two looks at the peak
+_POLL_SECONDS = 0.005  # between two readings of the resident memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,14 +50,14 @@ def _long(options: argparse.Namespace) -> int:
 
 def _limited(options: argparse.Namespace) -> int:
     table = TABLES[options.table]()
-    kept = True
+    within = True
     print("| max_memory | largest MB | steps | laws | best loss |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
     for limit in options.limits:
-        child = os.fork()  # each in a process of its own: what one has left must not count for the next
+        child = os.fork()  # each in a process of its own: memory that one fit has not returned is not the next one's
         if child == 0:
             os._exit(0 if _within(table, limit, options.minutes) else 1)
-        kept &= os.waitpid(child, 0)[1] == 0
-    return 0 if kept else 1
+        within &= os.waitpid(child, 0)[1] == 0
+    return 0 if within else 1
 
 
 def _within(table: Table, limit: str, minutes: float) -> bool:
@@ -89,7 +89,7 @@ class _Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_EVERY):
+        while not self._ended.wait(_POLL_SECONDS):
             self.largest = max(self.largest, _resident())
 
 

@@ -43,10 +43,9 @@ __all__ = [
     "watches_memory",
 ]
 
-# A process is killed after _GRACE times the seconds that the system may use, since some systems read their clock
-# between steps only, and _START_SECONDS more, to import torch on a busy machine and to draw the data.
-_GRACE = 1.25
-_START_SECONDS = 60.0
+# A process is killed after _GRACE · (the seconds that the system may use) + _START_SECONDS.
+_GRACE = 1.25  # some systems read their clock between steps only
+_START_SECONDS = 60.0  # to import torch on a busy machine, and to draw the data
 _MAX_LAWS = 60  # most accurate laws of a front that are kept and judged: bounds the time of the judge
 _POLL_SECONDS = 0.05  # between two readings of a process's memory and clock
 _STDERR_BYTES = 2000  # of the end of a process's stderr, which a row keeps

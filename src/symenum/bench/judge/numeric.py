@@ -17,10 +17,9 @@ from symenum.expressions import Apply, Constant, Expression, Variable, fold, sim
 
 __all__ = ["agree", "constant_apart", "extended_value", "recovered", "rounded", "rounded_constant", "undefined"]
 
-# Two values agree within _RELATIVE·|y| + _ABSOLUTE·median|y|. Rounding in a few dozen operations is about 1e-14, far
-# below; a constant that is wrong in its seventh digit is far above. The absolute part is for values of y near zero.
-_RELATIVE = 1e-9
-_ABSOLUTE = 1e-12
+# Two values agree within _RELATIVE·|y| + _ABSOLUTE·median|y|.
+_RELATIVE = 1e-9  # rounding in a few dozen operations is about 1e-14; a constant wrong in its seventh digit is above
+_ABSOLUTE = 1e-12  # for values of y near zero
 _MAX_EXTENDED_POINTS = 60  # points compared in extended precision, spread over all that differ: bounds the time
 _MIN_POINTS = 20  # fresh points on which a law must be defined to be judged; where fewer are, the problem is at fault
 _EXTENDED_DIGITS = 60  # after a cancellation of 40 digits there are still 20, more than doubles have

@@ -193,7 +193,7 @@ def strogatz(systems: Sequence[Mapping[str, object]]) -> tuple[TrajectoryProblem
 # The paper's problems in 50 variables
 
 _FIFTY_SOURCE = "https://github.com/intell-sci-comput/PSE, folder benchmark (synthetic_50d_N.csv and .txt)"
-_FIFTY_PROBLEMS = 20
+_FIFTY_PROBLEMS = 20  # files synthetic_50d_1 to synthetic_50d_20
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ _BINARY = tuple(OPERATORS[name] for name in ("add", "sub", "mul", "div"))
 _SEEDS = {False: 1701, True: 2903}  # of the development set and of the final one
 _ROWS = 200  # rows of a sample
 _RANGES = ((0.5, 3.0), (1.0, 5.0), (-2.0, 2.0), (-1.0, 3.0))  # of a variable, one drawn for each
-_MAX_CONSTANTS = 4
+_MAX_CONSTANTS = 4  # in one law
 _FUNCTION_SHARE = 0.35  # chance of a function where a function and a binary operator are both possible
 _ARITHMETIC_SHARE = 0.9  # chance of one of + - * / among binary operators; the rest is a**b
 _POINTS = 1000  # points of the box on which the conditions are tested
@@ -66,9 +66,7 @@ _MIN_SPREAD = 1e-3  # standard deviation of a part over its largest value: below
 _MIN_DIFFERENCE = 1e-9  # largest difference of two parts over their size: below, both are one part
 _MIN_VARIABLE_EFFECT = 0.03  # change of y over its spread, where one variable is drawn anew
 _MIN_CONSTANT_EFFECT = 1e-4  # change of y over its spread, where one constant is 1% larger
-_MIN_FRESH_POINTS = (
-    500  # points of a box twice as wide on which the law must be defined, so that it can be judged there
-)
+_MIN_FRESH_POINTS = 500  # of 1,000 in a box twice as wide on which the law must be defined, so that it can be judged
 
 
 def shape(number: int) -> tuple[int, int]:

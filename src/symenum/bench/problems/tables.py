@@ -59,8 +59,9 @@ _NGUYEN_C = (
     _uniform("Nguyen-10c", "sin(1.5*x1)*cos(0.5*x2)", 0, 1, 20, 2),
 )
 
-# Table S.1: the rational functions, R on [-1, 1] and R* on [-10, 10]
+# Table S.1: the rational functions on [-1, 1]
 _R = tuple(_equidistant(f"R-{i + 1}", law, -1, 1, 20) for i, law in enumerate(_R_LAWS))
+# Table S.1: the same on [-10, 10]
 _R_STAR = tuple(_equidistant(f"R-{i + 1}*", law, -10, 10, 20) for i, law in enumerate(_R_LAWS))
 
 # Table S.2

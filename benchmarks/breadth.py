@@ -108,8 +108,8 @@ def searched(work: tuple[str, int, int, float]) -> list[float]:
     """The smallest loss at each complexity or below, in units of y's variance."""
     setting, seed, number, max_time = work
     rng = np.random.default_rng([seed, number])
-    _, columns, y = draw(rng)
-    y = y.numpy() + NOISE * float(y.std()) * rng.normal(size=ROWS)
+    _, columns, clean = draw(rng)
+    y = clean.numpy() + NOISE * float(clean.std()) * rng.normal(size=ROWS)
     model = PSERegressor(OPERATORS, max_time=max_time, random_state=0, device="cpu")
     with ExitStack() as patches:
         for (module, name), value in zip(PATCHED, astuple(SETTINGS[setting]), strict=True):

@@ -105,8 +105,9 @@ def main() -> None:
             seconds = [second for noise in options.noise for second in table[noise][-1].seconds]
             print(f"{system.name:20s}" + "".join(cells) + f"   {statistics.median(seconds):.1f}", flush=True)
         cells = []
-        for rates in table.values():
-            front, chosen = (np.mean([getattr(rate, kind).min() for rate in rates]) for kind in ("front", "chosen"))
+        for of_all_systems in table.values():
+            front = np.mean([rates.front.min() for rates in of_all_systems])
+            chosen = np.mean([rates.chosen.min() for rates in of_all_systems])
             cells.append(f"{100 * front:8.1f} /{100 * chosen:5.1f} ")
         print(f"{'mean':20s}" + "".join(cells), flush=True)
 

@@ -16,6 +16,7 @@ from tables import TABLES, Table
 
 from symenum import PSERegressor
 from symenum.core.memory import memory_limit
+from symenum.search import StepReport
 
 __all__ = ["add_arguments", "main"]
 
@@ -37,7 +38,7 @@ def _long(options: argparse.Namespace) -> int:
     before, begin, last = _resident(), time.monotonic(), -1
     print("| minutes | MB | steps |\n| ---: | ---: | ---: |", flush=True)
 
-    def tell(report: object) -> None:
+    def tell(report: StepReport) -> None:
         nonlocal last
         minutes = int((time.monotonic() - begin) / 60)
         if minutes > last:
@@ -94,7 +95,7 @@ class _Peak:
 
 
 def _resident() -> int:
-    """Bytes."""
+    """Resident memory of this process in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

@@ -257,6 +257,9 @@ def _r2(expression: Expression, case: Case, seed: int) -> float | None:
     return 1 - error / spread if np.isfinite(error) and spread > 0 else None
 
 
+# One command under limits
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a command ended, after how many seconds, its largest memory in bytes, and the end of its stderr."""

@@ -1,11 +1,11 @@
-"""How many runners-up are worth a further coefficient: settings side by side on random laws with noise; one table.
+"""How many runners-up of the front should get one more coefficient: settings on random laws with noise; one table.
 
     python benchmarks/breadth.py [--laws 32] [--max-time 20] [--jobs 2] [--seed 0]
 
-The laws are drawn, not chosen: trees of five to seven operators on two columns with two or three inner coefficients,
-noise of 3% of y's spread. Each setting searches each law for the same time on one core. For every complexity from 4 to
-20 the least loss at it or below is compared with the best of all settings: `behind` is the mean of the logarithm of
-that ratio, `best` the share of places where a setting is within 1% of the best one.
+The laws are drawn, not chosen: trees of five or six operators on two columns with two or three inner coefficients,
+and noise of 3% of y's spread. Each setting searches each law for the same time on one core. For every complexity from 4
+to 20 the smallest loss at that complexity or below is divided by the smallest one of all settings. `behind` is the mean
+of the logarithm of that ratio, `best` the share of laws and complexities where the ratio is below 1.01.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import itertools
 import math
 import os
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import astuple, dataclass
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -26,26 +29,39 @@ from symenum.expressions import Expression, apply, evaluate, parse
 from symenum.fitting import with_coefficients
 from symenum.fitting.constants import free_constants, with_constants
 from symenum.front import Front
-from symenum.search import front_update as runners_up
-from symenum.search import polish as coefficients
+from symenum.search import front_update, polish
 
 OPERATORS = ("add", "sub", "mul", "div", "sin", "exp", "log", "tanh", "pow2")
-ROWS, NOISE = 200, 0.03
+ROWS = 200
+NOISE = 0.03  # in standard deviations of y
 COMPLEXITIES = range(4, 21)
-# Of each complexity, in all, times the front's loss, variants of the first step.
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Runners-up of each complexity and in all, their largest loss over the front's, variants of the first step."""
+
+    each: int
+    all: int
+    near: float
+    variants: int
+
+
 SETTINGS = {
-    "front only": (0, 0, 1.0, 1200),
-    "few": (2, 40, 3.0, 300),
-    "near": (6, 120, 3.0, 1200),
-    "some": (3, 60, 10.0, 1200),
-    "more": (6, 120, 10.0, 1200),
-    "many": (12, 240, 10.0, 2400),
-    "far": (12, 240, 100.0, 4800),
+    "front only": Setting(0, 0, 1.0, 1200),
+    "few": Setting(2, 40, 3.0, 300),
+    "near": Setting(6, 120, 3.0, 1200),
+    "some": Setting(3, 60, 10.0, 1200),
+    "more": Setting(6, 120, 10.0, 1200),
+    "many": Setting(12, 240, 10.0, 2400),
+    "far": Setting(12, 240, 100.0, 4800),
 }
+PATCHED = ((front_update, "_EACH"), (front_update, "_MOST"), (front_update, "_NEAR"), (polish, "_FIRST_VARIANTS"))
+"""The constants of the search that a setting replaces, in the order of its fields."""
 
 
 def draw(rng: np.random.Generator) -> tuple[Expression, dict[str, torch.Tensor], torch.Tensor]:
-    """A law, its columns and its values, all finite and neither flat nor wild."""
+    """A law, its columns and its values (rows,): finite, with a spread of 0.05 to 1000, and without outliers."""
     columns = {name: torch.tensor(rng.uniform(0.5, 4, ROWS)) for name in ("x1", "x2")}
     while True:
         law = _with_numbers(_tree(rng), rng)
@@ -62,7 +78,7 @@ def draw(rng: np.random.Generator) -> tuple[Expression, dict[str, torch.Tensor],
 
 
 def _tree(rng: np.random.Generator) -> Expression:
-    """Five to seven operators of the set, put on top of each other at random."""
+    """Three or four functions and two binary operators on three leaves, drawn at random."""
     parts = [parse(str(name)) for name in rng.choice(["x1", "x2"], 3)]
     for _ in range(rng.integers(3, 5)):
         name = str(rng.choice(["sin", "exp", "log", "tanh", "pow2"]))
@@ -75,7 +91,7 @@ def _tree(rng: np.random.Generator) -> Expression:
 
 
 def _with_numbers(tree: Expression, rng: np.random.Generator) -> Expression:
-    """Up to three of the places for coefficients taken, the others 1."""
+    """The tree with up to three coefficients at random places."""
     family = with_coefficients(tree)
     values = list(free_constants(family))
     for at in rng.permutation(len(values))[:3]:
@@ -84,21 +100,21 @@ def _with_numbers(tree: Expression, rng: np.random.Generator) -> Expression:
 
 
 def on_one_core(cores: Queue[int]) -> None:
-    """For each worker one of its own."""
+    """Keep this worker on a core of its own."""
     os.sched_setaffinity(0, {cores.get()})
 
 
 def searched(work: tuple[str, int, int, float]) -> list[float]:
-    """The least loss at each complexity, in units of y's variance."""
+    """The smallest loss at each complexity or below, in units of y's variance."""
     setting, seed, number, max_time = work
     rng = np.random.default_rng([seed, number])
-    _, columns, y = draw(rng)
-    y = y.numpy() + NOISE * float(y.std()) * rng.normal(size=ROWS)
-    each, most, near, variants = SETTINGS[setting]
-    runners_up._EACH, runners_up._MOST, runners_up._NEAR = each, most, near
-    coefficients._FIRST_VARIANTS = variants
+    _, columns, clean = draw(rng)
+    y = clean.numpy() + NOISE * float(clean.std()) * rng.normal(size=ROWS)
     model = PSERegressor(OPERATORS, max_time=max_time, random_state=0, device="cpu")
-    model.fit(np.column_stack([column.numpy() for column in columns.values()]), y)
+    with ExitStack() as patches:
+        for (module, name), value in zip(PATCHED, astuple(SETTINGS[setting]), strict=True):
+            patches.enter_context(patch.object(module, name, value))
+        model.fit(np.column_stack([column.numpy() for column in columns.values()]), y)
     front: Front = model.front_
     least = (min((e.loss for e in front if e.complexity <= c), default=math.inf) for c in COMPLEXITIES)
     return [loss / float(np.var(y)) for loss in least]
@@ -112,7 +128,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     work = list(itertools.product(SETTINGS, [options.seed], range(options.laws), [options.max_time]))
-    order = sorted(range(len(work)), key=lambda i: work[i][2])  # all settings of a law at about the same time
+    order = sorted(range(len(work)), key=lambda i: work[i][2])  # law by law: what else the machine does meets all alike
     context = get_context("spawn")
     cores: Queue[int] = context.Queue()
     for core in sorted(os.sched_getaffinity(0))[: options.jobs]:
@@ -121,10 +137,11 @@ def main() -> None:
         found = dict(zip(order, pool.map(searched, [work[i] for i in order]), strict=True))
     losses = np.array([found[i] for i in range(len(work))]).reshape(len(SETTINGS), options.laws, -1)
     behind = np.log(losses / losses.min(axis=0))
-    print(f"{'setting':12s} {'each':>5s} {'most':>5s} {'near':>6s} {'variants':>8s} {'behind':>8s} {'best':>6s}")
-    for (name, (each, most, near, variants)), ratio in zip(SETTINGS.items(), behind, strict=True):
+    print(f"{'setting':12s} {'each':>5s} {'all':>5s} {'near':>6s} {'variants':>8s} {'behind':>8s} {'best':>6s}")
+    for (name, one), ratio in zip(SETTINGS.items(), behind, strict=True):
         best = float((ratio < math.log(1.01)).mean())
-        print(f"{name:12s} {each:5d} {most:5d} {near:6.0f} {variants:8d} {ratio.mean():8.4f} {best:6.1%}")
+        print(f"{name:12s} {one.each:5d} {one.all:5d} {one.near:6.0f} {one.variants:8d}", end="")
+        print(f" {ratio.mean():8.4f} {best:6.1%}")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,10 @@ PROTOCOLS = {"ours": OURS, "paper": PAPER}
 
 @dataclass(frozen=True)
 class Rates:
-    """Of one system: for each equation the part of the seeds that found it, on the front and as the chosen law."""
+    """Of one system: for each equation the share of the seeds that found it, on the front and as the chosen law.
+
+    `seconds` are those of each fit, per equation.
+    """
 
     front: np.ndarray
     chosen: np.ndarray
@@ -43,8 +46,9 @@ class Rates:
 
 
 def run(
-    system: ChaoticSystem, protocol: MotionProtocol, noise: float, seeds: int, max_time: float, shown: bool
+    system: ChaoticSystem, protocol: MotionProtocol, noise: float, seeds: int, max_time: float, show_misses: bool
 ) -> Rates:
+    """The rates of one system at a level of noise (in standard deviations of each state), `max_time` per equation."""
     front = np.zeros((seeds, len(system.variables)))
     chosen = np.zeros_like(front)
     seconds: list[float] = []
@@ -61,7 +65,7 @@ def run(
         for i, (state, law) in enumerate(zip(model.state_names_, _renamed(system), strict=True)):
             front[seed, i] = any(same_structure(entry.expression, law) for entry in model.fronts_[state])
             chosen[seed, i] = same_structure(model.best_expressions_[state], law)
-            if shown and not chosen[seed, i]:
+            if show_misses and not chosen[seed, i]:
                 where = "on the front" if front[seed, i] else "LOST"
                 found = to_text(model.best_expressions_[state], 4)
                 print(f"  {system.name} {system.variables[i]} seed {seed}: {where}; law {law}; chosen {found}")
@@ -101,8 +105,9 @@ def main() -> None:
             seconds = [second for noise in options.noise for second in table[noise][-1].seconds]
             print(f"{system.name:20s}" + "".join(cells) + f"   {statistics.median(seconds):.1f}", flush=True)
         cells = []
-        for rates in table.values():
-            front, chosen = (np.mean([getattr(rate, kind).min() for rate in rates]) for kind in ("front", "chosen"))
+        for of_all_systems in table.values():
+            front = np.mean([rates.front.min() for rates in of_all_systems])
+            chosen = np.mean([rates.chosen.min() for rates in of_all_systems])
             cells.append(f"{100 * front:8.1f} /{100 * chosen:5.1f} ")
         print(f"{'mean':20s}" + "".join(cells), flush=True)
 

@@ -5,9 +5,8 @@
 paper: the acceleration of the file is the target, operators of the paper, trained on the first half, and the row of
 the front with the best reward on the second half is the law; general: the same with PSERegressor, which knows nothing
 of time. ours: positions and forces alone, q'' = f(q, q', tau) by the weak form of second order, and the law that the
-model itself selects. A law counts if it is a·tau + b·qdot + c·sign(qdot) + d
-(`symenum.bench.judge.structure`); its loss on the second half is given in
-units of the loss of that law fitted by least squares to the first half.
+model itself selects. A law counts if it is a·tau + b·qdot + c·sign(qdot) + d (`symenum.bench.judge.structure`). Its
+loss on the second half is divided by that of this law with coefficients fitted by least squares to the first half.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ def general(data: Emps, seed: int, max_time: float) -> Expression:
 
 
 def ours(data: Emps, seed: int, max_time: float) -> Expression:
+    """Positions and forces alone: the law of second order that the model selects."""
     q, tau = pandas.DataFrame({"q": data.X[:, 0]}), pandas.DataFrame({"tau": data.X[:, 2]})
     model = ODERegressor(EMPS_OPERATORS, order=2, max_time=max_time, random_state=seed)
     model.fit(q, np.arange(len(q)) * data.step, tau)

@@ -1,15 +1,15 @@
-"""Do the token generators earn their keep? The set `deep`, the same number of passes for each of them, one table.
+"""What each token generator finds of the set `deep` in the same number of passes; one table.
 
     python benchmarks/generators.py [--passes 20] [--seeds 0 1] [--full] [--generators gp mcts random]
 
 A pass is that of a three-layer koza network on five slots, the variables and the tokens. So that hundreds of searches
-fit into minutes its last layer is not scanned. A law that the network holds is found, and no other: for each
-sub-expression of the second layer, the partner that would make the law is looked up among all of them. What is merely
-good, which is what generators learn from, comes from less than the network has: all functions of one sub-expression,
-and the sums, products and quotients of the simplest, each with its best scale and offset. With --full the network
-itself is scanned, on 20 rows as in the paper. A problem counts as recovered if a candidate equals the law on fresh
-points, also of a range twice as wide (`symenum.bench.judge`). No law of the set is within reach of a pass from the raw
-variables (`make_deep_problems.py`).
+fit into minutes, the last layer is not scanned but looked up: for each sub-expression of the second layer, the partner
+that would make the law is looked up among all of them, so that exactly the laws of the network are found. The good fits
+that generators learn from come from a part of the network: all functions of one sub-expression, and the sums, products
+and quotients of the simplest sub-expressions, each with its best scale and offset. With --full the network itself is
+scanned, on 20 rows as in the paper. A problem counts as recovered if a candidate equals the law on fresh points, also
+of a range twice as wide (`symenum.bench.judge`). No pass from the raw variables finds a law of the set
+(`make_deep_problems.py`).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from symenum.tokens import GENERATORS, ScoredExpression, TokenContext, get_gener
 
 SLOTS = 5
 LAYERS = 3
-KEPT = 10  # candidates of the network
-SCANNED = 20  # rows
+TOP_K = 10  # candidates of the network with --full
+SCAN_ROWS = 20  # as in the paper
 KOZA = get_operators("koza")
 UNARY = tuple(operator for operator in KOZA if operator.kind is Kind.UNARY and operator.form is None)
 
 Array = npt.NDArray[np.float64]
-SAME = 1e-10  # relative, at each row
-GOOD_KEPT = 3  # of each form and tier
-TIERS = (60, 500)  # the simplest sub-expressions: simple fits are wanted too, for the front
+SAME = 1e-10  # largest relative difference of a law and the target at a row
+FITS_PER_FORM = 3  # good fits of each form and tier
+TIERS = (60, 500)  # numbers of the simplest sub-expressions, scanned for themselves: the front needs simple fits too
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Task:
     def variables(self) -> list[Expression]:
         return [Variable(name) for name in self.problem.variables]
 
-    def material(self) -> TokenContext:
+    def context(self) -> TokenContext:
         X, _ = self.sample
         columns = {name: torch.from_numpy(X[:, i].copy()) for i, name in enumerate(self.problem.variables)}
         return TokenContext(KOZA, columns, self.target.y, self.target.weight, None)
@@ -94,10 +94,10 @@ class Task:
         X, y = self.sample
         slots = [*self.variables, *tokens]
         values = np.stack([self.problem.values(X, slot) for slot in slots], axis=1)
-        rows = np.random.default_rng(self.seed).permutation(len(y))[:SCANNED]
+        rows = np.random.default_rng(self.seed).permutation(len(y))[:SCAN_ROWS]
         if self.full:
             net = PSRN(len(slots), KOZA, LAYERS)
-            found = [one.expression for one in net.search(values[rows], y[rows], slots=slots, k=KEPT)]
+            found = [one.expression for one in net.search(values[rows], y[rows], slots=slots, k=TOP_K)]
         else:
             found = []
         with torch_threads(1):
@@ -135,10 +135,10 @@ def joined(front: list[Candidate], found: list[Candidate]) -> list[Candidate]:
 
 def run(task: Task, name: str, passes: int) -> Line:
     """One search, until the law is found or the passes are over; the first pass, from the variables, does not count."""
-    material = task.material()
+    context = task.context()
     generator = get_generator(name)
     rng = np.random.default_rng(task.seed)
-    state = generator.start(material)
+    state = generator.start(context)
     tokens: tuple[Expression, ...] = ()
     front: list[Candidate] = []
     proposing = passing = 0.0
@@ -149,9 +149,9 @@ def run(task: Task, name: str, passes: int) -> Line:
             return Line(task.problem.name, name, task.seed, number, proposing, passing)
         front = joined(front, found)
         middle = time.perf_counter()
-        praised = [ScoredExpression(candidate.expression, reward(candidate)) for candidate in front]
-        state = generator.learn(material, state, max(map(reward, found), default=0.0), praised)
-        tokens, state = generator.propose(material, state, SLOTS - len(task.variables), rng)
+        scored = [ScoredExpression(candidate.expression, reward(candidate)) for candidate in front]
+        state = generator.learn(context, state, max(map(reward, found), default=0.0), scored)
+        tokens, state = generator.propose(context, state, SLOTS - len(task.variables), rng)
         passing += middle - start
         proposing += time.perf_counter() - middle
     return Line(task.problem.name, name, task.seed, None, proposing, passing)
@@ -194,7 +194,7 @@ def good_fits(bank: Features, y: Tensor, unary: tuple[Operator, ...]) -> list[tu
         some = bank.simplest(size)
         for operator in (OPERATORS["identity"], *unary):
             share = _unit(apply_poisoned(operator, some.values, None)) @ target
-            best = torch.topk(share.abs(), min(GOOD_KEPT, len(share))).indices.tolist()
+            best = torch.topk(share.abs(), min(FITS_PER_FORM, len(share))).indices.tolist()
             out += [(apply(operator, some.expression(i)),) for i in best]
     for size in TIERS:
         some = bank.simplest(size)
@@ -224,9 +224,9 @@ def combined(terms: tuple[Expression, ...], values: Tensor, y: Tensor) -> Expres
 
 def _best(score: Tensor) -> list[tuple[int, int]]:
     """The places of the largest entries of a square matrix, each pair once."""
-    places = torch.topk(score.flatten(), min(2 * GOOD_KEPT, score.numel())).indices.tolist()
+    places = torch.topk(score.flatten(), min(2 * FITS_PER_FORM, score.numel())).indices.tolist()
     pairs = [(place // score.shape[1], place % score.shape[1]) for place in places]
-    return list({tuple(sorted(pair)): pair for pair in pairs}.values())[:GOOD_KEPT]
+    return list({tuple(sorted(pair)): pair for pair in pairs}.values())[:FITS_PER_FORM]
 
 
 def _unit(rows: Tensor) -> Tensor:
@@ -259,7 +259,7 @@ def main() -> None:
     print(f"\n{options.passes} passes; a number is the pass that found the law")
     for name in options.generators:
         own = [line for line in lines if line.generator == name]
-        count = sum(line.found_at or options.passes for line in own)
+        count = max(1, sum(line.found_at or options.passes for line in own))
         found = sum(line.found_at is not None for line in own)
         print(
             f"{name:8s} {found:3d} of {len(own):3d} recovered; "

@@ -17,6 +17,7 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from unittest import mock
 
 import torch
@@ -24,6 +25,7 @@ import triton
 from engine import data
 
 from symenum import PSRN
+from symenum.core import devices
 from symenum.core.budget import Budget
 from symenum.core.target import check_target
 from symenum.core.threads import available_cores, torch_threads
@@ -35,12 +37,15 @@ from symenum.expressions import Variable, evaluate, parse
 from symenum.fitting import refine
 from symenum.heads.affine import best_affine, rescore_affine
 from symenum.heads.features import build_features, extended_by_unary
-from symenum.heads.two_terms import _best_pairs
 from symenum.operators import Kind, get_operator, get_operators
 from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan, TwoTermPairs
 from symenum.scans.pair_tests import AffineSumTest
-from symenum.scans.pairs import best_pairs
+from symenum.scans.pairs import _best_pairs, best_pairs
 from symenum.scans.projection import orthonormal, project_off
+
+refining = import_module("symenum.fitting.refine")  # `symenum.fitting` has a function of that name
+PATCHED = ((devices, "_WORTH"), (refining, "_WORTH_A_DEVICE"))
+"""The constants that parts of this benchmark replace."""
 
 DEVICE = torch.device("cuda", 0)
 LAWS = (
@@ -400,12 +405,12 @@ def bench_two_term_features(inputs: int, rows: int) -> None:
     x = 1 + 2 * torch.rand(rows, inputs, generator=torch.Generator().manual_seed(rows), dtype=torch.float64)
     slots = [Variable(f"x{i + 1}") for i in range(inputs)]
     features = build_features(slots, x.T.contiguous(), get_operators("koza"), 2, max_columns=30_000)
-    V = extended_by_unary(features, 150_000).up_to_affine.values[:20_000]
+    V = extended_by_unary(features, 150_000).up_to_affine().values[:20_000]
     t = x.prod(dim=1).abs().sqrt() + x[:, 0].sin()
     background = orthonormal(torch.ones_like(t)[None])
     here = partial(best_pairs, V, t, background)
     there = partial(best_pairs, V, t, background, device="cuda")
-    with mock.patch("symenum.core.devices._WORTH", 0):
+    with mock.patch.object(devices, "_WORTH", 0):  # the GPU whatever the size
         same = torch.allclose(there().residual, here().residual, rtol=1e-6, atol=1e-12)
         on_gpu = seconds(there, 5)
     line(inputs, rows, f"{len(V):,}", 1e3 * seconds(here, 3), 1e3 * on_gpu, same)
@@ -430,7 +435,7 @@ def bench_fitting() -> None:
         families = [parse(LAWS[i % 4].format(a=1.0 + i / count, b=0.5 + i / count)) for i in range(count)]
         fit = partial(refine, families, columns, target, starts=0)
         here = fit()
-        with mock.patch("symenum.fitting.levenberg_marquardt._LARGE", 0):
+        with mock.patch.object(refining, "_WORTH_A_DEVICE", 0):  # the GPU whatever the size
             there = fit(device="cuda")
             on_gpu = seconds(partial(fit, device="cuda"), 3)
         on_cpu = seconds(fit, 1)

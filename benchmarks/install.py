@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
-MOST_SECONDS = 2.0  # for `import symenum`
+MAX_IMPORT_SECONDS = 2.0  # of `import symenum`: people wait for it at every start of the command line
 
 IMPORT = """
 import sys, time
@@ -56,12 +56,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--release", action="store_true", help="the source archive too, and what PyPI will say of both")
     parser.add_argument("interpreters", nargs="*", help="default: every Python 3.10 to 3.13 that can be found")
-    asked = parser.parse_args()
-    given = asked.interpreters or ([sys.executable] if asked.release else find_interpreters())
+    options = parser.parse_args()
+    interpreters = options.interpreters or ([sys.executable] if options.release else find_interpreters())
     with tempfile.TemporaryDirectory() as folder:
-        wheel = release(Path(folder)) if asked.release else build(Path(folder))
+        wheel = release(Path(folder)) if options.release else build(Path(folder))
         print(f"{wheel.name}, {wheel.stat().st_size / 1024:.0f} KB")
-        results = [check(interpreter, wheel) for interpreter in given]
+        results = [check(interpreter, wheel) for interpreter in interpreters]
     print(f"{'Python':8} {'torch':14} {'install':>9} {'import':>9}  law of the fit | law of the command line")
     for one in results:
         seconds = f"{one.installed:7.1f} s {one.imported:7.2f} s"
@@ -85,7 +85,7 @@ def runs(path: str, version: str) -> bool:
 
 
 def build(folder: Path) -> Path:
-    """The wheel of a copy of the tracked files: nothing that lies about in the tree gets into it."""
+    """The wheel of a copy of the tracked files, so that no other file of the tree gets into it."""
     source = copy_of_tracked_files(folder)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
     subprocess.run(command, check=True)
@@ -139,7 +139,7 @@ def check(interpreter: str, wheel: Path) -> Checked:
             words = (error.stderr or error.stdout or "").strip().splitlines()
             return Checked(version, fault=f"failed: {words[-1] if words else error}")
     fault = ""
-    if float(seconds) > MOST_SECONDS:
+    if float(seconds) > MAX_IMPORT_SECONDS:
         fault = f"import symenum took {float(seconds):.2f} s"
     elif heavy == "True":
         fault = "import symenum imported torch"

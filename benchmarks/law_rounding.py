@@ -1,9 +1,9 @@
-"""How far the values of a law in double precision are from its true values: what `core.exactness` calls rounding.
+"""The rounding errors of laws in double precision, from which `core.exactness` takes its limit of rounding.
 
     python benchmarks/law_rounding.py [--laws 2000] [--seed 0]
 
-Laws are random trees of up to four layers on two variables, no part of them above 1e6, evaluated on 20 points in
-doubles and in 60 digits. Printed are quantiles of the root mean square error, relative to that of the values, in units
+Laws are random trees of up to four layers on two variables, with no part above 1e6, evaluated on 20 points in doubles
+and in 60 digits. The table has quantiles of the root mean square of the errors, divided by that of the values, in units
 of the machine epsilon.
 """
 
@@ -24,20 +24,20 @@ from symenum.tokens.trees import random_tree
 
 ROWS = 20
 LAYERS = 4
-LARGEST = 1e6  # of any part of a law
+MAX_VALUE = 1e6  # of any part of a law: mpmath takes hours for exp(1e9)
 
 
 def error_of(law: Expression, columns: dict[str, torch.Tensor]) -> float | None:
     """The relative error in epsilons; None where the law has no value on a row, or is zero."""
     parts = [np.broadcast_to(np.asarray(evaluate(part, columns)), ROWS) for part in walk(law)]
-    if not all((np.abs(part) <= LARGEST).all() for part in parts):  # NaN compares false; exp(1e9) takes mpmath hours
+    if not all((np.abs(part) <= MAX_VALUE).all() for part in parts):  # NaN compares false
         return None
     values = np.asarray(evaluate(law, columns))
     true = [extended_value(law, {name: float(column[i]) for name, column in columns.items()}) for i in range(ROWS)]
     if not values.any() or any(value is None for value in true):
         return None
-    missed = np.array([float(mpmath.mpf(float(value)) - exact) for value, exact in zip(values, true, strict=True)])
-    return float(np.sqrt((missed**2).sum() / (values**2).sum()) / EPSILON)
+    errors = np.array([float(mpmath.mpf(float(value)) - exact) for value, exact in zip(values, true, strict=True)])
+    return float(np.sqrt((errors**2).sum() / (values**2).sum()) / EPSILON)
 
 
 def main() -> None:
@@ -48,8 +48,8 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     columns = {name: torch.from_numpy(rng.uniform(-3, 3, ROWS)) for name in ("x", "y")}
     ones = torch.ones(ROWS, dtype=torch.float64)
-    material = TokenContext(get_operators("koza"), columns, ones, ones / ROWS, (-5.0, 5.0))
-    trees = (random_tree(material, rng, LAYERS) for _ in range(options.laws))
+    context = TokenContext(get_operators("koza"), columns, ones, ones / ROWS, (-5.0, 5.0))
+    trees = (random_tree(context, rng, LAYERS) for _ in range(options.laws))
     errors = np.array([error for law in trees if (error := error_of(law, columns)) is not None])
     inside = np.mean(errors * EPSILON <= EXACTNESS.rounding)
     quantiles = ", ".join(f"{q:.1%}: {np.quantile(errors, q):.1f}" for q in (0.5, 0.9, 0.99, 0.999))

@@ -4,7 +4,7 @@
 
 koza, 5 inputs, 3 layers, two variables. The steps from the raw variables are made first and not counted; then come
 steps with tokens, each of which scans the network and all heads. Seconds of the wall clock; run it on free cores. A
-part's seconds are those that no part inside it has.
+part's seconds do not include those of other parts that it calls.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import torch
 from symenum.core.budget import Budget
 from symenum.core.target import check_target
 from symenum.engine.network import PSRN
-from symenum.heads import affine, one_feature, two_terms
+from symenum.heads import affine, one_feature
 from symenum.heads.stages import Stage
 from symenum.operators import get_operators
+from symenum.scans import pairs
 from symenum.search import Settings, make_task, start, step
 from symenum.search.step import TOKENS
 
@@ -34,25 +35,27 @@ SCANS = (NETWORK, PAIRS, FAMILIES)
 HEADS, REST = "heads around their scans", "all else: tokens, fitting, front"
 PARTS: tuple[tuple[ModuleType | type, str, str], ...] = (
     (PSRN, "search", NETWORK),
-    (two_terms, "certified_scan", PAIRS),
+    (pairs, "certified_scan", PAIRS),
     (affine, "certified_scan", PAIRS),
     (one_feature, "scan_families", FAMILIES),
     (Stage, "run", HEADS),
 )
+"""What is timed, and the part of the table that its time belongs to."""
+PATCHED = tuple((owner, function) for owner, function, _ in PARTS)
 
 
 class Clock:
-    """Seconds by part; what runs inside another part is taken from it."""
+    """Seconds of each part, without those of the parts that it calls."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys((*SCANS, HEADS, REST), 0.0)
-        self._open = [REST]
+        self._running = [REST]
         self._since = time.perf_counter()
 
     def turn(self) -> None:
-        """The time since the last turn belongs to the part that is open."""
+        """Add the time since the last turn to the part that is running."""
         now = time.perf_counter()
-        self.seconds[self._open[-1]] += now - self._since
+        self.seconds[self._running[-1]] += now - self._since
         self._since = now
 
     def timed(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
@@ -60,12 +63,12 @@ class Clock:
 
         def run(*args: Any, **kwargs: Any) -> Any:
             self.turn()
-            self._open.append(part)
+            self._running.append(part)
             try:
                 return function(*args, **kwargs)
             finally:
                 self.turn()
-                self._open.pop()
+                self._running.pop()
 
         return run
 

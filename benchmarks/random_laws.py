@@ -12,8 +12,9 @@ a law of the front has its structure (`symenum.bench.judge`). Behind the stroke:
 With `--without` the laws that the whole search has recovered are searched once more for each stage, with the same seeds
 and that stage left out everywhere: on the raw variables, on reduced problems and in passes with tokens. Lost are those
 that are not recovered then. `tokens` stands for the token generator, `all` for every stage and tokens. The line
-`nothing` is the whole search once more: what it loses, it loses to the clock, and a stage that loses no more than that
-brings nothing that can be measured. `--won` searches the other laws too, for those that only come without a stage.
+`nothing` is the whole search once more: the laws that it loses, it loses because of the clock. A stage without which no
+more laws are lost has no effect that can be measured. `--won` searches the other laws too, to find those that are
+recovered only without a stage.
 
 Each run is a process of its own on one core with hard limits. What is done is kept in `--out` (one folder for each time
 limit) and is not run again: after an interruption the same command goes on. `--report` only prints the tables.
@@ -126,10 +127,10 @@ def share(rows: Sequence[Row]) -> float:
     return sum(row.solved for row in rows) / len(rows) if rows else 0.0
 
 
-def stages_of(given: Sequence[str]) -> list[str]:
-    """The stages that are to be left out, each once; ValueError where there is none of that name."""
+def stages_of(names: Sequence[str]) -> list[str]:
+    """The stages to leave out, each once; ValueError where there is no stage of a name."""
     known = (*STAGE_NAMES, TOKENS)
-    stages = list(dict.fromkeys(known if "all" in given else given))
+    stages = list(dict.fromkeys(known if "all" in names else names))
     unknown = [stage for stage in stages if stage not in known]
     if unknown:
         raise ValueError(f"there is no stage {unknown[0]!r}; known: {', '.join(known)}, all")

@@ -15,12 +15,9 @@ import time
 from dataclasses import dataclass
 
 from symenum import PSERegressor
-from symenum.bench.judge import Judge, recovered
+from symenum.bench.judge import SYMPY_SECONDS, Judge, data_points, recovered
 from symenum.bench.problems import PROBLEM_SETS, Problem, problem_set
 from symenum.expressions import Expression
-
-_SYMPY_SECONDS = 10
-_POINTS = 4  # of the data, on which SymPy may tell two laws apart
 
 
 @dataclass(frozen=True)
@@ -38,10 +35,9 @@ class Line:
 
 
 def sympy_says(found: Expression, problem: Problem, judge: Judge) -> str:
-    """ "yes", "no", or "-" where SymPy does not know or takes too long."""
-    points = [dict(zip(problem.variables, map(float, row), strict=True)) for row in problem.test()[0][:_POINTS]]
-    texts = str(found), str(problem.expression)
-    answer = judge.ask("equal", *texts, _SYMPY_SECONDS, positive=problem.positive, points=points)
+    """SymPy's "yes" or "no", or "-" where it cannot tell or takes too long."""
+    texts, points = (str(found), str(problem.expression)), data_points(problem)
+    answer = judge.ask("equal", *texts, SYMPY_SECONDS, positive=problem.positive, points=points)
     return answer if answer in ("yes", "no") else "-"
 
 

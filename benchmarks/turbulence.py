@@ -19,8 +19,8 @@ import numpy as np
 
 from symenum import PSERegressor
 from symenum.bench.problems.experiments import TURBULENCE_OPERATORS, Turbulence, load_turbulence
-from symenum.engine import Candidate
 from symenum.expressions import evaluate, parse, to_text
+from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 
 Laws = list[Candidate]

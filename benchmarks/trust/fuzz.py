@@ -17,12 +17,12 @@ from odd_data import OddData, odd_data
 from symenum import PSERegressor
 from symenum.expressions import parse
 
-__all__ = ["add_arguments", "fault_of", "main"]
+__all__ = ["add_arguments", "fault_of", "main", "raise_timeout"]
 
 ARGUMENT = re.compile(r"\b(X|y|sample_weight|feature)\b")
-_HANGS = 60  # seconds
-_ROUNDING = 1e-9
-_SECOND = 1.0
+_HANG_SECONDS = 60  # after which a fit counts as hanging: 200 times the default --max-time
+_ROUNDING = 1e-9  # of the root mean square of y: errors of a prediction below it are rounding
+_LATE_SECONDS = 1.0  # that a fit may take beyond its `max_time`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     counts: Counter[str] = Counter()
     slowest = 0.0
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGALRM, raise_timeout)
     for seed in range(options.first, options.first + options.count):
         data = odd_data(seed)
         begin = time.monotonic()
@@ -51,14 +51,15 @@ def main(options: argparse.Namespace) -> int:
     return 1 if counts["fault"] else 0
 
 
-def _too_long(number: int, frame: FrameType | None) -> None:
+def raise_timeout(number: int, frame: FrameType | None) -> None:
+    """For the alarm of a fit that hangs: an error that says where."""
     raise TimeoutError("".join(traceback.format_stack(frame)[-4:]))
 
 
 def fault_of(data: OddData, seed: int, max_time: float) -> tuple[str | None, str]:
-    """What is wrong, if anything, and whether the data were fitted or refused."""
+    """What is wrong (None: nothing), and whether the data were fitted, refused, or crashed the fit."""
     model = PSERegressor(max_time=max_time, random_state=seed)
-    signal.alarm(_HANGS)
+    signal.alarm(_HANG_SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,6 +97,6 @@ def _wrong(model: PSERegressor, data: OddData) -> str | None:
             return f"law {entry.expression} has loss {loss!r}, and {entry.loss!r} is reported"
         if parse(str(entry.expression)) != entry.expression:
             return f"law {entry.expression} cannot be read back"
-    if model.elapsed_ > model.max_time + _SECOND:
+    if model.elapsed_ > model.max_time + _LATE_SECONDS:
         return f"the fit took {model.elapsed_:.2f} s"
     return None

@@ -52,7 +52,7 @@ class Moment:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=int, default=50)
-    parser.add_argument("--tables", nargs="*", default=list(TABLES))
+    parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=TABLES)
     parser.add_argument("--latest", type=float, default=8.0, help="seconds after the start of a fit")
     parser.add_argument("--seed", type=int, default=0)
 

@@ -22,7 +22,7 @@ from symenum.search.checkpoint import read_checkpoint
 
 __all__ = ["add_arguments", "main"]
 
-STEPS = 12
+STEPS = 12  # of a search: some seconds, so that it is killed and taken up again several times
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,10 +16,11 @@ from tables import TABLES, Table
 
 from symenum import PSERegressor
 from symenum.core.memory import memory_limit
+from symenum.search import StepReport
 
 __all__ = ["add_arguments", "main"]
 
-_EVERY = 0.005  # seconds between two looks at the peak
+_POLL_SECONDS = 0.005  # between two readings of the resident memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +38,7 @@ def _long(options: argparse.Namespace) -> int:
     before, begin, last = _resident(), time.monotonic(), -1
     print("| minutes | MB | steps |\n| ---: | ---: | ---: |", flush=True)
 
-    def tell(report: object) -> None:
+    def tell(report: StepReport) -> None:
         nonlocal last
         minutes = int((time.monotonic() - begin) / 60)
         if minutes > last:
@@ -50,14 +51,14 @@ def _long(options: argparse.Namespace) -> int:
 
 def _limited(options: argparse.Namespace) -> int:
     table = TABLES[options.table]()
-    kept = True
+    within = True
     print("| max_memory | largest MB | steps | laws | best loss |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
     for limit in options.limits:
-        child = os.fork()  # each in a process of its own: what one has left must not count for the next
+        child = os.fork()  # each in a process of its own: memory that one fit has not returned is not the next one's
         if child == 0:
             os._exit(0 if _within(table, limit, options.minutes) else 1)
-        kept &= os.waitpid(child, 0)[1] == 0
-    return 0 if kept else 1
+        within &= os.waitpid(child, 0)[1] == 0
+    return 0 if within else 1
 
 
 def _within(table: Table, limit: str, minutes: float) -> bool:
@@ -89,12 +90,12 @@ class _Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_EVERY):
+        while not self._ended.wait(_POLL_SECONDS):
             self.largest = max(self.largest, _resident())
 
 
 def _resident() -> int:
-    """Bytes."""
+    """Resident memory of this process in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

@@ -61,7 +61,7 @@ def test_groups_count_what_is_there() -> None:
     assert ours.accurate == pytest.approx(1 / 3)
     assert ours.seconds == 5.0
     assert ours.seconds_solved == 0.25
-    assert theirs.disagreements == 1
+    assert [row.disagree for row in theirs.rows] == [True]
     assert theirs.seconds_solved is None
     assert len(by_problem(ROWS)) == 2
 

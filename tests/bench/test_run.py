@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from symenum.bench import run
-from symenum.bench.jobs import Job, make_bench_plan
+from symenum.bench.jobs import Job
 from symenum.bench.run import Limits, Progress, judge_again, run_jobs, run_limited, watches_memory
 from symenum.bench.store import Store, read_rows
 from symenum.bench.systems import Found, Law
@@ -147,43 +147,6 @@ def test_a_real_run_of_symenum(tmp_path: Path) -> None:
     assert row.seconds is not None
     assert row.seconds < 10
     assert row.peak > 0
-
-
-def test_a_plan_is_seed_by_seed_and_names_what_it_skips(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = make_bench_plan(["nguyen", "R"], seeds=2, systems=["symenum"], noise=[0.0, 0.1])
-    assert len(plan.jobs) == 15 * 2 * 2
-    assert {job.seed for job in plan.jobs[:24]} == {0}
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "gplearn" else object())
-    plan = make_bench_plan(["r"], seeds=1, systems=["symenum", "gplearn"])
-    assert plan.systems == ("symenum",)
-    assert plan.notes == ("gplearn is skipped: gplearn is not installed (pip install gplearn)",)
-
-
-def test_a_share_of_the_problems_is_always_the_same_and_stated() -> None:
-    plan = make_bench_plan(["livermore"], seeds=1, systems=["symenum"], share=1 / 3)
-    assert len(plan.jobs) == 7
-    assert plan == make_bench_plan(["livermore"], seeds=1, systems=["symenum"], share=1 / 3)
-    assert all(job.problem in plan.notes[0] for job in plan.jobs)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"sets": ["nguyne"]}, "did you mean 'nguyen'"),
-        ({"sets": []}, "at least one"),
-        ({"systems": ["pyopern"]}, "did you mean 'pyoperon'"),
-        ({"systems": ["symenum:generator"]}, "name=value"),
-        ({"systems": ["symenum:speed=9"]}, "no option 'speed'"),
-        ({"systems": ["symenum:range=3"]}, "two numbers"),
-        ({"systems": ["gplearn:x=1"]}, "takes no options"),
-        ({"problems": ["Nguyen-99"]}, "did you mean 'Nguyen-9'"),
-        ({"share": 0.0}, "share"),
-    ],
-)
-def test_unknown_names_are_refused_with_the_nearest(arguments: dict[str, object], message: str) -> None:
-    settings: dict[str, object] = {"sets": ["nguyen"], "systems": ["symenum"], "seeds": 1, **arguments}
-    with pytest.raises(ValueError, match=message):
-        make_bench_plan(settings.pop("sets"), **settings)  # type: ignore[arg-type]
 
 
 LARGE = 1 << 34

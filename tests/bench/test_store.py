@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symenum.bench.jobs import Job, row_from_json, row_to_json
+from symenum.bench.jobs import row_to_json
 from symenum.bench.store import Store, StoreError, read_rows
 
 from .rows import make_row
@@ -28,22 +28,6 @@ def test_a_row_comes_back_as_it_was_kept(tmp_path: Path) -> None:
     assert manifest["commands"] == ["first command", "second command"]
     assert store.has(make_row().job)
     assert not store.has(make_row(seed=1).job)
-
-
-def test_keys_of_jobs_differ_and_can_be_names_of_files() -> None:
-    jobs = [
-        Job(*parts)
-        for parts in (
-            ("r_star", "R-1*", "symenum", 0),
-            ("r", "R-1", "symenum", 0),
-            ("r", "R-1", "symenum", 0, 0.1),
-            ("r", "R-1", "symenum:range=-1..1", 0),
-            ("r", "R-1", "symenum:range=-3..3", 0),
-            ("r", "R-1", "symenum:without=two terms", 0),
-        )
-    ]
-    assert len({job.key for job in jobs}) == len(jobs)
-    assert all("/" not in job.key and "*" not in job.key and ":" not in job.key for job in jobs)
 
 
 @pytest.mark.parametrize(("name", "value"), [("version", "0.0.9"), ("max_time", 6.0), ("cores", 2), ("memory", 1)])
@@ -69,12 +53,6 @@ def test_a_half_written_row_is_put_aside_and_run_again(tmp_path: Path) -> None:
     assert not store.has(make_row().job)
     assert store.has(make_row(seed=1).job)
     assert path.with_suffix(".broken").exists()
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "{}", '{"job": {}}', '{"job": 3}'])
-def test_what_is_no_row_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no row"):
-        row_from_json(text)
 
 
 def test_two_benches_cannot_write_into_one_folder(tmp_path: Path) -> None:

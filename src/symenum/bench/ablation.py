@@ -1,7 +1,8 @@
-"""The paper's ablations: benches with variants of symenum for systems, and measurements of the engine.
+"""The paper's ablations, by name: what `symenum bench ablation` runs.
 
-Variants: token generators, ranges of constants, heads. Measurements: duplicates, search efficiency, and growth with the
-number of inputs.
+Three compare variants of symenum on problem sets, as any bench does: token generators, ranges of constants, stages of
+the heads. Three measure the engine: duplicate removal, search efficiency, and growth with the number of inputs. How a
+bench is run and reported is not decided here (`run`, `report`).
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from symenum.expressions import Constant, Expression, Variable, fold
 from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
 
-__all__ = ["MEASURED", "VARIANTS", "Measured", "Variants"]
+__all__ = ["MEASURED", "VARIANTS", "Measurement", "Variants"]
 
-_SIX = ("nguyen", "nguyen_c", "r", "r_star", "livermore", "feynman")
-_BLOCK = 512  # columns of the bank that are scored at once, so that a block's scores stay below 1 GB
-_SETS = ("koza", "semikoza", "basic_koza", "arithmetic")
-_ROWS = 100  # for which the bank's memory is given
-_SAMPLE = 200  # candidates of the brute force: it takes seconds, and its rate is extrapolated
-_MB = 2**20
+_SIX_SETS = ("nguyen", "nguyen_c", "r", "r_star", "livermore", "feynman")
+_GROWTH_OPERATORS = ("koza", "semikoza", "basic_koza", "arithmetic")
+_BLOCK = 512  # columns scored at once: against the 33,705 of koza on 5 inputs a block of scores takes 138 MB
+_BANK_ROWS = 100  # rows for which the memory of a bank is given
+_BRUTE_FORCE_SAMPLE = 200  # candidates that the brute force evaluates: some seconds; its rate is extrapolated
+_MB = 2**20  # bytes
 
 
 @dataclass(frozen=True)
 class Variants:
-    """What is compared on which sets, in words and as systems; `deep` are our own problems that need tokens."""
+    """Variants of symenum, named as systems, and the problem sets on which they are compared."""
 
     title: str
     sets: tuple[str, ...]
@@ -45,7 +46,7 @@ class Variants:
 def _generators() -> Variants:
     return Variants(
         "token generators: GP, MCTS, random, none",
-        (*_SIX, "deep"),
+        (*_SIX_SETS, "deep"),  # the laws of `deep` cannot be found without tokens
         tuple(f"symenum:generator={name}" for name in ("gp", "mcts", "random", "none")),
     )
 
@@ -61,7 +62,7 @@ def _constants() -> Variants:
 def _heads() -> Variants:
     return Variants(
         "each stage of the heads left out",
-        _SIX,
+        _SIX_SETS,
         ("symenum", *(f"symenum:without={name}" for name in STAGE_NAMES)),
     )
 
@@ -71,39 +72,39 @@ VARIANTS: Mapping[str, Callable[[], Variants]] = {"generators": _generators, "co
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A table and a plot."""
+class Measurement:
+    """A table, and a plot as SVG text."""
 
     table: Table
     plot: str
 
 
 def _data(inputs: int, rows: int) -> tuple[Tensor, Tensor]:
-    """Inputs (rows, inputs) and a target (rows,) that three layers do not reach."""
+    """Inputs (rows, inputs) and a target (rows,) that no expression of three layers equals; float64 on the CPU."""
     generator = torch.Generator().manual_seed(rows)
     x = 1 + 2 * torch.rand(rows, inputs, generator=generator, dtype=torch.float64)
     return x, x[:, 0] * torch.exp(x[:, 1] / x[:, -1]) + x[:, 0] ** 3 * torch.sin(x[:, -1])
 
 
-def duplicates(most_inputs: int = 4) -> Measured:
-    """Duplicate removal on and off: columns of the bank, its memory, and the time of one plain scan of all pairs.
+def duplicates(max_inputs: int = 4) -> Measurement:
+    """Duplicate removal on and off: columns of the bank, its memory, and the seconds of one plain scan of all pairs.
 
-    Both scans are the same few matrix products on either bank, so that nothing but the number of columns differs.
+    The scan is the same few matrix products on both banks, so that nothing but the number of columns differs.
     """
     cells, series = [], dict[str, list[tuple[float, float]]]()
     for name in ("koza", "semikoza"):
-        for inputs in range(2, most_inputs + 1):
+        for inputs in range(2, max_inputs + 1):
             net = PSRN(inputs, name, 3)
             x, y = _data(inputs, 20)
             first, second = (SymbolLayer(get_operators(name), width) for width in (inputs, net.raw_sizes[0]))
             whole = second.forward(first.forward(x.T.contiguous()))
             begin = time.perf_counter()
-            kept = net._architecture.kept
-            made = time.perf_counter() - begin
-            for label, bank in (("off", whole), ("on", whole[kept])):
+            distinct = net._architecture.kept
+            mask_seconds = time.perf_counter() - begin
+            for label, bank in (("off", whole), ("on", whole[distinct])):
                 seconds = _scan_seconds(torch.nan_to_num(bank, posinf=0.0, neginf=0.0), y)
                 megabytes = bank.nelement() * bank.element_size() / _MB
-                mask = f"{made:.2f}" if label == "on" else ""
+                mask = f"{mask_seconds:.2f}" if label == "on" else ""
                 cells.append((name, str(inputs), label, f"{len(bank):,}", f"{megabytes:.1f}", f"{seconds:.3f}", mask))
                 series.setdefault(f"{name}, {label}", []).append((float(inputs), seconds))
     table = Table(
@@ -120,20 +121,20 @@ def duplicates(most_inputs: int = 4) -> Measured:
         ),
         tuple(cells),
     )
-    return Measured(table, points("One scan of all pairs", series, "inputs", "seconds"))
+    return Measurement(table, points("One scan of all pairs", series, "inputs", "seconds"))
 
 
-def efficiency(rows: tuple[int, ...] = (10, 100, 1000, 10_000)) -> Measured:
-    """A whole pass against a brute force that evaluates every expression on its own with NumPy.
+def efficiency(rows: tuple[int, ...] = (10, 100, 1000, 10_000)) -> Measurement:
+    """Seconds of a whole pass, and of a brute force that evaluates every expression on its own with NumPy.
 
-    The brute force runs on a random sample of the candidates; its time for all of them is extrapolated.
+    The brute force evaluates a random sample of the candidates; its time for all of them is extrapolated.
     """
     net = PSRN(5, "basic_koza", 3)
     total = net.sizes[-1]
     cells = []
     ours: list[tuple[float, float]] = []
     theirs: list[tuple[float, float]] = []
-    numbers = np.random.default_rng(0).integers(0, total, _SAMPLE)
+    numbers = np.random.default_rng(0).integers(0, total, _BRUTE_FORCE_SAMPLE)
     sample = [net.expression(int(number)) for number in numbers]
     for count in rows:
         x, y = _data(5, count)
@@ -150,35 +151,36 @@ def efficiency(rows: tuple[int, ...] = (10, 100, 1000, 10_000)) -> Measured:
         theirs.append((float(np.log10(count)), brute))
     table = Table(
         "Search efficiency",
-        f"basic_koza, 5 inputs, 3 layers. The brute force ran on {_SAMPLE} random candidates and is extrapolated.",
+        "basic_koza, 5 inputs, 3 layers. "
+        f"The brute force ran on {_BRUTE_FORCE_SAMPLE} random candidates and is extrapolated.",
         ("rows", "candidates", "ours, seconds", "brute force, seconds (extrapolated)", "ratio"),
         tuple(cells),
     )
     plot = points("Search efficiency", {"ours": ours, "brute force": theirs}, "log10 of the rows", "seconds")
-    return Measured(table, plot)
+    return Measurement(table, plot)
 
 
-def growth(most_inputs: int = 8) -> Measured:
-    """Candidates of three layers, by the paper's formula, and the memory of our bank of two for 100 rows."""
+def growth(max_inputs: int = 8) -> Measurement:
+    """Candidates of three layers by the paper's formula, and the memory of our bank of two layers for 100 rows."""
     cells, series = [], dict[str, list[tuple[float, float]]]()
-    for name in _SETS:
+    for name in _GROWTH_OPERATORS:
         operators = get_operators(name)
-        for inputs in range(2, most_inputs + 1):
+        for inputs in range(2, max_inputs + 1):
             sizes = layer_sizes(operators, inputs, 3)
-            megabytes = sizes[1] * _ROWS * 8 / _MB
+            megabytes = sizes[1] * _BANK_ROWS * 8 / _MB
             cells.append((name, str(inputs), f"{sizes[1]:,}", f"{sizes[2]:,}", f"{megabytes:.1f}"))
             series.setdefault(name, []).append((float(inputs), float(sizes[2])))
     table = Table(
         "Growth with the inputs",
-        "Sizes by the paper's formula, duplicates included. The last layer is never in memory: the bank is, MB for 100 "
-        "rows.",
+        "Sizes by the paper's formula, duplicates included. The last layer is never in memory: the bank is, MB for "
+        f"{_BANK_ROWS} rows.",
         ("operators", "inputs", "columns of the bank", "candidates", "MB of the bank"),
         tuple(cells),
     )
-    return Measured(table, points("Candidates of three layers", series, "inputs", "candidates"))
+    return Measurement(table, points("Candidates of three layers", series, "inputs", "candidates"))
 
 
-MEASURED: Mapping[str, Callable[[], Measured]] = {
+MEASURED: Mapping[str, Callable[[], Measurement]] = {
     "duplicates": duplicates,
     "efficiency": efficiency,
     "inputs": growth,
@@ -201,6 +203,8 @@ def _scan_seconds(bank: Tensor, y: Tensor) -> float:
 
 
 def _loss(expression: Expression, columns: Mapping[str, Array], y: Array) -> float:
+    """The mean squared error of one expression, evaluated node by node with NumPy; columns and y are (rows,)."""
+
     def visit(node: Expression, operands: tuple[Array, ...]) -> Array:
         if isinstance(node, Variable):
             return columns[node.name]

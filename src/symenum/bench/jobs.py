@@ -1,6 +1,6 @@
-"""What a bench runs and what it keeps: a plan of jobs from sets, seeds, systems and noise, and a row for each job.
+"""The records of a bench: a plan of jobs (set, problem, system, seed, noise), and a row with the result of each job.
 
-Jobs and rows are written as JSON and read back.
+Rows are written as JSON and read back. Running jobs and keeping rows in a folder are in `run` and `store`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from symenum.bench.systems import Law, check_system
 
 __all__ = ["BenchPlan", "Job", "Row", "make_bench_plan", "row_from_json", "row_to_json"]
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9.=_-]+")
-_DRAW = 20_251  # a share of the problems is always the same
+_NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9.=_-]+")
+_SHARE_SEED = 20_251  # draws a share of the problems; one number for all benches, so that they draw the same problems
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a system on a problem with a seed."""
+    """One run: a system on a problem with a seed; `noise` is the level of noise on the target (`with_noise`)."""
 
     set: str
     problem: str
@@ -37,7 +37,7 @@ class Job:
         """A name for files, the same for the same job."""
         noise = f"n{self.noise:g}" if self.noise else ""
         parts = (self.set, self.problem, self.system, f"s{self.seed}", noise)
-        return "__".join(_UNSAFE.sub("+", part.replace("*", "star")) for part in parts if part)
+        return "__".join(_NOT_IN_FILE_NAMES.sub("+", part.replace("*", "star")) for part in parts if part)
 
     def __str__(self) -> str:
         noise = f", noise {self.noise:g}" if self.noise else ""
@@ -46,10 +46,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Row:
-    """The result of a job. `ended` is "done", or how it failed; `words` say more. Laws go from simple to accurate.
+    """The result of a job: what it was run with, how it ended, its laws, and the verdicts on one of them.
 
-    `judged` is the law that the verdicts are about: -1 where there is none. `seconds` are those of the search alone,
-    `wall` those of the process.
+    `ended` is "done", or how it failed; `words` is what the system or its process said last. `seconds` are those of the
+    search (None where it failed), `wall` those of the whole process; `peak` is its memory in bytes. `laws` go from
+    simple to accurate; `selected` is the index of the law that the system chose, `judged` the index of the law that
+    `numeric`, `symbolic`, `structure` and `solved` are about (-1 where there is no law). `r2` is that of the selected
+    law on clean test points. The names of the fields are those of the JSON files.
     """
 
     job: Job
@@ -116,9 +119,10 @@ def make_bench_plan(
     problems: Sequence[str] = (),
     share: float = 1.0,
 ) -> BenchPlan:
-    """Jobs seed by seed, so that an interrupted bench has seen all problems. Without `noise`, none.
+    """The jobs of all seeds 0, 1, … below `seeds`, seed by seed: an interrupted bench has then seen all problems.
 
-    `share` draws that part of each set's problems, the same every time.
+    `noise` are the levels of noise, each run for itself; without, there is none. `problems` are the only ones to run
+    where any is named. `share` draws that part of each set's problems, the same ones every time.
     """
     if not sets:
         raise ValueError("name at least one problem set; symenum bench list shows them")
@@ -127,18 +131,18 @@ def make_bench_plan(
     notes: list[str] = []
     runnable = []
     for system in dict.fromkeys(systems):
-        why = check_system(system)
-        if why is None:
+        obstacle = check_system(system)
+        if obstacle is None:
             runnable.append(system)
         else:
-            notes.append(f"{system} is skipped: {why}")
+            notes.append(f"{system} is skipped: {obstacle}")
     jobs: list[Job] = []
     for name in dict.fromkeys(get_set(one).name for one in sets):
         known = list(get_set(name).problem_names())
         chosen = [get_set(name).problem(one).name for one in problems] or known
         if share < 1:
             count = max(1, round(share * len(chosen)))
-            drawn = set(np.random.default_rng(_DRAW).permutation(chosen)[:count].tolist())
+            drawn = set(np.random.default_rng(_SHARE_SEED).permutation(chosen)[:count].tolist())
             chosen = [one for one in chosen if one in drawn]
             notes.append(f"{name}: {count} of {len(known)} problems, drawn at random: {', '.join(chosen)}")
         jobs += [

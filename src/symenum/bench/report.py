@@ -1,8 +1,8 @@
 """Reports of a bench: figures with their uncertainty, beside published ones, as Markdown and as one HTML page.
 
-The published figures are data of the package. The per-problem and per-set tables are the paper's (Supplementary Tables,
-six sets and the 50 dimensions); the SRBench rates are those published for the 130 problems (SRBench's own, the authors'
-figure for PSE and PySR, and Keplearn's).
+The published figures are data of the package. Those for single problems and for the sets are the paper's (Supplementary
+Tables, six sets and the 50 dimensions); the SRBench rates are those published for the 130 problems (SRBench's own, the
+authors' figure for PSE and PySR, and Keplearn's). The verdicts on laws are in the rows: nothing is judged here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from scipy.stats import binomtest
 
 from symenum.bench.jobs import Row
 from symenum.bench.problems import MissingDataError, get_set
@@ -32,11 +34,14 @@ __all__ = [
     "wilson",
 ]
 
-_MOST_FRONTS = 6  # pictures of fronts on a page
-_Z95 = 1.959963984540054  # standard deviations that hold 95% of a normal distribution
-_ACCURATE = 0.99  # R² that SRBench calls an accurate solution
-_SHORT = 110  # characters of a law in a table
-_METHODS = ("PSE", "PySR", "Operon")  # of the nine published, those that fit beside ours
+_MAX_FRONTS = 6  # plots of fronts on a page
+_MIN_PLOTTED_LOSS = 1e-32  # mean squared error; the axis is logarithmic, and smaller losses are rounding
+_ACCURATE_R2 = 0.99  # above, SRBench calls a solution accurate
+_MAX_CHARACTERS = 110  # of a law in a table
+_PUBLISHED_METHODS = ("PSE", "PySR", "Operon")  # columns of the table of problems; nine methods would be too wide
+
+
+# The report and its parts
 
 
 def markdown_report(manifest: Mapping[str, Any], rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
@@ -99,24 +104,21 @@ def _law(name: str, problem: str) -> str | None:
 
 def _plots(rows: Sequence[Row]) -> list[str]:
     sets = by_set(rows)
-    several = len({(group.set, group.noise) for group in sets}) > 1
     shares = {
         f"{name}{f' {noise:g}' if noise else ''}": {
-            group.system: (group.recovery, *group.interval)
-            for group in sets
-            if (group.set, group.noise) == (name, noise)
+            group.system: (group.recovery, *group.interval) for group in systems
         }
-        for name, noise in dict.fromkeys((group.set, group.noise) for group in sets)
+        for (name, noise), systems in _by_set_and_noise(sets).items()
     }
-    plots = [bars("Recovery with 95% intervals", shares, "recovered")] if several else []
-    for name, noise in dict.fromkeys((group.set, group.noise) for group in sets):
-        members = [group for group in sets if (group.set, group.noise) == (name, noise)]
-        title = f"{name}{f', noise {noise:g}' if noise else ''}: recovered within a time"
-        plots.append(steps(title, {group.system: _growth(group) for group in members}, "seconds", "recovered"))
+    plots = [bars("Recovery with 95% intervals", shares, "recovered")] if len(shares) > 1 else []
+    for (name, noise), systems in _by_set_and_noise(sets).items():
+        title = f"{_with_noise(name, noise)}: recovered within a time"
+        plots.append(steps(title, {group.system: _growth(group) for group in systems}, "seconds", "recovered"))
     return plots + _fronts(rows)
 
 
 def _growth(group: Group) -> list[tuple[float, float]]:
+    """Seconds, and the share of the runs that were solved within them; the last point is at the time limit."""
     times = sorted(row.seconds for row in group.rows if row.solved and row.seconds is not None)
     growth = [(seconds, (i + 1) / len(group.rows)) for i, seconds in enumerate(times)]
     end = max([*times, *(row.max_time for row in group.rows)])
@@ -124,18 +126,18 @@ def _growth(group: Group) -> list[tuple[float, float]]:
 
 
 def _fronts(rows: Sequence[Row]) -> list[str]:
-    """Pictures of fronts, of the problems that took longest."""
+    """Plots of the fronts of the problems that took longest; the first run of each system without noise."""
     first: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
         if row.laws and not row.job.noise:
             first.setdefault((row.job.set, row.job.problem), {}).setdefault(row.job.system, row)
-    hardest = sorted(first, key=lambda key: -max(row.seconds or 0.0 for row in first[key].values()))[:_MOST_FRONTS]
+    hardest = sorted(first, key=lambda key: -max(row.seconds or 0.0 for row in first[key].values()))[:_MAX_FRONTS]
     return [
         points(
             f"Front of {problem}",
             {
                 system: [
-                    (law.complexity, max(law.loss, 1e-32))
+                    (law.complexity, max(law.loss, _MIN_PLOTTED_LOSS))
                     for law in sorted(row.laws, key=lambda law: law.complexity)
                     if math.isfinite(law.loss)
                 ]
@@ -149,11 +151,10 @@ def _fronts(rows: Sequence[Row]) -> list[str]:
 
 
 def set_table(groups: Sequence[Group]) -> Table:
-    """One line for each set, level of noise and system; after them the published ones."""
+    """One line for each set, level of noise and system; after those of a set come the published figures for it."""
     cells: list[tuple[str, ...]] = []
-    for name, noise in dict.fromkeys((group.set, group.noise) for group in groups):
-        members = [group for group in groups if (group.set, group.noise) == (name, noise)]
-        for group in members:
+    for (name, noise), systems in _by_set_and_noise(groups).items():
+        for group in systems:
             low, high = group.interval
             cells.append(
                 (
@@ -200,17 +201,17 @@ def problem_table(groups: Sequence[Group]) -> Table:
             )
         if published:
             by_method = {figure.method: figure for figure in published_problem(key[1])}
-            for method in _METHODS:
+            for method in _PUBLISHED_METHODS:
                 figure = by_method.get(method)
                 seconds = "" if figure is None or figure.seconds is None else f", {figure.seconds:.0f} s"
                 line.append("" if figure is None else f"{figure.recovery:.0f}%{seconds}")
         cells.append(tuple(line))
-    methods = tuple(f"{method} (published)" for method in _METHODS) if published else ()
+    methods = tuple(f"{method} (published)" for method in _PUBLISHED_METHODS) if published else ()
     return Table("Problems", "Solved runs and the median of seconds.", ("problem", *systems, *methods), tuple(cells))
 
 
 def unsolved_table(rows: Sequence[Row], laws: dict[tuple[str, str], str]) -> Table:
-    """The runs that did not find the law, with the closest expression that they have."""
+    """The runs that did not find the law, with the expression of the smallest loss that they found."""
     cells = []
     for row in rows:
         if row.solved or row.law is None:
@@ -273,26 +274,27 @@ def _short_seconds(value: float | None) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
+
+
+# The figures
 
 
 def wilson(hits: int, total: int) -> tuple[float, float]:
-    """Wilson's 95% interval of a share: honest also for 20 of 20, where the usual ± would be nothing.
+    """Wilson's 95% interval of a share; unlike the usual ± it is not empty for 20 of 20.
 
     >>> [round(end, 3) for end in wilson(20, 20)]
     [0.839, 1.0]
     """
     if not total:
         return 0.0, 1.0
-    share, spread = hits / total, _Z95**2 / total
-    middle = (share + spread / 2) / (1 + spread)
-    half = _Z95 * math.sqrt(share * (1 - share) / total + spread / (4 * total)) / (1 + spread)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    interval = binomtest(hits, total).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one system on one set or problem, at one level of noise."""
+    """The runs of one system on one set (`problem` is "") or on one problem, at one level of noise."""
 
     set: str
     problem: str
@@ -315,16 +317,16 @@ class Group:
     @property
     def accurate(self) -> float:
         """The share of runs whose chosen law has R² > 0.99 on clean test points."""
-        return sum(row.r2 is not None and row.r2 > _ACCURATE for row in self.rows) / len(self.rows)
+        return sum(row.r2 is not None and row.r2 > _ACCURATE_R2 for row in self.rows) / len(self.rows)
 
     @property
     def seconds(self) -> float | None:
-        """The median time of a run, solved or not; one that failed counts with its limit."""
+        """The median seconds of a run, solved or not; a run that failed counts with its time limit."""
         return statistics.median(_seconds(row) for row in self.rows) if self.rows else None
 
     @property
     def seconds_solved(self) -> float | None:
-        """The median time to a solution, of those runs that have one."""
+        """The median seconds of the runs that were solved."""
         times = [_seconds(row) for row in self.rows if row.solved]
         return statistics.median(times) if times else None
 
@@ -338,22 +340,14 @@ class Group:
     def failed(self) -> int:
         return sum(row.ended != "done" for row in self.rows)
 
-    @property
-    def disagreements(self) -> int:
-        return sum(row.disagree for row in self.rows)
-
-    def solved_by(self, seconds: float) -> float:
-        """The share of runs that were solved within so many seconds."""
-        return sum(row.solved and _seconds(row) <= seconds for row in self.rows) / len(self.rows)
-
 
 def by_set(rows: Sequence[Row]) -> list[Group]:
-    """One group for each set, noise and system, in the order in which they come."""
+    """One group for each set, noise and system, in the order of the rows."""
     return _groups(rows, lambda row: (row.job.set, "", row.job.system, row.job.noise))
 
 
 def by_problem(rows: Sequence[Row]) -> list[Group]:
-    """One group for each problem, noise and system."""
+    """One group for each problem, noise and system, in the order of the rows."""
     return _groups(rows, lambda row: (row.job.set, row.job.problem, row.job.system, row.job.noise))
 
 
@@ -364,8 +358,18 @@ def _groups(rows: Iterable[Row], key: Callable[[Row], tuple[str, str, str, float
     return [Group(*names, tuple(members)) for names, members in found.items()]
 
 
+def _by_set_and_noise(groups: Iterable[Group]) -> dict[tuple[str, float], list[Group]]:
+    found: dict[tuple[str, float], list[Group]] = {}
+    for group in groups:
+        found.setdefault((group.set, group.noise), []).append(group)
+    return found
+
+
 def _seconds(row: Row) -> float:
     return row.seconds if row.seconds is not None else max(row.max_time, row.wall)
+
+
+# Published figures
 
 
 @dataclass(frozen=True)
@@ -379,7 +383,7 @@ class PublishedProblem:
 
 @dataclass(frozen=True)
 class PublishedSet:
-    """A method's figures on a set; percent and seconds."""
+    """A method's figures on a set: recovery and R² > 0.99 in percent, and mean seconds, where they are published."""
 
     method: str
     recovery: float | None
@@ -388,7 +392,7 @@ class PublishedSet:
 
 
 def published_problem(problem: str) -> tuple[PublishedProblem, ...]:
-    """What is published for a problem, by method; nothing for those that the paper does not have."""
+    """The published figures for a problem, one of each method; none for problems that are not in the paper."""
     return tuple(
         PublishedProblem(row["method"], float(row["recovery_percent"]), _optional(row["seconds"]))
         for row in _rows("published_problems.csv")
@@ -397,7 +401,7 @@ def published_problem(problem: str) -> tuple[PublishedProblem, ...]:
 
 
 def published_set(name: str, noise: float = 0.0) -> tuple[PublishedSet, ...]:
-    """What is published for a set at a level of noise, by method."""
+    """The published figures for a set at a level of noise, one of each method."""
     key = f"{name}@{noise:g}" if name.startswith("srbench") else name
     figures: dict[str, dict[str, float]] = {}
     for row in _rows("published_sets.csv"):

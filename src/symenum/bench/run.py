@@ -1,8 +1,8 @@
-"""Runs jobs, each in a process with hard limits, judges what they found, and keeps a row for each, whatever happens.
+"""Runs jobs, each in a process with hard limits, judges what they found, and keeps a row for each, also for failures.
 
-A job's process is killed with all that it started when its time or its memory is over; nothing is asked of it. Memory
-is the resident one of the process and all its children, looked at twenty times a second where the system shows it
-(Linux); elsewhere the memory limit does nothing, and `watches_memory` says so.
+A job's process, with all processes that it started, is killed when its time or its memory is over. Memory is the
+resident memory of the process and all its children, read twenty times a second where the system shows it (Linux);
+elsewhere memory is not limited, and `watches_memory` is false.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ __all__ = [
     "watches_memory",
 ]
 
+# A process is killed after _GRACE · (the seconds that the system may use) + _START_SECONDS.
+_GRACE = 1.25  # some systems read their clock between steps only
 _START_SECONDS = 60.0  # to import torch on a busy machine, and to draw the data
-_GRACE = (
-    1.25  # times the limit that the system was told, before it is killed: some look at their clock between steps only
-)
-_MOST_LAWS = 60  # of a front that are kept and judged
-_LOOK_SECONDS = 0.05  # between two looks at a process
-_TAIL = 2000  # characters of what it said on stderr
+_MAX_LAWS = 60  # most accurate laws of a front that are kept and judged: bounds the time of the judge
+_POLL_SECONDS = 0.05  # between two readings of a process's memory and clock
+_STDERR_BYTES = 2000  # of the end of a process's stderr, which a row keeps
 _PROC = Path("/proc")
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096  # without sysconf there is no /proc either
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 Command = Callable[[Path, Path], Sequence[str]]
+"""Makes the command of a job from the paths of its JSON file and of the JSON file for its result."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of each run: seconds that the system is told to use, cores, and bytes of memory."""
+    """The limits of each run: seconds that the system may use, cores, and bytes of memory."""
 
     max_time: float = 60.0
     cores: int = 1
@@ -73,7 +73,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Progress:
-    """Told after each run. `left` are the seconds that the rest will take, by what the runs so far took."""
+    """What is known after a run: its row, and how many of all runs are done.
+
+    `left` are the seconds that the remaining runs will take, at the mean time of those that are done.
+    """
 
     row: Row
     done: int
@@ -97,7 +100,11 @@ def run_plan(
     say: Callable[[str], None] = lambda line: None,
     tell: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
-    """Run what a folder of results lacks of a plan; `command` is kept there, `say` is told what users should know."""
+    """Run the jobs of a plan that a folder of results lacks.
+
+    `command` is the command line that the folder's manifest names. `say` gets lines for users, `tell` the progress
+    after each run.
+    """
     settings = {
         "version": version,
         "max_time": limits.max_time,
@@ -126,14 +133,14 @@ def run_jobs(
     tell: Callable[[Progress], None] = lambda progress: None,
     command: Command = worker_command,
 ) -> int:
-    """Run what is not done yet, `parallel` at a time; gives back how many were run. Ctrl-C keeps all that is done."""
+    """Run the jobs that are not in the store, `parallel` at a time; gives back how many. Ctrl-C keeps what is done."""
     todo = [job for job in jobs if not store.has(job)]
     ended = threading.Event()
     lock = threading.Lock()
     begin = time.monotonic()
     done = 0
 
-    places: queue.SimpleQueue[int] = queue.SimpleQueue()  # a run has its cores for itself
+    places: queue.SimpleQueue[int] = queue.SimpleQueue()  # groups of cores: two runs at a time never share one
     for place in range(max(1, parallel)):
         places.put(place)
 
@@ -167,7 +174,7 @@ def run_jobs(
 
 
 def judge_again(store: Store, rows: Iterable[Row]) -> int:
-    """Judge rows of a folder anew, after a change of the rules; gives back how many verdicts changed."""
+    """Judge the rows of a folder again, after a change of the rules; gives back how many rows changed."""
     changed = 0
     with Judge() as judge:
         for row in rows:
@@ -181,37 +188,38 @@ def judge_again(store: Store, rows: Iterable[Row]) -> int:
 def _run(
     job: Job, limits: Limits, version: str, command: Command, place: int, stop: Callable[[], bool]
 ) -> tuple[Row, str]:
-    """The row of a job, not judged yet, and how its process ended."""
-    environment = {**os.environ, **dict.fromkeys(_THREADS, str(limits.cores))}
+    """Run one job on the cores of a place: its row, not judged yet, and how its process ended."""
+    environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(limits.cores))}
     with tempfile.TemporaryDirectory(prefix="symenum-bench-") as folder:
-        asked, answer = Path(folder) / "job.json", Path(folder) / "result.json"
+        job_path, result_path = Path(folder) / "job.json", Path(folder) / "result.json"
         record = {
             "job": asdict(job),
             "max_time": limits.max_time,
             "cores": limits.cores,
             "first_core": place * limits.cores,
         }
-        asked.write_text(json.dumps(record), encoding="utf-8")
+        job_path.write_text(json.dumps(record), encoding="utf-8")
         ending = run_limited(
-            command(asked, answer),
+            command(job_path, result_path),
             seconds=limits.hard_seconds,
             memory=limits.memory,
             environment=environment,
             stop=stop,
         )
-        text = answer.read_text(encoding="utf-8") if answer.exists() else None
-    return _row(job, limits, version, ending, text), ending.how
+        result = result_path.read_text(encoding="utf-8") if result_path.exists() else None
+    return _row(job, limits, version, ending, result), ending.how
 
 
-def _row(job: Job, limits: Limits, version: str, ending: Ending, text: str | None) -> Row:
+def _row(job: Job, limits: Limits, version: str, ending: Ending, result: str | None) -> Row:
+    """The row of a process that has ended with this result (JSON), or without one."""
     row = Row(job, version, limits.max_time, ending.how, ending.words, wall=ending.seconds, peak=ending.peak)
     if ending.how != "done":
         return row
-    if text is None:
+    if result is None:
         return replace(row, ended="crashed", words="it ended without a result")
-    found = json.loads(text)
+    found = json.loads(result)
     laws = tuple(Law(**law) for law in found["laws"])
-    cut = max(0, len(laws) - _MOST_LAWS)  # the simplest ones go
+    cut = max(0, len(laws) - _MAX_LAWS)  # the simplest laws are left out
     return replace(
         row,
         words=found["ended"],
@@ -222,6 +230,7 @@ def _row(job: Job, limits: Limits, version: str, ending: Ending, text: str | Non
 
 
 def _judged(row: Row, judge: Judge) -> Row:
+    """The row with the verdicts on its laws."""
     if not row.laws:
         return row
     problems = get_set(row.job.set)
@@ -240,7 +249,7 @@ def _judged(row: Row, judge: Judge) -> Row:
 
 
 def _r2(expression: Expression, case: Case, seed: int) -> float | None:
-    """R² of a law on clean points of the training range that were not trained on; None where it is not defined."""
+    """R² of a law on the test points of a case, without noise; None where the law is not defined on one of them."""
     X, y = case.test(seed)
     with np.errstate(all="ignore"):
         error = float(np.square(law_values(expression, case.variables, X) - y).sum())
@@ -248,9 +257,12 @@ def _r2(expression: Expression, case: Case, seed: int) -> float | None:
     return 1 - error / spread if np.isfinite(error) and spread > 0 else None
 
 
+# One command under limits
+
+
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended, after how long, with how much memory at most (bytes), and its last words."""
+    """How a command ended, after how many seconds, its largest memory in bytes, and the end of its stderr."""
 
     how: Literal["done", "crashed", "out of time", "out of memory", "stopped"]
     seconds: float
@@ -259,7 +271,7 @@ class Ending:
 
 
 def watches_memory() -> bool:
-    """Whether the memory of processes can be seen here."""
+    """Whether the system shows the memory of processes, so that it can be limited."""
     return (_PROC / "self" / "statm").exists()
 
 
@@ -271,16 +283,16 @@ def run_limited(
     environment: Mapping[str, str] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Ending:
-    """Run the command to its end, or to that of its time (seconds) or memory (bytes), or until `stop()` is true."""
+    """Run a command; kill it, with all that it started, after so many seconds, above `memory` bytes, or at `stop()`."""
     begin = time.monotonic()
     peak = 0
     how: Literal["out of time", "out of memory", "stopped"] | None = None
-    with tempfile.TemporaryFile() as words:
+    with tempfile.TemporaryFile() as stderr:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=words,
+            stderr=stderr,
             env=None if environment is None else dict(environment),
             start_new_session=True,
         )
@@ -296,29 +308,29 @@ def run_limited(
                     how = "stopped"
                 if how is not None:
                     break
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
         finally:
             _kill(process)
         taken = time.monotonic() - begin
-        words.seek(max(0, words.seek(0, os.SEEK_END) - _TAIL))
-        said = words.read().decode(errors="replace").strip()
-    return Ending(how or ("done" if process.returncode == 0 else "crashed"), taken, peak, said)
+        stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - _STDERR_BYTES))
+        words = stderr.read().decode(errors="replace").strip()
+    return Ending(how or ("done" if process.returncode == 0 else "crashed"), taken, peak, words)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The whole group, also what the command has left behind."""
+    """Kill the whole process group, with processes that the command has left running."""
     if hasattr(os, "killpg"):
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
-            process.poll()  # nothing is left of it
+            process.poll()  # all of the group have ended
     else:
         process.kill()
     process.wait()
 
 
 def _memory(pid: int) -> int:
-    """Resident bytes of a process and all below it; 0 where they cannot be seen."""
+    """Resident bytes of a process and of all processes that it started; 0 where the system does not show them."""
     try:
         pages = int((_PROC / str(pid) / "statm").read_text(encoding="ascii").split()[1])
         children = [
@@ -328,4 +340,4 @@ def _memory(pid: int) -> int:
         ]
     except (OSError, IndexError, ValueError):  # it has just ended, or this is no Linux
         return 0
-    return pages * _PAGE + sum(_memory(child) for child in children)
+    return pages * _PAGE_BYTES + sum(_memory(child) for child in children)

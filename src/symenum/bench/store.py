@@ -1,4 +1,4 @@
-"""A folder of results: one file per run, written whole or not at all, so that an interrupted bench goes on.
+"""A folder of results: one file per run, written whole or not at all, so that an interrupted bench can go on.
 
     bench.json    what the results were made with: version, limits, machine, commands
     runs/*.json   one row each
@@ -22,6 +22,8 @@ from typing import Any
 import torch
 
 from symenum.bench.jobs import Job, Row, row_from_json, row_to_json
+from symenum.core.files import write_whole
+from symenum.core.memory import machine_memory
 from symenum.core.threads import available_cores
 from symenum.display.report import installed_version
 from symenum.expressions import natural_key
@@ -33,8 +35,7 @@ _RUNS = "runs"
 _LOCK = "lock"
 _BROKEN = ".broken"
 _PACKAGES = ("numpy", "scipy", "sympy", "torch")
-FIXED = ("version", "max_time", "cores", "memory")
-"""What must be the same for all runs of a folder."""
+_FIXED = ("version", "max_time", "cores", "memory")  # settings that all runs of a folder share
 
 
 class StoreError(ValueError):
@@ -48,7 +49,7 @@ class Store:
     folder: Path
 
     def open(self, settings: Mapping[str, Any], command: str) -> list[str]:
-        """Make the folder, or check that what is in it can be continued; gives back notes for the user."""
+        """Make the folder, or check that a bench with these settings can go on in it; gives back notes for the user."""
         if self.folder.exists() and not self.folder.is_dir():
             raise StoreError(f"{self.folder} is a file: name a folder")
         (self.folder / _RUNS).mkdir(parents=True, exist_ok=True)
@@ -56,7 +57,7 @@ class Store:
         commands: list[str] = []
         if path.exists():
             before = read_manifest(self.folder)
-            different = [name for name in FIXED if before.get(name) != settings.get(name)]
+            different = [name for name in _FIXED if before.get(name) != settings.get(name)]
             if different:
                 what = ", ".join(f"{name} {before.get(name)} (now {settings.get(name)})" for name in different)
                 raise StoreError(f"{self.folder} holds results with {what}: choose another folder with --out")
@@ -64,15 +65,15 @@ class Store:
         elif any((self.folder / _RUNS).iterdir()):
             raise StoreError(f"{self.folder} has runs but no {_MANIFEST}: choose another folder with --out")
         record = {**settings, "commands": list(dict.fromkeys([*commands, command]))}
-        _write(path, json.dumps(record, indent=1, ensure_ascii=False))
-        return self._aside()
+        write_whole(path, json.dumps(record, indent=1, ensure_ascii=False))
+        return self._set_broken_rows_aside()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others out while the bench runs; a lock that a dead process has left is taken over."""
+        """Refuse other benches in this folder while one runs; the lock of a process that has ended is taken over."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / _LOCK
-        mine = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+        own = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
         try:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         except FileExistsError:
@@ -84,7 +85,7 @@ class Store:
                 ) from None
             handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(mine)
+            file.write(own)
         try:
             yield
         finally:
@@ -96,13 +97,13 @@ class Store:
 
     def keep(self, row: Row) -> None:
         """Write a row, whole or not at all."""
-        _write(self._path(row.job), row_to_json(row))
+        write_whole(self._path(row.job), row_to_json(row))
 
     def _path(self, job: Job) -> Path:
         return self.folder / _RUNS / f"{job.key}.json"
 
-    def _aside(self) -> list[str]:
-        """Rows that cannot be read are put aside, to be run again."""
+    def _set_broken_rows_aside(self) -> list[str]:
+        """Rename files of rows that cannot be read, so that their jobs run again; gives back a note on each."""
         notes = []
         for path in sorted((self.folder / _RUNS).glob("*.json")):
             if _row(path) is None:
@@ -112,7 +113,7 @@ class Store:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the folder's results were made with."""
+    """The settings, machine and commands of the folder's results."""
     path = folder / _MANIFEST
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -126,7 +127,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_rows(folder: Path) -> tuple[dict[str, Any], list[Row], list[str]]:
-    """The manifest, all rows in order, and the names of files that are no rows (half-written ones)."""
+    """The manifest, all rows in order, and the names of files that hold no row, such as half-written ones."""
     manifest = read_manifest(folder)
     found = {path.name: _row(path) for path in sorted((folder / _RUNS).glob("*.json"))}
     rows = sorted((row for row in found.values() if row is not None), key=_order)
@@ -134,27 +135,21 @@ def read_rows(folder: Path) -> tuple[dict[str, Any], list[Row], list[str]]:
 
 
 def _order(row: Row) -> tuple[object, ...]:
-    """As people read them: Nguyen-2 before Nguyen-10, ourselves before rivals."""
+    """The order of a report: Nguyen-2 before Nguyen-10, symenum before its rivals."""
     job = row.job
     return job.set, job.noise, natural_key(job.problem), not job.system.startswith("symenum"), job.system, job.seed
 
 
 def _row(path: Path) -> Row | None:
-    """The row of a file; None where it holds none, as a file that was cut off."""
+    """The row of a file; None where the file holds none, for example because it was cut off."""
     try:
         return row_from_json(path.read_text(encoding="utf-8"))
     except ValueError:
         return None
 
 
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-
-
 def _owner(path: Path) -> str | None:
-    """The living owner of a lock, or None where it is dead or the lock says nothing."""
+    """The process that holds a lock; None where it has ended, or the lock cannot be read."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         pid, host = int(record["pid"]), str(record["host"])
@@ -172,29 +167,24 @@ def _owner(path: Path) -> str | None:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Processor, cores, memory, GPU, and how busy the machine is."""
+    """Processor, cores, memory (GiB), GPU, and the mean load of the last minute."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none"
-    return {"cpu": _cpu(), "cores": available_cores(), "memory_gb": _memory_gb(), "gpu": gpu, "load": load}
+    memory = round(machine_memory() / 2**30)
+    return {"cpu": _cpu(), "cores": available_cores(), "memory_gb": memory, "gpu": gpu, "load": load}
 
 
 def package_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Python, and the packages that are installed."""
+    """The versions of Python, of the packages that symenum needs, and of these packages."""
     versions = {"Python": platform.python_version()}
     return versions | {name: installed_version(name) for name in dict.fromkeys([*_PACKAGES, *packages])}
 
 
 def _cpu() -> str:
+    """The name of the processor, where the system gives one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
-
-
-def _memory_gb() -> int | str:
-    try:
-        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
-    except (AttributeError, OSError, ValueError):
-        return "?"

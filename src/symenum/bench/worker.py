@@ -1,4 +1,4 @@
-"""One run in a process of its own: python -m symenum.bench.worker JOB RESULT, both JSON files. Not for people."""
+"""One run in a process of its own: python -m symenum.bench.worker JOB RESULT, both JSON files. `run` calls it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ import numpy as np
 from symenum.bench.jobs import Job
 from symenum.bench.problems import get_set, with_noise
 from symenum.bench.systems import check_found, make_system
+from symenum.core.files import write_whole
 from symenum.core.registration import load_plugins
 
 __all__ = ["main"]
 
 
 def main(job_path: str, result_path: str) -> None:
-    """Fit, and write what was found; whatever goes wrong ends the process with a traceback, which the runner keeps."""
+    """Fit one problem with one system and write the laws; any error ends the process with a traceback on stderr."""
     load_plugins()
     record: dict[str, Any] = json.loads(Path(job_path).read_text(encoding="utf-8"))
     job, cores = Job(**record["job"]), int(record["cores"])
@@ -42,10 +43,7 @@ def main(job_path: str, result_path: str) -> None:
             cores=cores,
         )
         seconds = time.perf_counter() - begin
-    text = json.dumps({"seconds": seconds, **asdict(check_found(job.system, found))})
-    temporary = Path(f"{result_path}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(result_path)
+    write_whole(Path(result_path), json.dumps({"seconds": seconds, **asdict(check_found(job.system, found))}))
 
 
 if __name__ == "__main__":

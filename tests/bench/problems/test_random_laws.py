@@ -9,7 +9,7 @@ import pytest
 
 from symenum.bench.judge import recovered
 from symenum.bench.problems import get_set
-from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, _kept, _tree, law_name, random_law, shape
+from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, _is_law, _tree, law_name, random_law, shape
 from symenum.expressions import parse, variables
 
 FUNCTION = "(sin|cos|tanh|exp|log|sqrt|abs|sign|cosh|sinh)"
@@ -62,7 +62,7 @@ def test_the_same_number_gives_the_same_law_and_the_two_sets_differ() -> None:
 def test_what_is_no_law_on_its_box_is_not_kept(text: str, kept: bool) -> None:
     rng = np.random.default_rng(0)
     X, other = rng.uniform(0.5, 3.0, (2, 1000, 2))
-    assert _kept(parse(text), ("x1", "x2"), X, other) == kept
+    assert _is_law(parse(text), ("x1", "x2"), X, other) == kept
 
 
 @pytest.mark.parametrize("depth", DEPTHS)

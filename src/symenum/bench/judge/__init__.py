@@ -1,8 +1,8 @@
-"""Whether a run has found the law: two verdicts that know nothing of each other, a third for noise, and the rule.
+"""Whether a run has found the law: three verdicts that do not depend on each other, and the protocol's rule on them.
 
-Numeric: agreement on fresh points (`numeric`). Symbolic: what SymPy says within its time (`symbolic`). Structure: the
-same terms up to constants and a bias (`structure`). All that were asked are reported; the protocol says which count.
-What two laws being the same means is decided in this folder and nowhere else.
+Numeric: agreement on fresh points (`numeric`). Symbolic: what SymPy answers within its time (`symbolic`). Structure:
+the same terms up to constants and a bias (`structure`). A row reports all three; the protocol says which of them count.
+What "the same law" means is decided in this folder and nowhere else.
 """
 
 from __future__ import annotations
@@ -13,46 +13,53 @@ from dataclasses import dataclass
 
 from symenum.bench.judge.numeric import agree, constant_apart, recovered, rounded, undefined
 from symenum.bench.judge.structure import multiplied_out, same_structure
-from symenum.bench.judge.symbolic import Answer, Judge
+from symenum.bench.judge.symbolic import SYMPY_SECONDS, Answer, Judge, data_points
 from symenum.bench.problems import Case, Protocol
 from symenum.expressions import Expression, to_text
 
-__all__ = ["Answer", "Judge", "Verdict", "judge_front", "recovered", "same_structure", "verdict"]
+__all__ = [
+    "SYMPY_SECONDS",
+    "Answer",
+    "Judge",
+    "Verdict",
+    "data_points",
+    "judge_front",
+    "recovered",
+    "same_structure",
+    "verdict",
+]
 
-_SECONDS = 10.0  # for SymPy on one law; it answers most questions within one
-_POINTS = 4  # of the data, on which SymPy may tell the two apart
-_LEAST_SECONDS = 1.0  # for a later pair, when an earlier one took all
+_MIN_SECONDS = 1.0  # for SymPy on each further form of a law, where an earlier one took all the time; most need less
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`solved` follows from the others by the protocol's rule. `numeric` and `symbolic` never see each other."""
+    """The verdicts on one expression. `solved` follows from the other three by the protocol's rule.
+
+    `symbolic` is None where SymPy was not asked.
+    """
 
     numeric: bool
     symbolic: Answer | None
     structure: bool
     solved: bool
 
-    @property
-    def disagree(self) -> bool:
-        """Whether one verdict says yes and the other no."""
-        return (self.symbolic == "yes" and not self.numeric) or (self.symbolic == "no" and self.numeric)
-
 
 def verdict(
-    found: Expression, case: Case, protocol: Protocol, judge: Judge | None, seconds: float = _SECONDS
+    found: Expression, case: Case, protocol: Protocol, judge: Judge | None, seconds: float = SYMPY_SECONDS
 ) -> Verdict:
     """All verdicts on one expression; without a judge SymPy is not asked.
 
-    The expression counts as it is, with its constants rounded as the protocol says, or multiplied out and then rounded;
-    SRBench rounds the law too.
+    Three forms of the expression are compared with the law, and one that agrees is enough: the expression as it is,
+    with its constants rounded as the protocol says, and multiplied out with its constants rounded then. Under SRBench's
+    rule the constants of the law are rounded too, for the last two forms.
     """
     law = case.expression
-    short = rounded(law, protocol.decimals) if protocol.rule == "srbench" else law
+    rounded_law = rounded(law, protocol.decimals) if protocol.rule == "srbench" else law
     pairs = [(found, law)]
     if not undefined(found, case):  # sqrt(x)**2 has no value at -1 and must not become x
-        other = (rounded(found, protocol.decimals), multiplied_out(found, protocol.decimals))
-        pairs = list(dict.fromkeys([*pairs, *((form, short) for form in other if form is not None)]))
+        forms = (rounded(found, protocol.decimals), multiplied_out(found, protocol.decimals))
+        pairs = list(dict.fromkeys([*pairs, *((form, rounded_law) for form in forms if form is not None)]))
     test = constant_apart if protocol.rule == "srbench" else agree
     numeric = any(test(a, b, case) for a, b in pairs)
     structure = same_structure(found, law)
@@ -61,18 +68,24 @@ def verdict(
 
 
 def judge_front(
-    front: Sequence[Expression], selected: int, case: Case, protocol: Protocol, judge: Judge, seconds: float = _SECONDS
+    front: Sequence[Expression],
+    selected: int,
+    case: Case,
+    protocol: Protocol,
+    judge: Judge,
+    seconds: float = SYMPY_SECONDS,
 ) -> tuple[int, Verdict]:
-    """The entry that the verdict is about, and the verdict.
+    """The index of the entry of the front that is judged, and the verdict on it.
 
-    That is the selected one where the protocol judges it alone. Elsewhere it is the first, from simple to accurate,
-    that numbers or structure speak for; and where there is none, the most accurate and then the selected one.
+    Where the protocol judges the selected entry alone, it is that one. Elsewhere it is the first entry, from simple to
+    accurate, whose numeric verdict (under the rule "structure": whose structure) is yes. Where there is none, it is the
+    most accurate entry, or the selected one if SymPy says yes to that one only.
     """
     if protocol.judged == "selected":
         return selected, verdict(front[selected], case, protocol, judge, seconds)
     for i, expression in enumerate(front):
-        plain = verdict(expression, case, protocol, None)
-        if plain.structure if protocol.rule == "structure" else plain.numeric:
+        without_sympy = verdict(expression, case, protocol, None)
+        if without_sympy.structure if protocol.rule == "structure" else without_sympy.numeric:
             return i, verdict(expression, case, protocol, judge, seconds)
     last = len(front) - 1
     best = verdict(front[last], case, protocol, judge, seconds)
@@ -85,25 +98,26 @@ def judge_front(
 def _symbolic(
     pairs: Sequence[tuple[Expression, Expression]], case: Case, protocol: Protocol, judge: Judge, seconds: float
 ) -> Answer:
-    """The best of SymPy's answers on the pairs; `seconds` are for all of them, a new process not counted."""
+    """SymPy's answer: "yes" if it is yes for one pair, "no" if it is no for all of them, else its first other answer.
+
+    `seconds` are for all pairs together; starting SymPy's process does not count.
+    """
     question = "srbench" if protocol.rule == "srbench" else "equal"
     answers: list[Answer] = []
     end = time.monotonic() + seconds
-    rows = case.test()[0][:_POINTS]
-    points = [dict(zip(case.variables, map(float, row), strict=True)) for row in rows]
+    points = data_points(case)
     for found, law in pairs:
-        left = max(_LEAST_SECONDS, end - time.monotonic())
+        remaining = max(_MIN_SECONDS, end - time.monotonic())
         texts = to_text(found), to_text(law)
-        answers.append(judge.ask(question, *texts, left, positive=case.positive, points=points))
+        answers.append(judge.ask(question, *texts, remaining, positive=case.positive, points=points))
         if answers[-1] == "yes":
             return "yes"
-    doubts = [answer for answer in answers if answer != "no"]
-    return doubts[0] if doubts else "no"
+    return next((answer for answer in answers if answer != "no"), "no")
 
 
 def _solved(protocol: Protocol, numeric: bool, symbolic: Answer | None, structure: bool) -> bool:
     if protocol.rule == "structure":
         return structure
-    if protocol.rule == "srbench":  # SRBench asks SymPy alone; numbers speak only where it has no answer
+    if protocol.rule == "srbench":  # SRBench asks SymPy alone; numbers count only where SymPy has no answer
         return symbolic == "yes" or (symbolic != "no" and numeric)
     return numeric and symbolic != "no"

@@ -1,7 +1,7 @@
 """The numeric verdict: do two expressions agree on fresh points, inside and outside of the training range?
 
-In doubles first. Where these differ by more than rounding may explain, or one of them has overflowed, the point is
-judged in extended precision: a difference of nearly equal numbers costs no law its recovery.
+The points are compared in doubles first. Where the two differ by more than the tolerance, or one of them has
+overflowed, the point is compared in 60 digits: so a law that subtracts nearly equal numbers is still recovered.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import numpy as np
 from symenum.bench.problems.problem import Array, Case, law_values
 from symenum.expressions import Apply, Constant, Expression, Variable, fold, simplify, variables
 
-__all__ = ["agree", "constant_apart", "extended_value", "recovered", "rounded", "undefined"]
+__all__ = ["agree", "constant_apart", "extended_value", "recovered", "rounded", "rounded_constant", "undefined"]
 
-_RELATIVE = 1e-9  # agreement of two laws; rounding in a few dozen operations stays far below, a wrong constant above
-_ABSOLUTE = 1e-12  # times the median of |y|
-_MOST_EXTENDED = 60  # points; more than that, and it is no rounding
-_FEWEST = 20  # points on which a law must be defined to be judged
-
-_EXTENDED_DIGITS = 60  # enough for a difference that loses 40 of them
-_NAMED = {"pi": lambda: +mpmath.pi, "E": lambda: +mpmath.e}
+# Two values agree within _RELATIVE·|y| + _ABSOLUTE·median|y|.
+_RELATIVE = 1e-9  # rounding in a few dozen operations is about 1e-14; a constant wrong in its seventh digit is above
+_ABSOLUTE = 1e-12  # for values of y near zero
+_MAX_EXTENDED_POINTS = 60  # points compared in extended precision, spread over all that differ: bounds the time
+_MIN_POINTS = 20  # fresh points on which a law must be defined to be judged; where fewer are, the problem is at fault
+_EXTENDED_DIGITS = 60  # after a cancellation of 40 digits there are still 20, more than doubles have
+_MAX_WHOLE = 1e15  # largest whole number that is written without a decimal point: doubles hold it exactly
+_NAMED_CONSTANTS = {"pi": lambda: +mpmath.pi, "E": lambda: +mpmath.e}
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class _Points:
 
 
 def _points(case: Case, seed: int) -> _Points:
-    """Fresh points of the training range and of one twice as wide, those where the law is defined.
+    """Fresh points of the training range and of a range twice as wide, without those where the law is not defined.
 
-    What is positive in the data stays so: a length below zero is nothing that a law of lengths can be asked.
+    A variable that is positive in the training range is positive on all points: no law is asked for negative lengths.
     """
     inside, outside = case.test(seed), case.fresh(seed)
     X, y = np.concatenate([inside[0], outside[0]]), np.concatenate([inside[1], outside[1]])
@@ -49,20 +50,20 @@ def agree(found: Expression, law: Expression, case: Case, seed: int = 0) -> bool
     if set(variables(found)) - set(case.variables):
         return False
     points = _points(case, seed)
-    if len(points.y) < _FEWEST:
+    if len(points.y) < _MIN_POINTS:
         raise ValueError(f"{case.name}: the law is defined on {len(points.y)} of the fresh points, too few to judge")
     y = law_values(law, case.variables, points.X)
     scale = float(np.median(np.abs(y)))
     apart = np.abs(law_values(found, case.variables, points.X) - y)
     doubtful = np.flatnonzero(~(apart <= _RELATIVE * np.abs(y) + _ABSOLUTE * scale))
-    if len(doubtful) > _MOST_EXTENDED and not _cancels(found, law, case, points.X[doubtful]):
+    if len(doubtful) > _MAX_EXTENDED_POINTS and not _agree_at_first(found, law, case, points.X[doubtful]):
         return False
-    chosen = doubtful[:: max(1, len(doubtful) // _MOST_EXTENDED)]
+    chosen = doubtful[:: max(1, len(doubtful) // _MAX_EXTENDED_POINTS)]
     return all(_extended_agree(found, law, case, points.X[i], scale) for i in chosen)
 
 
 def recovered(found: Expression, case: Case, seed: int = 0) -> bool:
-    """Whether an expression is the law of the case by numbers alone."""
+    """Whether an expression is the law of the case by the numeric verdict alone."""
     return agree(found, case.expression, case, seed)
 
 
@@ -74,7 +75,7 @@ def undefined(found: Expression, case: Case, seed: int = 0) -> bool:
 
 
 def constant_apart(found: Expression, law: Expression, case: Case, seed: int = 0) -> bool:
-    """SRBench's rule in numbers: found - law is one constant on all points, or found/law is one other than zero."""
+    """SRBench's rule on fresh points: found - law is one constant, or found/law is one constant other than zero."""
     if set(variables(found)) - set(case.variables):
         return False
     points = _points(case, seed)
@@ -86,7 +87,8 @@ def constant_apart(found: Expression, law: Expression, case: Case, seed: int = 0
     y, values = y[defined], values[defined]
     scale = max(float(np.median(np.abs(y))), float(np.median(np.abs(values))))
     offset = values - y
-    if np.abs(offset - np.median(offset)).max() <= _RELATIVE * scale + 8 * np.finfo(float).eps * np.abs(y).max():
+    rounding = 8 * np.finfo(float).eps * np.abs(y).max()  # a few roundings of the largest value
+    if np.abs(offset - np.median(offset)).max() <= _RELATIVE * scale + rounding:
         return True
     factor = float(np.median(values / y)) if (y != 0).all() else float(np.dot(values, y) / np.dot(y, y))
     if not np.isfinite(factor) or abs(factor) < np.finfo(float).tiny:
@@ -94,8 +96,8 @@ def constant_apart(found: Expression, law: Expression, case: Case, seed: int = 0
     return bool((np.abs(values - factor * y) <= _RELATIVE * np.abs(factor * y) + _ABSOLUTE * abs(factor) * scale).all())
 
 
-def _cancels(found: Expression, law: Expression, case: Case, X: Array) -> bool:
-    """Whether the first few doubtful points agree in extended precision after all."""
+def _agree_at_first(found: Expression, law: Expression, case: Case, X: Array) -> bool:
+    """Whether the first three rows of X (rows, variables) agree in extended precision: a quick way to say no."""
     return all(_extended_agree(found, law, case, row, 1.0) for row in X[:3])
 
 
@@ -118,7 +120,7 @@ def extended_value(expression: Expression, point: Mapping[str, float]) -> mpmath
         if isinstance(node, Variable):
             return mpmath.mpf(point[node.name])
         if isinstance(node, Constant):
-            return _NAMED[node.name]() if node.name else mpmath.mpf(repr(node.value))
+            return _NAMED_CONSTANTS[node.name]() if node.name else mpmath.mpf(repr(node.value))
         if node.operator.mpmath is None:
             raise ValueError(f"{node.operator.name} has no extended form")
         value = getattr(mpmath, node.operator.mpmath)(*operands)
@@ -135,9 +137,9 @@ def extended_value(expression: Expression, point: Mapping[str, float]) -> mpmath
 
 
 def rounded(expression: Expression, decimals: int) -> Expression:
-    """The expression with its decimal numbers rounded; those that become whole are whole, and 0·f falls out.
+    """The expression with its decimal constants rounded to so many decimals, and simplified: 0·f is no term.
 
-    Whole numbers, fractions of them and pi stay as they are: they are meant exactly.
+    Whole numbers, fractions of them and pi are exact and stay as they are.
 
     >>> from symenum.expressions import parse
     >>> print(rounded(parse("1.0004*x**2.0001 + 0.0002*y + 2/3"), 3))
@@ -149,7 +151,12 @@ def rounded(expression: Expression, decimals: int) -> Expression:
             return Apply(node.operator, operands)
         if not isinstance(node, Constant) or node.name is not None or isinstance(node.value, int):
             return node
-        value = round(node.value, decimals)
-        return Constant(int(value)) if value.is_integer() and abs(value) < 1e15 else Constant(value)
+        return rounded_constant(node.value, decimals)
 
     return simplify(fold(expression, visit))
+
+
+def rounded_constant(value: float, decimals: int) -> Constant:
+    """The number rounded to so many decimals; a whole number where it becomes one."""
+    value = round(value, decimals)
+    return Constant(int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value)

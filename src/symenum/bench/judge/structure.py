@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from symenum.bench.judge.numeric import rounded_constant
 from symenum.expressions import Apply, Constant, Expression, Variable, apply, evaluate, fold, simplify, variables
 from symenum.operators.traits import ADDITIVE, Role
 
@@ -38,13 +39,12 @@ Sum: TypeAlias = "dict[Monomial, float]"
 
 _ONE: Monomial = frozenset()
 _SUM = "sum"  # the name of a factor that is a sum under a power
-_DECIMALS = 2  # of exponents, as the paper trims constants
-_DIGITS = 9  # to which constants inside two factors must agree for the factors to be one; noise-free fits give more
-_CANCELLED = 1e-12  # relative: what is left of a term after cancellation; 2,000 roundings of 1e-16 stay below it
-_MOST_TERMS = 2000  # products of sums with more are not multiplied out: it would take seconds
-_MOST_POWER = 12  # of a sum; (a + b + c)**12 has 91 terms
-_MOST_DENOMINATOR = 12  # of an exponent that is meant exactly, such as 1/3
-_WHOLE = 1e15  # doubles above it have no fraction
+_EXPONENT_DECIMALS = 2  # to which exponents are compared, as the paper trims constants
+_CONSTANT_DIGITS = 9  # to which constants inside two factors must agree for the factors to be one: fewer than fits have
+_CANCELLED = 1e-12  # relative size of what remains where terms cancel: _MAX_TERMS roundings of 1e-16 stay below it
+_MAX_TERMS = 2000  # a product of sums with more terms is not multiplied out: it would take seconds
+_MAX_POWER = 12  # to which a sum is multiplied out: (a + b + c)**12 has 91 terms
+_MAX_DENOMINATOR = 12  # of an exponent that is a fraction, such as 1/3; other exponents are decimals
 
 
 class _NoTermsError(ValueError):
@@ -60,7 +60,7 @@ def same_structure(found: Expression, law: Expression) -> bool:
     >>> same_structure(parse("9.8*y - 9.9*x + 0.1*x*y"), parse("10*y - 10*x"))
     False
     """
-    rules = _Expansion(_DECIMALS, positive=True)
+    rules = _Expansion(_EXPONENT_DECIMALS, positive=True)
     try:
         return rules.skeleton(rules.of(found)) == rules.skeleton(rules.of(law))
     except _NoTermsError:
@@ -97,9 +97,9 @@ class _Expansion:
         return fold(expression, self._visit)
 
     def skeleton(self, terms: Sum, *, bias: bool = False) -> object:
-        """The terms without their constants, each with its count; an added constant only with `bias`."""
-        kept = [self._monomial_skeleton(monomial) for monomial in terms if bias or monomial != _ONE]
-        return frozenset(Counter(kept).items())
+        """The terms without their constants, each with its count; an added constant is one of them only with `bias`."""
+        skeletons = [self._monomial_skeleton(monomial) for monomial in terms if bias or monomial != _ONE]
+        return frozenset(Counter(skeletons).items())
 
     def _monomial_skeleton(self, monomial: Monomial) -> object:
         factors = [(self._factor_skeleton(factor), round(power, self.decimals)) for factor, power in monomial]
@@ -117,9 +117,9 @@ class _Expansion:
         for monomial, coefficient in sorted(
             terms.items(), key=lambda term: (len(term[0]), str(sorted(map(str, term[0]))))
         ):
-            value = round(coefficient, self.decimals)
-            product: Expression = Constant(int(value) if value.is_integer() and abs(value) < _WHOLE else value)
-            if value:
+            constant = rounded_constant(coefficient, self.decimals)
+            product: Expression = constant
+            if constant.value:
                 for factor, power in sorted(monomial, key=str):
                     product = apply("mul", product, self._power_tree(self._factor_tree(factor), power))
                 total = product if total is None else apply("add", total, product)
@@ -139,8 +139,8 @@ class _Expansion:
             return base
         if power.is_integer():
             return apply("pow", base, Constant(int(power)))
-        simple = Fraction(power).limit_denominator(_MOST_DENOMINATOR)
-        exact = abs(float(simple) - power) < 10.0**-_DIGITS
+        simple = Fraction(power).limit_denominator(_MAX_DENOMINATOR)
+        exact = abs(float(simple) - power) < 10.0**-_CONSTANT_DIGITS
         return apply("pow", base, Constant(power if exact else round(power, self.decimals)))
 
     def _visit(self, node: Expression, operands: tuple[Sum, ...]) -> Sum:
@@ -185,12 +185,12 @@ class _Expansion:
                 sign = math.copysign(1.0, coefficient) ** int(exponent) if whole else 1.0
                 powers = frozenset((factor, power * exponent) for factor, power in monomial)
                 return _scaled({powers: sign}, _finite_power(abs(coefficient), exponent))
-        if whole and 0 < exponent <= _MOST_POWER and len(terms) > 1:
+        if whole and 0 < exponent <= _MAX_POWER and len(terms) > 1:
             result = terms
             for _ in range(int(exponent) - 1):
                 result = _multiplied(result, terms)
             return result
-        # The size of the sum goes to the term's constant: 1/(2*x + 2) is 0.5/(x + 1).
+        # The largest constant of the sum becomes a factor of the term: 1/(2*x + 2) is 0.5/(x + 1).
         size = max(map(abs, terms.values()))
         factor = (_SUM, (_frozen(_scaled(terms, 1 / size)),))
         return _scaled({frozenset({(factor, exponent)}): 1.0}, _finite_power(size, exponent))
@@ -203,7 +203,7 @@ def _number(value: float) -> Sum:
 
 
 def _value(terms: Sum) -> float | None:
-    """The number that a sum without variables is."""
+    """The value of a sum without variables; None where it has variables."""
     return terms.get(_ONE, 0.0) if not set(terms) - {_ONE} else None
 
 
@@ -222,7 +222,7 @@ def _scaled(terms: Sum, factor: float) -> Sum:
 
 
 def _added(parts: list[tuple[Sum, float]]) -> Sum:
-    """The sum of sums, each times its number; what cancels up to rounding is not there."""
+    """The sum of all sums, each times its number, without the terms that cancel up to rounding."""
     total: Sum = {}
     sizes: Sum = {}
     for terms, factor in parts:
@@ -233,7 +233,7 @@ def _added(parts: list[tuple[Sum, float]]) -> Sum:
 
 
 def _multiplied(a: Sum, b: Sum) -> Sum:
-    if len(a) * len(b) > _MOST_TERMS:
+    if len(a) * len(b) > _MAX_TERMS:
         raise _NoTermsError
     return _added([({_merged(left, right): x * y}, 1.0) for left, x in a.items() for right, y in b.items()])
 
@@ -242,7 +242,7 @@ def _merged(left: Monomial, right: Monomial) -> Monomial:
     powers = dict(left)
     for factor, power in right:
         powers[factor] = powers.get(factor, 0.0) + power
-    # x**(1/3)*x**(-1/3): what is left of an exponent is rounding.
+    # The exponents of x**(1/3)*x**(-1/3) cancel up to rounding.
     return frozenset((factor, power) for factor, power in powers.items() if abs(power) > _CANCELLED)
 
 
@@ -251,4 +251,6 @@ def _function(name: str, *arguments: Sum) -> Sum:
 
 
 def _frozen(terms: Sum) -> FrozenSum:
-    return frozenset((monomial, float(f"{coefficient:.{_DIGITS}g}")) for monomial, coefficient in terms.items())
+    return frozenset(
+        (monomial, float(f"{coefficient:.{_CONSTANT_DIGITS}g}")) for monomial, coefficient in terms.items()
+    )

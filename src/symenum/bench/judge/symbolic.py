@@ -1,7 +1,7 @@
-"""The symbolic verdict: what SymPy says, asked in a process that is killed when its time is over: never a hang.
+"""The symbolic verdict: what SymPy answers within a time limit.
 
-SymPy may think for hours, so it is only ever asked in a process of its own. The process is kept between questions,
-since importing takes seconds, and made anew after it had to be killed.
+SymPy may simplify for hours, so it runs in a process of its own, which is killed when the time of a question is over.
+The process answers many questions, since importing SymPy takes seconds; after a kill the next question starts another.
 """
 
 from __future__ import annotations
@@ -16,25 +16,36 @@ from typing import Literal
 
 import sympy
 
-from symenum.bench.problems.problem import law_operators
+from symenum.bench.problems.problem import Case, law_operators
 from symenum.expressions import Apply, Constant, Expression, apply, fold, parse, to_sympy
 
-__all__ = ["Answer", "Judge"]
+__all__ = ["SYMPY_SECONDS", "Answer", "Judge", "data_points"]
 
 Points = Sequence[Mapping[str, float]]
 """Values of the variables."""
 
 Answer = Literal["yes", "no", "unknown", "out of time", "failed"]
 
-_MEMORY = 4 << 30  # bytes of the process that asks SymPy
-_START_SECONDS = 120.0  # to import SymPy and torch on a machine with many other processes
-_DIGITS = 40  # of values that tell two laws apart: well above those of the doubles in them
-_SMALL = sympy.Float("1e-5")  # below it a law is zero, if anything
-_NOTHING = sympy.Float("1e-12")  # relative: constants of laws are doubles, sqrt(1.23) is 1.1090536506409416 there
+SYMPY_SECONDS = 10.0
+"""Seconds for SymPy on one law; it answers most questions within one second."""
+
+_DATA_POINTS = 4  # rows of the data on which the values of two laws are compared before anything is simplified
+_MEMORY = 4 << 30  # bytes that SymPy's process may take; a question that needs more is answered "failed"
+_START_SECONDS = 120.0  # to import SymPy and torch: some seconds, and much more beside many other processes
+_DIGITS = 40  # of the values at the points: well above the 17 of the doubles in the laws
+# Values of two laws are equal within _RELATIVE·(|value| + _SMALL). Their constants are doubles: sqrt(1.23) is
+# 1.1090536506409416 in one law and exact in the other, which is a relative difference of up to about 1e-16 each.
+_RELATIVE = sympy.Float("1e-12")
+_SMALL = sympy.Float("1e-5")
+
+
+def data_points(case: Case) -> list[dict[str, float]]:
+    """The first rows of the test data of a case: where SymPy compares the values of two laws."""
+    return [dict(zip(case.variables, map(float, row), strict=True)) for row in case.test()[0][:_DATA_POINTS]]
 
 
 class Judge:
-    """`ask` never takes longer than it is told. Use as a context, so that the process ends."""
+    """SymPy in a process of its own. Used as a context manager, it ends the process."""
 
     def __init__(self) -> None:
         self._process: SpawnProcess | None = None
@@ -51,9 +62,10 @@ class Judge:
     def ask(
         self, question: str, found: str, law: str, seconds: float, *, positive: bool = False, points: Points = ()
     ) -> Answer:
-        """Whether `found` is `law` (both as text of our grammar): "equal", or "srbench" for up to a constant.
+        """SymPy's answer within so many seconds on whether `found` is `law`, both as text of our grammar.
 
-        `positive`: whether the variables are; `points`: some of the data, where the two can be told apart.
+        `question` is "equal", or "srbench" for equality up to one added or multiplied constant. `positive`: whether
+        all variables are positive; `points`: rows of the data, at which different laws have different values.
         """
         pipe = self._pipe or self._start()
         try:
@@ -62,7 +74,7 @@ class Judge:
                 self.close()
                 return "out of time"
             answer: Answer = pipe.recv()
-        except (EOFError, OSError):  # it has died, of memory most likely
+        except (EOFError, OSError):  # the process has died, most likely of its memory limit
             self.close()
             return "failed"
         return answer
@@ -101,7 +113,7 @@ def _serve(pipe: Connection) -> None:
             return
         try:
             answer = _ANSWERS[_QUESTIONS[question](found, law, positive, points)]
-        except Exception:  # SymPy raises all sorts of things; a question without an answer is one
+        except Exception:  # SymPy raises exceptions of many kinds; all of them mean that there is no answer
             answer = "failed"
         pipe.send(answer)
 
@@ -115,22 +127,22 @@ def _limit_memory() -> None:
 
 
 def equal_by_sympy(found: str, law: str, positive: bool, points: Points) -> bool | None:
-    """Whether SymPy takes both for one function of real (or positive) variables; None where it does not know.
+    """Whether both are one function of real (or positive) variables; None where SymPy cannot tell.
 
-    "No" it says only where they differ at one of the points, which are those of the data: elsewhere both may be
-    complex, and on different branches.
+    False only where their values differ at one of the points. These are points of the data: elsewhere both laws may be
+    complex numbers, on different branches.
     """
     model, truth = _exact(found, positive), _exact(law, positive)
     difference = model - truth
     if difference == 0 or sympy.expand(difference) == 0:
         return True
-    if not all(abs(a - b) <= _NOTHING * (abs(b) + _SMALL) for a, b in _values(model, truth, points)):
+    if not all(abs(a - b) <= _RELATIVE * (abs(b) + _SMALL) for a, b in _values(model, truth, points)):
         return False
     return True if sympy.simplify(difference) == 0 or difference.equals(0) else None
 
 
 def constant_apart_by_sympy(found: str, law: str, positive: bool, points: Points) -> bool | None:
-    """SRBench's rule: found - law simplifies to a constant, or found/law to one; found itself must not be 0."""
+    """SRBench's rule: found - law or found/law is a constant, and found is not 0; None where SymPy cannot tell."""
     model, truth = _exact(found, positive), _exact(law, positive)
     if model == 0 or model.has(sympy.nan, sympy.zoo, sympy.oo):
         return False
@@ -138,21 +150,21 @@ def constant_apart_by_sympy(found: str, law: str, positive: bool, points: Points
     ratios, differences = [a / b for a, b in values if b], [a - b for a, b in values]
     scale = max((abs(b) for _, b in values), default=sympy.Float(0))
     possible = [
-        *([model / truth] if _one(ratios, max(map(abs, ratios), default=scale)) else []),
-        *([model - truth] if _one(differences, scale) else []),
+        *([model / truth] if _may_be_constant(ratios, max(map(abs, ratios), default=scale)) else []),
+        *([model - truth] if _may_be_constant(differences, scale) else []),
     ]
     if not possible:
         return False
-    return True if any(_constant(apart) for apart in possible) else None
+    return True if any(_is_constant(apart) for apart in possible) else None
 
 
-def _one(values: list[sympy.Float], scale: sympy.Float) -> bool:
-    """Whether all values may be one constant."""
-    return not values or max(values) - min(values) <= _NOTHING * scale
+def _may_be_constant(values: list[sympy.Float], scale: sympy.Float) -> bool:
+    """Whether all values are equal up to the rounding of numbers of size `scale`."""
+    return not values or max(values) - min(values) <= _RELATIVE * scale
 
 
-def _constant(expr: sympy.Expr) -> bool:
-    """Whether SymPy can show an expression to be a constant; the cheap ways first."""
+def _is_constant(expr: sympy.Expr) -> bool:
+    """Whether SymPy can show an expression to be a constant, by the cheap ways first."""
     if not expr.free_symbols:
         return True
     ways = (sympy.expand, sympy.cancel, lambda e: sympy.simplify(e, ratio=1))
@@ -160,9 +172,9 @@ def _constant(expr: sympy.Expr) -> bool:
 
 
 def _values(model: sympy.Expr, truth: sympy.Expr, points: Points) -> list[tuple[sympy.Float, sympy.Float]]:
-    """Both at the points, to 40 digits: it settles most questions long before anything is simplified.
+    """The values of both at the points, to 40 digits: they answer most questions before anything is simplified.
 
-    Points where one of them is not a real number say nothing.
+    Points where one of the two is not a real number are left out.
     """
     symbols = {symbol.name: symbol for symbol in model.free_symbols | truth.free_symbols}
     values = []
@@ -176,7 +188,7 @@ def _values(model: sympy.Expr, truth: sympy.Expr, points: Points) -> list[tuple[
 
 
 def _exact(text: str, positive: bool) -> sympy.Expr:
-    """With decimals as fractions (0.5 is meant to be 1/2), and symbols that are as the data are."""
+    """The expression with decimals as fractions (0.5 is 1/2), and with real, or positive, symbols."""
 
     def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
         if isinstance(node, Constant) and isinstance(node.value, float) and node.name is None:

@@ -1,16 +1,19 @@
 """The paper's experiments beyond formulas: sixteen chaotic systems, the EMPS positioning system, Nikuradse's pipes.
 
 Chaotic systems: equations, parameters, initial conditions and periods are those of the public collection dysts, with
-forcing set to zero as in the paper. The paper's protocol is followed to the letter (`PAPER`), reference's smoothing and
-all; ours differs in accurate trajectories, independent noise, and the weak form.
+forcing set to zero as in the paper. The protocol `PAPER` is the paper's in every step, the smoothing of the reference
+code included; `OURS` has accurate trajectories, independent noise for each state, and the weak form.
 
-EMPS: trained on the first half, the target is the acceleration, the law is selected by the reward on the second half.
-$SYMENUM_DATA/emps.csv, not shipped, has four columns without names: position, velocity, acceleration and motor force,
-1 ms apart.
+EMPS: a model is trained on the first half of the rows, its target is the acceleration, and the law is selected by the
+reward on the second half. $SYMENUM_DATA/emps.csv, not shipped, has four columns without names: position, velocity,
+acceleration and motor force; its rows are 1 ms apart.
 
 Pipes: $SYMENUM_DATA/nikuradse.csv, not shipped, has three columns without names: log10 Re, log10(100 λ), and the
 roughness k = r/k_s. The collapse onto one curve is that of the paper's code: x = log10(Re √(λ/32) / k),
 y = λ^(-1/2) + 2 log10(1/k).
+
+These are data and laws only: `benchmarks/chaotic.py`, `emps.py` and `turbulence.py` run them. They are not sets of
+`symenum bench`, because their models are not plain regressions on samples of a law.
 """
 
 from __future__ import annotations
@@ -51,17 +54,23 @@ __all__ = [
     "sample",
 ]
 
+# Chaotic systems
+
 CHAOTIC_OPERATORS = (
     *("+", "*", "-", "semidiv", "identity"),
     *("sin", "cos", "exp", "log", "tanh", "cosh", "abs", "sign"),
 )
-"""The paper's operators for this experiment."""
-_PERIODS, _POINTS = 10, 1000
+"""The paper's operators for the chaotic systems."""
+_PERIODS = 10  # length of a trajectory in periods of its system, as in the paper
+_POINTS = 1000  # points of a trajectory, as in the paper
 
 
 @dataclass(frozen=True)
 class ChaoticSystem:
-    """x' = f(x): `texts` holds one equation for each variable, in the variables and parameters."""
+    """x' = f(x): `texts` holds f of each variable, in the variables and parameters.
+
+    `period` and `first_step` (of the reference's solver) are in the time units of the equations.
+    """
 
     name: str
     variables: tuple[str, ...]
@@ -79,9 +88,10 @@ class ChaoticSystem:
         return tuple(simplify(substitute(parse(text), values)) for text in self.texts)
 
     def trajectory(self, accurate: bool) -> tuple[Array, Array]:
-        """Times (1000,) over ten periods and states (1000, states), without noise.
+        """Times (1000,) over ten periods and states (1000, states), float64, without noise.
 
-        Not `accurate`: by the solver and at the tolerances of the paper's code, whose trajectories differ visibly.
+        `accurate`: at tolerances of 1e-10. Otherwise by the solver and at the tolerances of the paper's code; these
+        trajectories differ visibly from the accurate ones.
         """
         t = np.linspace(0, _PERIODS * self.period, _POINTS)
         if accurate not in self._trajectories:
@@ -97,7 +107,10 @@ class ChaoticSystem:
 
 @dataclass(frozen=True)
 class ReferenceDerivative:
-    """The reference's: a Savitzky–Golay filter of window 5 and order 3, then differences; states stay as measured."""
+    """The reference's derivative: differences of states that a Savitzky–Golay filter (window 5, order 3) has smoothed.
+
+    The states themselves stay as measured.
+    """
 
     def __call__(self, t: Array, X: Array) -> Motion:
         first = np.gradient(savgol_filter(X, 5, 3, axis=0), t, axis=0, edge_order=2)
@@ -106,7 +119,7 @@ class ReferenceDerivative:
 
 @dataclass(frozen=True)
 class MotionProtocol:
-    """How trajectories are made and differentiated; `same_noise`: one sequence of noise for all columns."""
+    """How trajectories are made and differentiated; `same_noise`: all states get one sequence of noise."""
 
     name: str
     accurate: bool
@@ -119,7 +132,7 @@ OURS = MotionProtocol("ours", accurate=True, same_noise=False, derivative="weak"
 
 
 def sample(system: ChaoticSystem, protocol: MotionProtocol, noise: float, seed: int) -> tuple[Array, Array]:
-    """Times and noisy states; `noise` in standard deviations of each state."""
+    """Times (1000,) and noisy states (1000, states); `noise` is in standard deviations of each state."""
     t, X = system.trajectory(protocol.accurate)
     random = np.random.RandomState(seed)
     errors = random.normal(size=len(t))[:, None] if protocol.same_noise else random.normal(size=X.shape)
@@ -272,22 +285,25 @@ CHAOTIC = (
         {"mu": 2.017},
     ),
 )
+"""The sixteen systems, with the values of dysts."""
 
+
+# The EMPS positioning system
 
 EMPS_OPERATORS = (
     *("+", "*", "semisub", "semidiv", "identity"),
     *("sin", "cos", "exp", "log", "cosh", "tanh", "abs", "sign"),
 )
-"""The paper's operators for this experiment."""
+"""The paper's operators for EMPS."""
 EMPS_VARIABLES = ("q", "qdot", "tau")
 EMPS_LAW = parse("tau + qdot + sign(qdot) + 1")
 """The structure of the reference law: a·tau + b·qdot + c·sign(qdot) + d."""
-_TRAIN = 5000  # rows of the first half
+_EMPS_TRAIN_ROWS = 5000  # the first half of the file, as in the paper
 
 
 @dataclass(frozen=True)
 class Emps:
-    """X (rows, 3) and the acceleration y (rows,) of both halves; `step` in seconds."""
+    """X (rows, 3), columns `EMPS_VARIABLES`, and the acceleration y (rows,) of both halves; `step` is in seconds."""
 
     X: Array
     y: Array
@@ -296,7 +312,7 @@ class Emps:
     step: float = 1e-3
 
     def test_loss(self, law: Expression) -> float:
-        """The mean square error on the second half."""
+        """The mean squared error on the second half."""
         return float(np.mean((_values(law, self.X_test) - self.y_test) ** 2))
 
     def select(self, front: Front) -> int:
@@ -313,27 +329,31 @@ class Emps:
 
 
 def load_emps() -> Emps:
-    """The data as the paper cuts them."""
+    """The measurements in two halves, as in the paper."""
     table = np.loadtxt(data_file("emps.csv", "emps", "the EMPS benchmark of A. Janot et al."), delimiter=",")
     X, y = table[:, [0, 1, 3]], table[:, 2]
-    return Emps(X[:_TRAIN], y[:_TRAIN], X[_TRAIN:], y[_TRAIN:])
+    first, second = slice(None, _EMPS_TRAIN_ROWS), slice(_EMPS_TRAIN_ROWS, None)
+    return Emps(X[first], y[first], X[second], y[second])
 
 
 def _values(law: Expression, X: Array) -> Array:
+    """The law's values (rows,) on X (rows, 3)."""
     columns = {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(EMPS_VARIABLES)}
     return np.asarray(evaluate(law, columns), dtype=np.float64)
 
+
+# Nikuradse's pipes
 
 TURBULENCE_OPERATORS = (
     *("+", "*", "-", "semidiv", "identity", "pow2", "pow3"),
     *("sin", "cos", "exp", "log", "tanh", "cosh"),
 )
-"""The paper's operators for this experiment."""
+"""The paper's operators for the pipes."""
 
 
 @dataclass(frozen=True)
 class Turbulence:
-    """The collapsed data, x (rows, 1) and y (rows,), and the roughness (rows,) of each row."""
+    """The collapsed data, X (rows, 1) and y (rows,), and the roughness k (rows,)."""
 
     X: Array
     y: Array
@@ -341,7 +361,7 @@ class Turbulence:
 
 
 def collapse(log_reynolds: Array, log_friction: Array, roughness: Array) -> tuple[Array, Array]:
-    """x and y of the universal curve."""
+    """x and y (rows,) of the universal curve, from log10 Re, log10(100 λ) and k, (rows,) each."""
     friction = 10**log_friction / 100
     x = np.log10(10**log_reynolds * np.sqrt(friction / 32) / roughness)
     return x, friction**-0.5 + 2 * np.log10(1 / roughness)

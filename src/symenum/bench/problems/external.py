@@ -1,15 +1,17 @@
 """Problem sets whose formulas or tables do not ship with symenum: SRBench's, and the paper's 20 in 50 variables.
 
-SRBench has 120 equations of Feynman's lectures and 14 of Strogatz's book. Published counts differ. 134 are all; 133 are
-those in PMLB, which lacks II.11.17; 130, the count of most published tables, are without the three inverse
-trigonometric ones. The Feynman data are uniform samples of the laws: they are drawn here, 10,000 for training as
-SRBench's subsample has them. The Strogatz equations are fourteen right-hand sides of seven systems of two equations
-("Nonlinear Dynamics and Chaos"). The published files hold four runs of 10 s at 0.1 s; only the formulas are taken from
-them. The trajectories are made here, from starting points drawn as the generator of the originals draws them, and the
-target is the right-hand side on them. SRBench splits them 75 to 25, by the seed.
+SRBench has 120 equations of Feynman's lectures and 14 of Strogatz's book. Published counts differ: 134 are all; 133 are
+those in PMLB, which lacks II.11.17; 130, the count of most published tables, are those of PMLB without the three
+inverse trigonometric ones.
+
+The Feynman data are drawn here as uniform samples of the laws, 10,000 rows for training, as many as SRBench takes. The
+Strogatz equations are the fourteen right-hand sides of seven systems of two equations ("Nonlinear Dynamics and Chaos").
+The published files hold four trajectories of 10 s with a step of 0.1 s. Only the formulas are taken from them: the
+trajectories are made here, from starting points drawn as the original generator draws them, and the target is the
+right-hand side on them. The seed splits the rows 75 to 25 into training and test rows, as SRBench does.
 
 The 20 problems in 50 variables are those of the supplement (Table "High-dimensional synthetic regression problems").
-Their data are the published ones, 500 rows each: every seed has the same.
+Their data are the published ones, 500 rows each, the same for every seed.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ __all__ = [
     "strogatz",
 ]
 
+# SRBench: Feynman's equations, and the counts of published tables
+
 _FEYNMAN_SOURCE = (
     "the formulas and ranges in https://github.com/EpistasisLab/pmlb, datasets/feynman_*/metadata.yaml, or "
     "FeynmanEquations.csv of https://space.mit.edu/home/tegmark/aifeynman.html"
@@ -56,7 +60,7 @@ _FEYNMAN_SOURCE = (
 _STROGATZ_SOURCE = "the formulas in https://github.com/lacava/ode-strogatz"
 _NOT_IN_PMLB = ("II.11.17",)
 _INVERSE_TRIGONOMETRIC = ("I.26.2", "I.30.5", "test_10")
-_ROWS = 10_000  # SRBench's largest training sample
+_FEYNMAN_ROWS = 10_000  # SRBench's largest training sample
 
 
 @cache
@@ -95,7 +99,7 @@ def _feynman(record: Mapping[str, Any]) -> Problem:
         tuple(names.values()),
         tuple(float(variable["low"]) for variable in ranges),
         tuple(float(variable["high"]) for variable in ranges),
-        _ROWS,
+        _FEYNMAN_ROWS,
     )
 
 
@@ -104,11 +108,14 @@ def _read(relative: str, original: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-_STEPS, _STEP = 100, 0.1
-_TRAIN_SHARE = 0.75  # SRBench's split
-_NAMES = ("x1", "x2")
+# SRBench: Strogatz's equations
 
-# Four starting points for each system, drawn once around those of the original generator.
+_TRAJECTORY_ROWS = 100  # of one starting point, as in the published files
+_TIME_STEP = 0.1  # seconds, as in the published files
+_TRAIN_SHARE = 0.75  # of the rows: SRBench's split
+_SPLIT_STREAM = 17  # of the random numbers that split the rows
+_STATE_NAMES = ("x1", "x2")
+
 STARTS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "bacres": ((9.0, 12.8), (3.5, 13.1), (5.8, 9.9), (4.1, 8.7)),
     "barmag": ((1.1, 4.7), (5.9, 0.8), (3.4, 2.2), (0.4, 5.6)),
@@ -118,17 +125,18 @@ STARTS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "shearflow": ((2.3, 0.6), (-1.4, 1.2), (0.8, -0.9), (-2.7, -0.5)),
     "vdp": ((0.8, 0.3), (0.2, 0.9), (0.5, 0.5), (0.9, 0.1)),
 }
+"""Four starting points of each system, drawn once around those of the original generator."""
 
 
 @dataclass(frozen=True)
 class TrajectoryProblem:
-    """One equation of a system of two; `system` are both right-hand sides, `text` is the one to find."""
+    """One equation of a system of two: `system` holds both right-hand sides, `text` is the one to find."""
 
     name: str
     text: str
     system: tuple[str, str]
     starts: tuple[tuple[float, float], ...]
-    variables: tuple[str, ...] = _NAMES
+    variables: tuple[str, ...] = _STATE_NAMES
 
     @cached_property
     def expression(self) -> Expression:
@@ -141,17 +149,17 @@ class TrajectoryProblem:
 
     @cached_property
     def _states(self) -> Array:
-        """The states of all runs, (400, 2)."""
+        """The states of all trajectories, (400, 2), one after another."""
         laws = [parse(text, law_operators()) for text in self.system]
 
         def slope(time: float, state: Array) -> list[float]:
-            return [float(law_values(law, _NAMES, state[None, :])[0]) for law in laws]
+            return [float(law_values(law, _STATE_NAMES, state[None, :])[0]) for law in laws]
 
-        times = _STEP * np.arange(_STEPS)
+        times = _TIME_STEP * np.arange(_TRAJECTORY_ROWS)
         # LSODA: van der Pol's equations are stiff.
-        tight = {"method": "LSODA", "rtol": 1e-8, "atol": 1e-10}
-        runs = [solve_ivp(slope, (0.0, times[-1]), start, t_eval=times, **tight).y.T for start in self.starts]
-        return np.concatenate(runs)
+        solver = {"method": "LSODA", "rtol": 1e-8, "atol": 1e-10}
+        states = [solve_ivp(slope, (0.0, times[-1]), start, t_eval=times, **solver).y.T for start in self.starts]
+        return np.concatenate(states)
 
     def sample(self, seed: int = 0) -> tuple[Array, Array]:
         return self._split(seed)[0]
@@ -164,8 +172,8 @@ class TrajectoryProblem:
 
     def _split(self, seed: int) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         X = self._states
-        y = law_values(self.expression, _NAMES, X)
-        order = np.random.default_rng([seed, 17]).permutation(len(X))
+        y = law_values(self.expression, _STATE_NAMES, X)
+        order = np.random.default_rng([seed, _SPLIT_STREAM]).permutation(len(X))
         train, test = np.split(order, [int(_TRAIN_SHARE * len(X))])
         return (X[train], y[train]), (X[test], y[test])
 
@@ -182,13 +190,15 @@ def strogatz(systems: Sequence[Mapping[str, object]]) -> tuple[TrajectoryProblem
     return tuple(problems)
 
 
+# The paper's problems in 50 variables
+
 _FIFTY_SOURCE = "https://github.com/intell-sci-comput/PSE, folder benchmark (synthetic_50d_N.csv and .txt)"
-_FIFTY = 20  # problems in fifty variables
+_FIFTY_PROBLEMS = 20  # files synthetic_50d_1 to synthetic_50d_20
 
 
 @dataclass(frozen=True)
 class TableProblem:
-    """A law with a table of samples; `problem` knows the law and the range, `path` the rows (variables and y)."""
+    """A law with a table of samples: `problem` has the law and the ranges, the file `path` the rows (variables, y)."""
 
     problem: Problem
     path: Path
@@ -214,7 +224,7 @@ class TableProblem:
         return np.loadtxt(self.path, delimiter=",")
 
     def sample(self, seed: int = 0) -> tuple[Array, Array]:
-        """The table as it is; the seed does nothing."""
+        """The table as it is, the same for every seed."""
         return self._table[:, :-1], self._table[:, -1]
 
     def test(self, seed: int = 0) -> tuple[Array, Array]:
@@ -225,11 +235,11 @@ class TableProblem:
 
 
 def fifty_dim() -> tuple[TableProblem, ...]:
-    """The 20 problems; the files are looked at when a problem is sampled."""
+    """The 20 problems; a table is read when its problem is sampled."""
     folder = data_file("fifty_dim", "fifty_dim", _FIFTY_SOURCE)
     law = Problem("", "x1", tuple(f"x{i + 1}" for i in range(50)), -1.0, 1.0, 500)
     problems = []
-    for number in range(1, _FIFTY + 1):
+    for number in range(1, _FIFTY_PROBLEMS + 1):
         stem = f"fifty_dim/synthetic_50d_{number}"
         path = data_file(f"{stem}.txt", "fifty_dim", _FIFTY_SOURCE)
         text = path.read_text(encoding="utf-8").strip().replace("x_", "x")

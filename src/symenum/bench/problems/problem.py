@@ -1,7 +1,7 @@
-"""A benchmark problem: the law, the range and number of its samples, noise on its target, and files from outside.
+"""A benchmark problem: the law, the range and number of its samples, noise on its target, and the files it needs.
 
-Its variables are x1, x2, … whatever its source calls them, since systems are given arrays. Whether a law has been found
-is not decided here but in `symenum.bench.judge`.
+Its variables are x1, x2, … whatever its source calls them, since systems get arrays without names. Whether a law has
+been found is not decided here but in `symenum.bench.judge`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symenum.expressions import Expression, evaluate, parse, variables
 from symenum.operators import Operator, make_operator
 
 __all__ = [
-    "VARIABLE",
+    "DATA_FOLDER",
     "Array",
     "Case",
     "MissingDataError",
@@ -39,14 +39,19 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
-_FRESH_ROWS = 1000  # points on which laws are compared
-_OVERSAMPLING = 20  # half of a range, or more, may lie outside the law's domain
-
-_TRAIN, _TEST, _FRESH = 17, 53, 99  # streams of random numbers that never meet
+_FRESH_ROWS = 1000  # points on which two laws are compared
+_OVERSAMPLING = 20  # points drawn for each fresh one: half of a range, or more, may lie outside the law's domain
+# The seed s draws its data from streams 1000·s + one of these, so that training, test and fresh points never coincide.
+_TRAIN, _TEST, _FRESH = 17, 53, 99
+_NOISE_STREAM = 71  # of the random numbers of the noise
 
 
 class Case(Protocol):
-    """What a benchmark needs of a problem; sets with data of their own (tables, trajectories) have other classes."""
+    """What a benchmark needs of a problem. Problems with tables or trajectories have classes of their own.
+
+    `sample`, `test` and `fresh` give X (rows, variables) and y (rows,), float64: the training data, other points of the
+    same range, and points of a range twice as wide.
+    """
 
     @property
     def name(self) -> str: ...
@@ -66,7 +71,7 @@ class Case(Protocol):
 
 @cache
 def law_operators() -> tuple[Operator, ...]:
-    """Functions that laws of public sets use and no operator set of ours holds."""
+    """Functions in laws of public sets that are not in the table of operators."""
     return (
         make_operator("asin", torch.asin, sympy_function=sympy.asin, mpmath="asin"),
         make_operator("acos", torch.acos, sympy_function=sympy.acos, mpmath="acos"),
@@ -75,14 +80,14 @@ def law_operators() -> tuple[Operator, ...]:
 
 
 def law_values(expression: Expression, names: tuple[str, ...], X: Array) -> Array:
-    """An expression's values on rows X (n, variables)."""
+    """An expression's values (rows,) on X (rows, variables), float64; `names` are the variables in X's order."""
     columns = {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     return np.asarray(evaluate(expression, columns), dtype=np.float64)
 
 
 def defined_points(case: Case, low: Array, high: Array, seed: int, rows: int = _FRESH_ROWS) -> tuple[Array, Array]:
-    """Up to `rows` uniform points of a range twice as wide as (low, high), those where the law is defined."""
-    middle, half = (low + high) / 2, high - low
+    """Up to `rows` uniform points of a range twice as wide as (low, high) at which the law is defined."""
+    middle, half = (low + high) / 2, high - low  # half of the wide range is all of the other
     generator = np.random.default_rng(1000 * seed + _FRESH)
     X = generator.uniform(middle - half, middle + half, (_OVERSAMPLING * rows, len(case.variables)))
     y = law_values(case.expression, case.variables, X)
@@ -92,7 +97,10 @@ def defined_points(case: Case, low: Array, high: Array, seed: int, rows: int = _
 
 @dataclass(frozen=True)
 class Problem:
-    """`text` is the law in our own grammar; variables are sampled from `low` to `high`, one number or one for each."""
+    """A law as text of our grammar, with `rows` samples of its variables from `low` to `high`.
+
+    A bound is one number for all variables, or one number for each.
+    """
 
     name: str
     text: str
@@ -117,10 +125,10 @@ class Problem:
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
         """The lowest and highest values of the samples, (variables,) each."""
-        wide = len(self.variables)
+        count = len(self.variables)
         return (
-            np.broadcast_to(np.asarray(self.low, dtype=np.float64), (wide,)),
-            np.broadcast_to(np.asarray(self.high, dtype=np.float64), (wide,)),
+            np.broadcast_to(np.asarray(self.low, dtype=np.float64), (count,)),
+            np.broadcast_to(np.asarray(self.high, dtype=np.float64), (count,)),
         )
 
     @property
@@ -128,11 +136,11 @@ class Problem:
         return bool((self.bounds[0] >= 0).all())
 
     def values(self, X: Array, expression: Expression | None = None) -> Array:
-        """The law, or another expression in its variables, on rows X (n, variables)."""
+        """The values (rows,) of the law, or of another expression in its variables, on X (rows, variables)."""
         return law_values(expression or self.expression, self.variables, X)
 
     def sample(self, seed: int = 0) -> tuple[Array, Array]:
-        """X (rows, variables) and y (rows,), float64; the seed does nothing for equidistant samples."""
+        """X (rows, variables) and y (rows,), float64; equidistant samples are the same for every seed."""
         if self.sampling == "equidistant":
             low, high = self.bounds
             X = np.linspace(low, high, self.rows)
@@ -140,11 +148,11 @@ class Problem:
         return self._uniform(seed, _TRAIN, self.rows)
 
     def test(self, seed: int = 0) -> tuple[Array, Array]:
-        """Points of the same range that `sample` does not hold."""
+        """1,000 uniform points of the same range that are not in `sample`."""
         return self._uniform(seed, _TEST, _FRESH_ROWS)
 
     def fresh(self, seed: int = 0) -> tuple[Array, Array]:
-        """Up to 1,000 uniform points of a range twice as wide, those where the law is defined."""
+        """Up to 1,000 uniform points of a range twice as wide at which the law is defined."""
         return defined_points(self, *self.bounds, seed)
 
     def _uniform(self, seed: int, stream: int, rows: int) -> tuple[Array, Array]:
@@ -163,7 +171,7 @@ def with_noise(y: Array, level: float, kind: NoiseKind, seed: int) -> Array:
     if level == 0:
         return y
     scale = float(np.std(y)) if kind == "std" else float(np.sqrt(np.mean(np.square(y))))
-    noisy: Array = y + level * scale * np.random.default_rng([seed, 71]).standard_normal(len(y))
+    noisy: Array = y + level * scale * np.random.default_rng([seed, _NOISE_STREAM]).standard_normal(len(y))
     return noisy
 
 
@@ -171,7 +179,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def rename(text: str, names: Mapping[str, str]) -> str:
-    """The text with whole names replaced; functions and pi stay unless they are named too.
+    """The text with whole names replaced; names of functions and pi stay unless they are in `names` too.
 
     >>> rename("x*exp(-x)/xy", {"x": "x1"})
     'x1*exp(-x1)/xy'
@@ -179,7 +187,8 @@ def rename(text: str, names: Mapping[str, str]) -> str:
     return _NAME.sub(lambda match: names.get(match.group(), match.group()), text)
 
 
-VARIABLE = "SYMENUM_DATA"
+DATA_FOLDER = "SYMENUM_DATA"
+"""The environment variable that names the folder of files from outside."""
 
 
 class MissingDataError(FileNotFoundError):
@@ -191,16 +200,16 @@ class MissingDataError(FileNotFoundError):
 
 def data_file(relative: str, needed_by: str, original: str) -> Path:
     """The path of a file or folder below $SYMENUM_DATA that exists."""
-    root = os.environ.get(VARIABLE)
+    root = os.environ.get(DATA_FOLDER)
     if not root:
         raise MissingDataError(
-            f"the problem set {needed_by} needs {relative}: set {VARIABLE} to the folder that holds it. "
+            f"the problem set {needed_by} needs {relative}: set {DATA_FOLDER} to the folder that holds it. "
             f"The public original: {original}"
         )
     path = Path(root) / relative
     if not path.exists():
         raise MissingDataError(
-            f"the problem set {needed_by} needs {path}, which does not exist ({VARIABLE} is {root!r}). "
+            f"the problem set {needed_by} needs {path}, which does not exist ({DATA_FOLDER} is {root!r}). "
             f"The public original: {original}"
         )
     return path

@@ -1,22 +1,22 @@
 """Laws drawn from a grammar: laws that are on no list, to measure what a part of the search brings.
 
-Law number n of a set has depth 3 to 6 and 2 to 7 variables, by turns, and 0 to 4 constants. The depth is that of the
-tree in the operators of the table, where 1/(1 + exp(-a)) is one operator. The tree has one branch of exactly that
-depth, each variable at one leaf at least, and no function directly inside a function. Each variable is uniform in its
-own range, positive or of both signs; constants have two decimals.
+The laws of a set have depths 3 to 6 and 2 to 7 variables, all combinations equally often, and 0 to 4 constants. The
+depth is that of the tree in the operators of the table, where 1/(1 + exp(-a)) is one operator. The tree has one branch
+of exactly that depth, each variable at one leaf at least, and no function directly inside a function. Each variable is
+uniform in its own range, positive or of both signs; constants have two decimals.
 
-A drawn tree is kept if on its box, that is on 1,000 points of the ranges, it
+A drawn tree becomes a law if on 1,000 points of the ranges of its variables (its box) it
 
 - is finite (also on 20,000 further points and the corners of the box) and of the size of a measurement (at most 1e4,
   the largest value at most 100 times the median);
-- is not constant, nor is any of its parts;
-- has no part with the values of another part, such as abs(x) for a positive x, or x*y/y: it would be less deep than it
-  looks;
+- is not constant, and none of its parts is;
+- has no part with the values of another part, such as abs(x) for a positive x, or x*y/y: such a tree is less deep than
+  it looks;
 - depends on all its variables: drawing one of them anew moves the law by 3% of its spread or more;
 - depends on all its constants: 1% more of one of them moves the law by 1e-4 of its spread or more.
 
-Nothing is asked about how easy a law is to find. The two sets have seeds of their own: one is for development, the
-other is only for final tables.
+No condition is about how easy a law is to find. There are two sets, drawn with different seeds: one is for
+development, the other for final tables only.
 """
 
 from __future__ import annotations
@@ -33,29 +33,40 @@ from symenum.operators import OPERATORS, Kind, Role
 
 __all__ = ["DEPTHS", "EVERY_OPERATOR", "LAWS", "VARIABLES", "law_name", "random_law", "random_laws", "shape"]
 
-LAWS = 240  # of a set: ten of each depth and number of variables
 DEPTHS = range(3, 7)
+"""The depths of laws."""
 VARIABLES = range(2, 8)
+"""The numbers of variables of laws."""
+LAWS = 10 * len(DEPTHS) * len(VARIABLES)
+"""The laws of a set: ten of each depth and number of variables."""
 EVERY_OPERATOR = tuple(
     operator.sign if operator.sign is not None and operator.arity == 2 else operator.name
     for operator in OPERATORS.values()
     if operator.kind is not Kind.TRIANGLED or operator.commutative
 )
-"""What a system may use: all operators of the table but the halves of - and / (one order of the operands only)."""
+"""What a system may use: all operators of the table but semisub and semidiv, which are half of - and /."""
 
-_CONSTANTS = 4  # at most
+_UNARY = tuple(
+    operator for operator in OPERATORS.values() if operator.arity == 1 and operator.role is not Role.IDENTITY
+)
+_BINARY = tuple(OPERATORS[name] for name in ("add", "sub", "mul", "div"))
+
+# These numbers define the two sets: with any other value other laws are drawn.
 _SEEDS = {False: 1701, True: 2903}  # of the development set and of the final one
-_ROWS = 200  # of a sample
-_POINTS = 1000  # on which a tree is judged
-_DENSE_POINTS = 20_000  # on which what is kept must be finite, with the corners of the box
-_RANGES = ((0.5, 3.0), (1.0, 5.0), (-2.0, 2.0), (-1.0, 3.0))
-_LARGEST, _RATIO = 1e4, 100.0
-_FLAT = 1e-3  # spread of a part relative to its size: below, it is a constant
-_EQUAL = 1e-9  # difference of two parts relative to their size: below, they are one
-_MOVED, _CONSTANT_MOVED = 0.03, 1e-4
-_FEWEST = 500  # of the points of a range twice as wide on which the law must be defined, to be judged there
-_FUNCTIONS = 0.35  # the share of functions where both kinds of operator are possible
-_ARITHMETIC = 0.9  # the share of the four basic operators among binary ones; the rest is a**b
+_ROWS = 200  # rows of a sample
+_RANGES = ((0.5, 3.0), (1.0, 5.0), (-2.0, 2.0), (-1.0, 3.0))  # of a variable, one drawn for each
+_MAX_CONSTANTS = 4  # in one law
+_FUNCTION_SHARE = 0.35  # chance of a function where a function and a binary operator are both possible
+_ARITHMETIC_SHARE = 0.9  # chance of one of + - * / among binary operators; the rest is a**b
+_POINTS = 1000  # points of the box on which the conditions are tested
+_DENSE_POINTS = 20_000  # further points on which a law must be finite, beside the corners of the box
+_MAX_VALUE = 1e4  # of |y|
+_MAX_RATIO = 100.0  # of the largest |y| to the median
+_MIN_SPREAD = 1e-3  # standard deviation of a part over its largest value: below, the part is a constant
+_MIN_DIFFERENCE = 1e-9  # largest difference of two parts over their size: below, both are one part
+_MIN_VARIABLE_EFFECT = 0.03  # change of y over its spread, where one variable is drawn anew
+_MIN_CONSTANT_EFFECT = 1e-4  # change of y over its spread, where one constant is 1% larger
+_MIN_FRESH_POINTS = 500  # of 1,000 in a box twice as wide on which the law must be defined, so that it can be judged
 
 
 def shape(number: int) -> tuple[int, int]:
@@ -76,7 +87,7 @@ def law_name(final: bool, number: int) -> str:
 
 @cache
 def random_law(final: bool, number: int) -> Problem:
-    """Draw until a tree is kept; what is drawn depends on the set and the number (from 1) alone."""
+    """Law `number`, counted from 1: the first drawn tree that fulfils all conditions. The same every time."""
     depth, count = shape(number)
     rng = np.random.default_rng([_SEEDS[final], number])
     names = tuple(f"x{i + 1}" for i in range(count))
@@ -85,22 +96,22 @@ def random_law(final: bool, number: int) -> Problem:
         low, high = (np.array(ends) for ends in zip(*ranges, strict=True))
         tree = _tree(rng, names, depth)
         points = rng.uniform(low, high, (_POINTS, count))
-        if not _kept(tree, names, points, rng.uniform(low, high, (_POINTS, count))):
+        if not _is_law(tree, names, points, rng.uniform(low, high, (_POINTS, count))):
             continue
         ends = tuple(low.tolist()), tuple(high.tolist())
         law = Problem(law_name(final, number), str(tree), names, *ends, _ROWS)
         dense = rng.uniform(low, high, (_DENSE_POINTS, count))
         corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
-        if np.isfinite(law.values(np.concatenate([dense, corners]))).all() and len(law.fresh()[1]) >= _FEWEST:
+        if np.isfinite(law.values(np.concatenate([dense, corners]))).all() and len(law.fresh()[1]) >= _MIN_FRESH_POINTS:
             return law
 
 
 def _tree(rng: np.random.Generator, names: tuple[str, ...], depth: int) -> Expression:
     """A random tree of that depth with all names at its leaves, and up to four constants."""
-    most = 2**depth
-    constants = int(rng.integers(min(_CONSTANTS, most - len(names)) + 1))
-    needed = max(0, _fewest_leaves(depth) - len(names) - constants)
-    repeated = needed + int(rng.integers(min(2, most - len(names) - constants - needed) + 1))
+    max_leaves = 2**depth
+    constants = int(rng.integers(min(_MAX_CONSTANTS, max_leaves - len(names)) + 1))
+    needed = max(0, _min_leaves(depth) - len(names) - constants)
+    repeated = needed + int(rng.integers(min(2, max_leaves - len(names) - constants - needed) + 1))
     leaves: list[Expression] = [Variable(name) for name in names]
     leaves += [Variable(str(rng.choice(names))) for _ in range(repeated)]
     leaves += [Constant(_constant(rng)) for _ in range(constants)]
@@ -108,13 +119,13 @@ def _tree(rng: np.random.Generator, names: tuple[str, ...], depth: int) -> Expre
     return _grown(rng, order, len(leaves), depth, full=True, inside_function=False)
 
 
-def _fewest_leaves(depth: int, *, inside_function: bool = False) -> int:
-    """Of a tree of that depth in which functions and binary operators take turns."""
+def _min_leaves(depth: int, *, inside_function: bool = False) -> int:
+    """The fewest leaves of a tree of that depth: functions and binary operators take turns in it."""
     return (depth + 2 + inside_function) // 2
 
 
 def _constant(rng: np.random.Generator) -> float:
-    """Two decimals, from 0.2 to 3 in size: what the paper's range of constants holds, zero left out."""
+    """A number of two decimals and of size 0.2 to 3: the paper's range of constants, without numbers near zero."""
     return float(rng.choice([-1, 1]) * round(rng.uniform(0.2, 3.0), 2))
 
 
@@ -130,33 +141,30 @@ def _grown(
     """A tree on the next `count` leaves of at most that depth; with `full` one of its branches has exactly it."""
     if depth == 0 or (count == 1 and (inside_function or (not full and rng.random() < 0.5))):
         return next(leaves)
-    room = 2 ** (depth - 1)  # leaves of an operand
-    deepest = _fewest_leaves(depth - 1) if full else 1  # leaves of the operand that has the full depth
-    function = count <= room and not inside_function
+    max_leaves = 2 ** (depth - 1)  # of an operand
+    min_leaves = _min_leaves(depth - 1) if full else 1  # of the operand that has the full depth
+    function_fits = count <= max_leaves and not inside_function
     if full:
-        function = function and count >= _fewest_leaves(depth - 1, inside_function=True)
-    binary = count > deepest
-    if not binary or (function and rng.random() < _FUNCTIONS):
+        function_fits = function_fits and count >= _min_leaves(depth - 1, inside_function=True)
+    binary_fits = count > min_leaves
+    if not binary_fits or (function_fits and rng.random() < _FUNCTION_SHARE):
         operator = _UNARY[int(rng.integers(len(_UNARY)))]
         return apply(operator, _grown(rng, leaves, count, depth - 1, full=full, inside_function=True))
-    deep = int(rng.integers(max(deepest, count - room), min(count - 1, room) + 1))
+    deep = int(rng.integers(max(min_leaves, count - max_leaves), min(count - 1, max_leaves) + 1))
     parts = [(deep, full), (count - deep, False)]
     if rng.random() < 0.5:
         parts.reverse()
-    operator = _BINARY[int(rng.integers(len(_BINARY)))] if rng.random() < _ARITHMETIC else OPERATORS["pow"]
-    operands = [_grown(rng, leaves, part, depth - 1, full=deepened, inside_function=False) for part, deepened in parts]
+    operator = _BINARY[int(rng.integers(len(_BINARY)))] if rng.random() < _ARITHMETIC_SHARE else OPERATORS["pow"]
+    operands = [_grown(rng, leaves, part, depth - 1, full=is_full, inside_function=False) for part, is_full in parts]
     return apply(operator, *operands)
 
 
-_UNARY = tuple(
-    operator for operator in OPERATORS.values() if operator.arity == 1 and operator.role is not Role.IDENTITY
-)
-_BINARY = tuple(OPERATORS[name] for name in ("add", "sub", "mul", "div"))
+def _is_law(tree: Expression, names: tuple[str, ...], X: Array, other: Array) -> bool:
+    """Whether a tree fulfils the conditions on the points X (points, variables).
 
-
-def _kept(tree: Expression, names: tuple[str, ...], X: Array, other: Array) -> bool:
-    """Whether a tree is a law on the points X (points, variables); `other` are as many points to draw anew from."""
-    with np.errstate(all="ignore"):  # a tree that overflows is not kept
+    `other` (points, variables) has the values of a variable that is drawn anew.
+    """
+    with np.errstate(all="ignore"):  # a tree that overflows is no law
         return _is_finite_and_varies(tree, names, X) and _depends_on_all(tree, names, X, other)
 
 
@@ -169,11 +177,12 @@ def _is_finite_and_varies(tree: Expression, names: tuple[str, ...], X: Array) ->
         if isinstance(part, Constant):
             continue
         size = np.abs(values).max()
-        if values.std() <= _FLAT * size or any(np.abs(values - other).max() <= _EQUAL * size for other in seen):
+        flat = values.std() <= _MIN_SPREAD * size
+        if flat or any(np.abs(values - other).max() <= _MIN_DIFFERENCE * size for other in seen):
             return False
         seen.append(values)
     y = law_values(tree, names, X)
-    return bool(np.abs(y).max() <= min(_LARGEST, _RATIO * float(np.median(np.abs(y)))))
+    return bool(np.abs(y).max() <= min(_MAX_VALUE, _MAX_RATIO * float(np.median(np.abs(y)))))
 
 
 def _depends_on_all(tree: Expression, names: tuple[str, ...], X: Array, other: Array) -> bool:
@@ -181,14 +190,14 @@ def _depends_on_all(tree: Expression, names: tuple[str, ...], X: Array, other: A
     for at in range(len(names)):
         moved = X.copy()
         moved[:, at] = other[:, at]
-        if not _differs(law_values(tree, names, moved), y, _MOVED):
+        if not _differs(law_values(tree, names, moved), y, _MIN_VARIABLE_EFFECT):
             return False
     constants = [part for part in walk(tree) if isinstance(part, Constant)]
-    return all(_differs(law_values(_nudged(tree, one), names, X), y, _CONSTANT_MOVED) for one in constants)
+    return all(_differs(law_values(_nudged(tree, one), names, X), y, _MIN_CONSTANT_EFFECT) for one in constants)
 
 
 def _differs(values: Array, y: Array, share: float) -> bool:
-    """Whether the root mean square difference is at least that share of y's spread, where both are finite."""
+    """Whether the root mean square of values - y, where the values are finite, is at least that share of y's spread."""
     apart = values[np.isfinite(values)] - y[np.isfinite(values)]
     return len(apart) > 0 and bool(np.sqrt(np.mean(apart**2)) >= share * y.std())
 

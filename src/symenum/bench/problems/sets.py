@@ -29,12 +29,13 @@ Rule = Literal["equal", "srbench", "structure"]
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a set is run and when a problem of it counts as solved.
+    """How a set is run, and when a problem of it counts as solved.
 
-    `rule`: "equal", the law itself; "srbench", the law up to an added or multiplied constant; "structure", the law up
-    to its constants and a bias term. Constants that are rounded to `decimals` may make a law equal. `judged`: whether
-    any law of the front counts, as in the paper, or the selected one only, as in SRBench. With noise on the target
-    `noisy_rule` takes the place of `rule`, where there is one. `operators` are the names that systems may use.
+    `rule` says what a law must equal: "equal", the true law; "srbench", the true law up to one added or multiplied
+    constant; "structure", the true law up to all its constants and a bias. A law also counts after its constants are
+    rounded to `decimals`. `judged`: whether any law of the front counts, as in the paper, or only the selected one, as
+    in SRBench. `noise` is the kind of noise on the target, at the levels `noise_levels`; with noise `noisy_rule`, if
+    there is one, takes the place of `rule`. `operators` are the names of the operators that systems may use.
     """
 
     rule: Rule = "equal"
@@ -52,13 +53,16 @@ class Protocol:
 
 @dataclass(frozen=True)
 class ProblemSet:
-    """A name, what it is, its protocol, and a function that makes its problems (it may need external files)."""
+    """A name, a title for people, a function that makes the problems (it may need external files), and a protocol.
+
+    Where making all problems takes long, `names` are the names of them all, and `load_one` makes the one of a name.
+    """
 
     name: str
     title: str
     load: Callable[[], tuple[Case, ...]]
     protocol: Protocol = Protocol()
-    names: tuple[str, ...] = ()  # of the problems, where making them takes long; `load_one` makes the one of a name
+    names: tuple[str, ...] = ()
     load_one: Callable[[str], Case] | None = None
 
     def problem_names(self) -> tuple[str, ...]:
@@ -79,9 +83,11 @@ class ProblemSet:
 
 
 _EQUAL = Protocol()
+# SRBench: three decimals, the selected law, and noise of 0, 0.001, 0.01 and 0.1 of the root mean square of y.
 _SRBENCH = Protocol("srbench", 3, "selected", "rms", (0.0, 0.001, 0.01, 0.1))
-_NGUYEN_C = Protocol(decimals=2)  # "the constants are trimmed to two decimal places before comparison"
-
+# The paper on Nguyen-c: "the constants are trimmed to two decimal places before comparison".
+_NGUYEN_C = Protocol(decimals=2)
+# The constants of random laws have two decimals.
 _RANDOM = Protocol(decimals=2, noise_levels=(0.0, 0.01), operators=EVERY_OPERATOR, noisy_rule="structure")
 
 
@@ -133,31 +139,32 @@ SETS: dict[str, ProblemSet] = {one.name: one for one in _ALL}
 """The sets by name."""
 
 
-def register_set(one: ProblemSet) -> None:
-    """Add a set to `symenum bench`; its problems are made once to check them, unless they need files."""
-    if not isinstance(one, ProblemSet):
-        raise TypeError(f"a problem set must be a ProblemSet(name, title, load, protocol), not {one!r:.80}")
-    check_name("problem set", one.name, SETS)
-    if one.name != _key(one.name):
-        raise ValueError(f"name {one.name!r} of a problem set must be written {_key(one.name)!r}: so it is looked up")
+def register_set(problem_set: ProblemSet) -> None:
+    """Add a set to `symenum bench`. Its problems are made once to check them, unless their files are missing."""
+    if not isinstance(problem_set, ProblemSet):
+        raise TypeError(f"a problem set must be a ProblemSet(name, title, load, protocol), not {problem_set!r:.80}")
+    name = problem_set.name
+    check_name("problem set", name, SETS)
+    if name != _key(name):
+        raise ValueError(f"name {name!r} of a problem set must be written {_key(name)!r}: so it is looked up")
     try:
-        problems = one.problems()
+        problems = problem_set.problems()
     except MissingDataError:
         problems = ()
     if not isinstance(problems, tuple):
-        raise TypeError(f"load of the problem set {one.name!r} must return a tuple of problems, not {problems!r:.80}")
+        raise TypeError(f"load of the problem set {name!r} must return a tuple of problems, not {problems!r:.80}")
     for problem in problems:
-        what = f"a problem of the set {one.name!r}"
+        what = f"a problem of the set {name!r}"
         check_methods(what, problem, {"sample": ("seed",), "test": ("seed",), "fresh": ("seed",)})
         check_attributes(what, problem, ("name", "variables", "expression", "positive"))
     names = [problem.name for problem in problems]
     if len(set(names)) < len(names):
-        raise ValueError(f"the problem set {one.name!r} has two problems of one name")
-    SETS[one.name] = one
+        raise ValueError(f"the problem set {name!r} has two problems of one name")
+    SETS[name] = problem_set
 
 
 def get_set(name: str) -> ProblemSet:
-    """The set of that name; - and _ are the same, and so are capitals.
+    """The set of that name; - is the same as _, and capitals are the same as small letters.
 
     >>> get_set("Nguyen-c").name
     'nguyen_c'
@@ -173,5 +180,6 @@ def _key(name: str) -> str:
 
 
 def _nearest(word: str, known: list[str]) -> str:
+    """A hint at the known word that is nearest, or nothing."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,6 +1,7 @@
-"""Problems whose laws are written here: the paper's six sets, the same as the reference's files have them, and `deep`.
+"""Problems whose laws are written here: the paper's six sets, their variants in the reference's files, and `deep`.
 
-The paper's are those of its supplement (tables of Nguyen, Nguyen-c, R, R*, Livermore and Feynman); `deep` is our own.
+The paper's sets are those of its supplement (Tables S.1 and S.2); `deep` is our own. Every line is a name, a law, the
+range of its variables, the number of rows, and the number of variables where it is not one.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ def _equidistant(name: str, text: str, low: float, high: float, rows: int) -> Pr
 
 
 def _powers(top: int) -> str:
+    """x1**top + … + x1**2 + x1."""
     return " + ".join(f"x1**{i}" for i in range(top, 1, -1)) + " + x1"
 
 
-_R = (
+_R_LAWS = (
     "(x1 + 1)**3/(x1**2 - x1 + 1)",
     "(x1**5 - 3*x1**3 + 1)/(x1**2 + 1)",
     "(x1**6 + x1**5)/(x1**4 + x1**3 + x1**2 + x1 + 1)",
 )
 
+# Table S.1
 _NGUYEN = (
     _uniform("Nguyen-1", _powers(3), -1, 1, 20),
     _uniform("Nguyen-2", _powers(4), -1, 1, 20),
@@ -46,6 +49,7 @@ _NGUYEN = (
     _uniform("Nguyen-12", "x1**4 - x1**2 + x2**2/2 - x2", 0, 1, 20, 2),
 )
 
+# Table S.1: Nguyen's laws with constants
 _NGUYEN_C = (
     _uniform("Nguyen-1c", "3.39*x1**3 + 2.12*x1**2 + 1.78*x1", -1, 1, 20),
     _uniform("Nguyen-2c", "0.48*x1**4 + 3.39*x1**3 + 2.12*x1**2 + 1.78*x1", -1, 1, 20),
@@ -55,18 +59,12 @@ _NGUYEN_C = (
     _uniform("Nguyen-10c", "sin(1.5*x1)*cos(0.5*x2)", 0, 1, 20, 2),
 )
 
-_R_PLAIN = (
-    _equidistant("R-1", _R[0], -1, 1, 20),
-    _equidistant("R-2", _R[1], -1, 1, 20),
-    _equidistant("R-3", _R[2], -1, 1, 20),
-)
+# Table S.1: the rational functions on [-1, 1]
+_R = tuple(_equidistant(f"R-{i + 1}", law, -1, 1, 20) for i, law in enumerate(_R_LAWS))
+# Table S.1: the same on [-10, 10]
+_R_STAR = tuple(_equidistant(f"R-{i + 1}*", law, -10, 10, 20) for i, law in enumerate(_R_LAWS))
 
-_R_STAR = (
-    _equidistant("R-1*", _R[0], -10, 10, 20),
-    _equidistant("R-2*", _R[1], -10, 10, 20),
-    _equidistant("R-3*", _R[2], -10, 10, 20),
-)
-
+# Table S.2
 _LIVERMORE = (
     _uniform("Livermore-1", "1/3 + x1 + sin(x1**2)", -10, 10, 1000),
     _uniform("Livermore-2", "sin(x1**2)*cos(x1) - 2", -1, 1, 20),
@@ -92,6 +90,7 @@ _LIVERMORE = (
     _uniform("Livermore-22", "exp(-x1**2/2)", -1, 1, 20),
 )
 
+# Table S.2: Feynman's equations with few points
 _FEYNMAN = (
     _uniform("Feynman-1", "x1*x2", 1, 5, 20, 2),
     _uniform("Feynman-2", "x1/(2*(1 + x2))", 1, 5, 20, 2),
@@ -115,7 +114,7 @@ def _deep(number: int, inputs: int, text: str) -> Problem:
     return Problem(f"Deep-{number}", text, tuple(f"x{i + 1}" for i in range(inputs)), 0.5, 3.0, 100)
 
 
-# Random laws that no pass from the raw variables reaches: a test of the tokens (`benchmarks/make_deep_problems.py`).
+# Random laws that no pass from the raw variables finds, as a test of the tokens (`benchmarks/make_deep_problems.py`).
 # They were drawn before any token generator was tried on them, and none was taken out.
 _DEEP = (
     _deep(1, 1, "exp(x1 + x1) + (x1 - log(x1 - log(x1 + x1)))"),
@@ -140,7 +139,7 @@ _DEEP = (
 PROBLEM_SETS: Mapping[str, tuple[Problem, ...]] = {
     "nguyen": _NGUYEN,
     "nguyen_c": _NGUYEN_C,
-    "r": _R_PLAIN,
+    "r": _R,
     "r_star": _R_STAR,
     "livermore": _LIVERMORE,
     "feynman": _FEYNMAN,
@@ -148,13 +147,11 @@ PROBLEM_SETS: Mapping[str, tuple[Problem, ...]] = {
 }
 """The sets by name; all but `deep` are the paper's."""
 
-_OWN = ("deep",)
-
 
 def problem_set(name: str) -> tuple[Problem, ...]:
     """The problems of a set; "paper" gives those of all the paper's sets, "all" those of every set."""
     if name in ("paper", "all"):
-        sets = [one for one in PROBLEM_SETS if name == "all" or one not in _OWN]
+        sets = [one for one in PROBLEM_SETS if name == "all" or one != "deep"]
         return tuple(problem for one in sets for problem in PROBLEM_SETS[one])
     if name not in PROBLEM_SETS:
         raise ValueError(f"unknown problem set {name!r}; known: {', '.join(PROBLEM_SETS)}, paper, all")
@@ -173,8 +170,9 @@ def get_problem(name: str) -> Problem:
     raise ValueError(f"unknown problem {name!r}; known: {', '.join(problem.name for problem in problem_set('all'))}")
 
 
-_MOST_ROWS = 1000  # the reference's files have no more
-_CHANGED = {
+_MAX_REFERENCE_ROWS = 1000  # no file of the reference has more
+# Where the ranges or laws in the reference's files are not those of the paper's tables.
+_REFERENCE_CHANGES = {
     "Nguyen-7": {"high": 4.0},
     "Nguyen-5c": {"low": -1.0, "high": 1.0},
     "Nguyen-12": {"text": "x1**4 - x1**3 + x2**2/2 - x2"},
@@ -182,11 +180,14 @@ _CHANGED = {
 
 
 def reference_problems(name: str) -> tuple[Problem, ...]:
-    """The problems of one of the paper's sets as the reference runs them; each says so in its name."""
+    """The problems of one of the paper's sets with the rows, ranges and laws of the reference's files.
+
+    Their names end with "-reference".
+    """
     return tuple(_reference(problem) for problem in PROBLEM_SETS[name])
 
 
 def _reference(problem: Problem) -> Problem:
-    rows = min(problem.rows ** len(problem.variables), _MOST_ROWS)
-    changes = _CHANGED.get(problem.name, {})
+    rows = min(problem.rows ** len(problem.variables), _MAX_REFERENCE_ROWS)
+    changes = _REFERENCE_CHANGES.get(problem.name, {})
     return replace(problem, name=f"{problem.name}-reference", rows=rows, **changes)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
-"""The systems that a benchmark can run, ours and its rivals, each behind a small adapter in a file of its own.
+"""The systems that a benchmark can run, symenum and its rivals, each behind a small adapter in a file of its own.
 
-Systems have names. A name may carry options, as in symenum:generator=mcts,range=-1..1.
+A system has a name, and a name may carry options, as in symenum:generator=mcts,range=-1..1. What an adapter must do is
+in `base`.
 """
 
 from __future__ import annotations
@@ -33,44 +34,45 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Entry:
-    """`package` is what must be installed ("": nothing); `make` takes the options."""
+    """How a system is made: the package that must be installed ("" for none), and a function of the options."""
 
     package: str
     make: Callable[[Mapping[str, str]], System]
 
 
-def _plain(name: str, kind: Callable[[], System]) -> Callable[[Mapping[str, str]], System]:
+def _without_options(name: str, factory: Callable[[], System]) -> Callable[[Mapping[str, str]], System]:
     def make(options: Mapping[str, str]) -> System:
         if options:
             raise ValueError(f"the system {name} takes no options, but got {', '.join(options)}")
-        return kind()
+        return factory()
 
     return make
 
 
 SYSTEMS: dict[str, Entry] = {
     "symenum": Entry("symenum", Symenum.of),
-    "pyoperon": Entry("pyoperon", _plain("pyoperon", Operon)),
-    "gplearn": Entry("gplearn", _plain("gplearn", Gplearn)),
-    "psrn": Entry("psrn", _plain("psrn", Psrn)),
+    "pyoperon": Entry("pyoperon", _without_options("pyoperon", Operon)),
+    "gplearn": Entry("gplearn", _without_options("gplearn", Gplearn)),
+    "psrn": Entry("psrn", _without_options("psrn", Psrn)),
 }
+"""The systems by name."""
 
 
 def register_system(name: str, factory: Callable[[], System], *, package: str = "") -> None:
-    """Add a rival to `symenum bench run --systems NAME`: `factory()` gives an object with the method of `System`.
+    """Add a rival to `symenum bench run --systems NAME`: `factory()` makes an object with the method of `System`.
 
-    `package`: what must be installed for it to run; without, the bench skips it and says so.
+    `package` is the package that it needs; where that is not installed, the bench skips the system and says so.
     """
     check_name("system", name, SYSTEMS)
     if not callable(factory):
         raise TypeError(f"factory of the system {name!r} must be callable, such as a class, not {factory!r:.80}")
     keywords = ("operators", "seed", "max_time", "cores")
     check_methods(f"what the factory of the system {name!r} makes", factory(), {"fit": ("X", "y")}, keywords)
-    SYSTEMS[name] = Entry(package, _plain(name, factory))
+    SYSTEMS[name] = Entry(package, _without_options(name, factory))
 
 
 def check_found(spec: str, found: object) -> Found:
-    """What a system has handed back, if it is what the bench can judge."""
+    """What a system's `fit` has returned; an error that names the system where the bench cannot judge it."""
     laws = found.laws if isinstance(found, Found) else ()
     if not isinstance(found, Found) or not all(isinstance(law, Law) for law in laws):
         raise TypeError(f"fit of the system {spec!r} must return Found(laws, selected), laws of Law, not {found!r:.80}")
@@ -80,7 +82,7 @@ def check_found(spec: str, found: object) -> Found:
 
 
 def make_system(spec: str) -> System:
-    """The system of a name with options; ValueError where there is none."""
+    """The system of a name with options; ValueError where there is no such system or option."""
     name, _, rest = spec.partition(":")
     entry = SYSTEMS.get(name.strip().lower())
     if entry is None:
@@ -97,7 +99,7 @@ def make_system(spec: str) -> System:
 
 
 def check_system(spec: str) -> str | None:
-    """Why a system cannot run here, or None; ValueError where there is no such system."""
+    """Why a system cannot run here; None where it can. ValueError where there is no such system."""
     make_system(spec)
     package = SYSTEMS[spec.partition(":")[0].strip().lower()].package
     if package and importlib.util.find_spec(package) is None:

@@ -1,4 +1,4 @@
-"""How an adapter is asked, what it hands back, and how the expressions of a rival become laws of ours."""
+"""What an adapter of a system must do, what it returns, and how a rival's expressions become laws of ours."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ __all__ = ["Found", "Law", "NotInstalledError", "System", "as_laws", "variable_n
 
 
 class NotInstalledError(ImportError):
-    """A rival's package is not there; the message says how to get it."""
+    """A rival's package is not installed; the message says how to install it."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """One law as text of our grammar, with the variables x1, x2, …; `complexity` is the paper's weighted count."""
+    """One law as text of our grammar, in the variables x1, x2, …
+
+    `complexity` is the paper's weighted count, `loss` the mean squared error on the training data.
+    """
 
     text: str
     complexity: int
@@ -29,7 +32,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Found:
-    """The laws from simple to accurate, the one that the system itself would choose, and how it ended."""
+    """The laws from simple to accurate, the index of the law that the system itself chooses, and how it ended."""
 
     laws: tuple[Law, ...]
     selected: int
@@ -37,22 +40,26 @@ class Found:
 
 
 class System(Protocol):
-    """One configuration of a system."""
+    """One configuration of a system, as a benchmark drives it."""
 
     def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
-        """Search y (rows,) as a law of X (rows, variables) with operators of ours, by name, for `max_time` seconds."""
+        """Search a law of y (rows,) in X (rows, variables), float64 both, for `max_time` seconds on so many cores.
+
+        `operators` are names or signs of our table.
+        """
         ...
 
 
 def variable_names(count: int) -> tuple[str, ...]:
-    """x1, x2, …: what adapters call the columns."""
+    """x1, x2, …: the names of the columns in the laws of all systems."""
     return tuple(f"x{i + 1}" for i in range(count))
 
 
 def as_laws(expressions: Iterable[Expression], X: Array, y: Array) -> tuple[Law, ...]:
-    """Laws from simple to accurate, with the loss that the expression itself has on the data.
+    """Laws from the largest to the smallest loss on X (rows, variables) and y (rows,).
 
-    A rival's own loss is not taken: protected operators and single precision would make it another function's.
+    The loss is computed here: with its protected operators or single precision a rival may report that of another
+    function.
     """
     names = variable_names(X.shape[1])
     laws = []

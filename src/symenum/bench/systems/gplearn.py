@@ -13,7 +13,7 @@ from symenum.expressions import Constant, Expression, Variable, apply
 __all__ = ["Gplearn"]
 
 _FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "sin": "sin", "cos": "cos", "log": "log", "abs": "abs"}
-_EXACT = 1e-13  # relative to the mean square of y: nothing more can be found
+_EXACT = 1e-13  # mean squared error relative to the mean square of y at which it stops: the law is exact up to rounding
 
 
 class Gplearn:
@@ -40,7 +40,7 @@ class Gplearn:
             warm_start=True,
             metric="mse",
             stopping_criteria=_EXACT * float((y * y).mean()),
-            n_jobs=1,  # its processes are started anew for each generation, which costs more than they do
+            n_jobs=1,  # it starts new processes for each generation, which takes longer than they save
             random_state=seed,
         )
         best: dict[Expression, None] = {}
@@ -57,7 +57,7 @@ class Gplearn:
 
 
 def _tree(program: list[Any]) -> Expression:
-    """The tree of a program: functions, numbers of variables (int) and constants (float), prefix."""
+    """The tree of a program in prefix order: functions, indices of variables (int) and constants (float)."""
     stack: list[Expression] = []
     for node in reversed(program):
         if isinstance(node, int):

@@ -1,7 +1,8 @@
-"""pyoperon: genetic programming in C++ with fitted constants, in turns of a few seconds, each going on from the last.
+"""pyoperon: genetic programming in C++ with fitted constants.
 
-It has no stop at a law of its own: between two turns we look whether its best error is one of rounding. Then it gets
-one more turn, in which a law may still become shorter, and its time to the law is not all of its time.
+It runs until its time is over, even after it has found the law. So that its time to the law can be compared, it runs in
+turns of two seconds, each of which goes on from the last. When the error is one of rounding it gets one more turn, in
+which the law may still become shorter, and then ends.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from symenum.expressions import Expression, parse
 __all__ = ["Operon"]
 
 _SYMBOLS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "tanh": "tanh", "cosh": "cosh", "abs": "abs"}
-_SAME = ("sin", "cos", "exp", "log", "sqrt")
+_SAME_SYMBOLS = ("sin", "cos", "exp", "log", "sqrt")  # whose names are ours
 _DIGITS = 17  # with which a double is written exactly
-_TURN = 2  # seconds
-_SEEDS = 1000  # between the turns of one run, so that seeds 0, 1, 2 … have turns of their own
-_EXACT = 1e-15  # relative to the mean square of y; wrong forms come down to 1e-14, right ones in single precision below
+_TURN_SECONDS = 2  # whole seconds, as it takes them; also the uncertainty of its time to a law
+_SEED_STEP = 1000  # between the seeds of two turns of one run, so that the runs of seeds 0, 1, 2, … share no turn
+_EXACT = 1e-15  # mean squared error over the mean square of y: wrong laws come down to 1e-14, right ones fall below
 
 
 class Operon:
@@ -33,7 +34,7 @@ class Operon:
         except ImportError as error:
             raise NotInstalledError("pyoperon is not installed: pip install pyoperon") from error
         symbols = [_SYMBOLS[sign] for sign in operators if sign in _SYMBOLS] + [
-            sign for sign in operators if sign in _SAME
+            sign for sign in operators if sign in _SAME_SYMBOLS
         ]
         begin = time.monotonic()
         model = SymbolicRegressor(
@@ -50,13 +51,15 @@ class Operon:
         def law(tree: Any) -> Expression:
             return parse(rename(model.get_model_string(tree, _DIGITS), names))
 
-        found: dict[Expression, None] = {}  # of all turns: a law may leave its population again
+        found: dict[Expression, None] = {}  # the laws of all turns: a law may leave the population again
         laws: tuple[Law, ...] = ()
         turn, ended = 0, "its time was over"
         while not turn or max_time - (time.monotonic() - begin) > 0:
-            left = max_time - (time.monotonic() - begin)
+            remaining = max_time - (time.monotonic() - begin)
             exact = bool(laws) and laws[-1].loss <= _EXACT * float((y * y).mean())
-            model.set_params(max_time=max(1, min(_TURN, round(left))), random_state=seed + _SEEDS * turn)
+            model.set_params(
+                max_time=max(1, min(_TURN_SECONDS, round(remaining))), random_state=seed + _SEED_STEP * turn
+            )
             model.fit(X, y)
             turn += 1
             found |= dict.fromkeys(law(entry["tree"]) for entry in model.pareto_front_)
@@ -71,11 +74,11 @@ class Operon:
 
 
 def _front(laws: tuple[Law, ...], chosen: str) -> tuple[Law, ...]:
-    """Those that none at most as complex beats, and the chosen one; from simple to accurate, as they come."""
-    kept: list[Law] = []
+    """The laws that no more accurate law equals or beats in complexity, and the chosen one; from simple to accurate."""
+    front: list[Law] = []
     simplest = float("inf")
     for law in reversed(laws):  # the most accurate first
         if law.complexity < simplest or law.text == chosen:
-            kept.append(law)
+            front.append(law)
             simplest = min(simplest, law.complexity)
-    return tuple(reversed(kept))
+    return tuple(reversed(front))

@@ -1,4 +1,4 @@
-"""symenum itself, with its defaults or with parts of it changed or switched off (the ablations)."""
+"""symenum itself, with its defaults, or with parts of it changed or left out for ablations."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from symenum.expressions import Expression
 from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
 from symenum.search import Settings, make_task, run
-from symenum.tokens import TokenContext
+from symenum.tokens import ScoredExpression, TokenContext
 
 __all__ = ["Symenum"]
-
-_SELECTION = "best"
 
 
 @dataclass(frozen=True)
 class Symenum:
-    """`generator`: "gp", "mcts", "random" or "none"; `without`: the stage of the heads that is left out everywhere."""
+    """A configuration of symenum: `generator` is "gp", "mcts", "random" or "none" (no tokens).
+
+    `constant_range` is that of token constants, `without` the stage of the heads that is left out everywhere ("" for
+    none), `selection` the rule by which a law of the front is chosen.
+    """
 
     generator: str = "gp"
     constant_range: tuple[float, float] = (-3.0, 3.0)
     without: str = ""
-    selection: str = _SELECTION
+    selection: str = "best"
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Symenum:
-        """From options as they are typed: generator=mcts, range=-1..1, without=two terms, selection=mdl."""
+        """The configuration of options such as generator=mcts, range=-1..1, without=two terms, selection=mdl."""
         known = {"generator", "range", "without", "selection"}
         unknown = sorted(set(options) - known)
         if unknown:
@@ -47,14 +49,14 @@ class Symenum:
             names = ", ".join(STAGE_NAMES)
             raise ValueError(f"without must be a stage of the heads, one of {names}; not {without!r}")
         return cls(
-            options.get("generator", "gp"),
+            options.get("generator", cls.generator),
             (float(span[0]), float(span[1])),
             without,
-            options.get("selection", _SELECTION),
+            options.get("selection", cls.selection),
         )
 
     def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
-        """The search as `PSERegressor` runs it."""
+        """See `System`; the search is that of `PSERegressor`."""
         settings = Settings(
             operators=get_operators(operators),
             token_generator=self.generator if self.generator != "none" else "random",
@@ -73,17 +75,17 @@ class Symenum:
 
 
 class _NoTokens:
-    """The generator that proposes nothing: slots hold variables and constants only."""
+    """The token generator that proposes no tokens: slots hold variables and constants only."""
 
     name = "none"
 
-    def start(self, material: TokenContext) -> None:
+    def start(self, context: TokenContext) -> None:
         return None
 
     def propose(
-        self, material: TokenContext, state: None, count: int, rng: np.random.Generator, budget: Budget = NO_LIMIT
+        self, context: TokenContext, state: None, count: int, rng: np.random.Generator, budget: Budget = NO_LIMIT
     ) -> tuple[tuple[Expression, ...], None]:
         return (), None
 
-    def learn(self, material: TokenContext, state: None, reward: float, praised: object) -> None:
+    def learn(self, context: TokenContext, state: None, reward: float, front: Sequence[ScoredExpression]) -> None:
         return None

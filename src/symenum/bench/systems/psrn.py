@@ -1,4 +1,4 @@
-"""psrn: the public package of the paper's authors, as its documentation drives it. Made for a large GPU."""
+"""psrn: the public package of the paper's authors, used as in its documentation. It is made for a large GPU."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from symenum.bench.problems.problem import Array, rename
 from symenum.bench.systems.base import Found, NotInstalledError, as_laws
-from symenum.expressions import Expression, parse
+from symenum.expressions import parse
 
 __all__ = ["Psrn"]
 
-_NAMES = {
+_OPERATOR_NAMES = {
     "+": "Add",
     "*": "Mul",
     "-": "Sub",
@@ -22,12 +22,13 @@ _NAMES = {
     "semidiv": "SemiDiv",
     "identity": "Identity",
 }
-_GPU_INPUTS, _CPU_INPUTS = 5, 3  # koza on 5 inputs needs 46 GB there, and minutes for one pass on a CPU
-_ROWS = 100  # its `n_down_sample` in the authors' examples
+_GPU_INPUTS = 5  # slots of its network: koza on 5 takes 46 GB of GPU memory
+_CPU_INPUTS = 3  # with more, one pass takes minutes on a CPU
+_ROWS = 100  # rows that it uses: `n_down_sample` of the authors' examples
 
 
 class Psrn:
-    """Its defaults with constants on; on a CPU with three inputs, since more would not get through one pass."""
+    """Its defaults with constants on; on a CPU with three slots instead of five, so that a pass ends in time."""
 
     def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
         try:
@@ -40,27 +41,23 @@ class Psrn:
         numpy.random.seed(seed)  # it has no seed of its own
         torch.manual_seed(seed)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        words = [_NAMES.get(sign, sign.capitalize()) for sign in operators]
-        wide = X.shape[1]
+        names = [_OPERATOR_NAMES.get(sign, sign.capitalize()) for sign in operators]
+        inputs = X.shape[1]
         stage = {
-            "operators": words,
+            "operators": names,
             "time_limit": max_time,
             "n_psrn_inputs": _GPU_INPUTS if device.type == "cuda" else _CPU_INPUTS,
-            "n_sample_variables": min(wide, 2),
+            "n_sample_variables": min(inputs, 2),
         }
         with contextlib.redirect_stdout(io.StringIO()):  # it prints every candidate
             model = PSRN_Regressor(
-                variables=[f"x{i}" for i in range(wide)],
+                variables=[f"x{i}" for i in range(inputs)],
                 use_const=True,
                 device=device,
-                token_generator_config={"base": {"has_const": True, "tokens": words}},
+                token_generator_config={"base": {"has_const": True, "tokens": names}},
                 stage_config={"default": stage, "stages": [{}]},
             )
             exact, front = model.fit(X, y[:, None], n_down_sample=_ROWS)
-        names = {f"x{i}": f"x{i + 1}" for i in range(wide)}
-        laws = as_laws((_read(str(entry[0]), names) for entry in front), X, y)
+        renamed = {**{f"x{i}": f"x{i + 1}" for i in range(inputs)}, "Abs": "abs"}
+        laws = as_laws((parse(rename(str(entry[0]), renamed)) for entry in front), X, y)
         return Found(laws, len(laws) - 1, "a law within its threshold was found" if exact else "its time was over")
-
-
-def _read(text: str, names: dict[str, str]) -> Expression:
-    return parse(rename(text, {**names, "Abs": "abs"}))

@@ -9,12 +9,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from bench.rows import make_row
 
 from symenum.bench.jobs import Job, Row
 from symenum.bench.systems import make_system
 from symenum.heads.stages import STAGE_NAMES
-
-from .rows import make_row
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "random_laws.py"
 

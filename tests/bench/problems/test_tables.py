@@ -62,7 +62,3 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
         problem_set("nope")
     with pytest.raises(ValueError, match="Livermore-14"):
         get_problem("Nguyen-99")
-    with pytest.raises(ValueError, match="x3"):
-        Problem("odd", "x1 + x3", ("x1", "x2"), 0, 1, 10)
-    with pytest.raises(ValueError, match="equidistant"):
-        Problem("odd", "x1 + x2", ("x1", "x2"), 0, 1, 10, "equidistant")

@@ -18,7 +18,7 @@ from symenum.fitting.many_starts import Solved, Starts, race, solve
 from symenum.heads import Head, PowersOfSums, Response, SumOfPowers
 from symenum.heads.exponents import make_bases, make_companions, monomial, snapped_exponent
 from symenum.heads.head import LAST_FITS
-from symenum.heads.product_of_angles import ProductOfAngles
+from symenum.heads.product_of_factors import ProductOfFactors
 from symenum.heads.transforms import power_responses
 from symenum.operators import get_operators
 
@@ -73,7 +73,7 @@ def test_one_term_may_have_a_function_of_slots() -> None:
     [("x3*sin(x1/2)**2/x2", 3), ("x2**2*cos(x1 - x3)/sin(x2*x1/2)**2", 3), ("sin(x1)*sin(x2*x3)**2/cos(x3/2)", 3)],
 )
 def test_products_of_powers_of_sines_are_found(law: str, slots: int) -> None:
-    assert scan(ProductOfAngles(KOZA), goal_of(law, slots, low=0.2, high=1.4))[0] < 1e-26
+    assert scan(ProductOfFactors(KOZA), goal_of(law, slots, low=0.2, high=1.4))[0] < 1e-26
 
 
 def test_a_slot_that_changes_sign_is_a_factor_of_its_own() -> None:
@@ -144,12 +144,13 @@ def test_the_terms_of_a_sum_come_in_one_order() -> None:
 
 
 def test_companions_are_defined_on_every_row_and_use_permitted_operators() -> None:
-    values = torch.tensor([[0.5, 1.0, 2.0, 3.0], [-1.0, 0.0, 1.0, 2.0]], dtype=torch.float64)
     slots = [Variable("x1"), Variable("x2")]
-    names = {str(e) for e in make_companions(slots, values, KOZA).expressions}
+    values = ([0.5, 1.0, 2.0, 3.0], [-1.0, 0.0, 1.0, 2.0])
+    columns = {slot.name: torch.tensor(row, dtype=torch.float64) for slot, row in zip(slots, values, strict=True)}
+    names = {str(e) for e in make_companions(slots, columns, KOZA).expressions}
     assert {"1", "x2", "cos(x1)", "sin(x1 - x2)"} <= names
     assert not names & {"log(x2)", "x1"}
-    arithmetic = make_companions(slots, values, get_operators("arithmetic"))
+    arithmetic = make_companions(slots, columns, get_operators("arithmetic"))
     assert {str(e) for e in arithmetic.expressions} == {"1", "x2"}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import torch
@@ -16,11 +15,11 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON, EXACTNESS, is_exact
-from symenum.expressions import Constant, Expression, apply
+from symenum.expressions import Expression, apply
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, nice_number, plain_number, recognise, scaled
 from symenum.fitting.linear import Array, least_squares
-from symenum.heads.exponents import raised
+from symenum.heads.exponents import fraction, raised
 from symenum.heads.features import Features
 from symenum.heads.head import LAST_FITS, choose
 from symenum.heads.response import Response
@@ -211,14 +210,7 @@ def _assemble(factors: Sequence[_Power]) -> _Draft | None:
         (above if exponent.value > 0 else below).append(raised(base, exponent))
     if not bool(torch.isfinite(values).all()) or bool((values == 0).any()):
         return None
-    product = _product(above) if above else Constant(1)
-    if below:
-        product = apply("div", product, _product(below))
-    return _Draft(tuple(factors), product, values, fractional)
-
-
-def _product(factors: Sequence[Expression]) -> Expression:
-    return reduce(lambda a, b: apply("mul", a, b), factors)
+    return _Draft(tuple(factors), fraction(above, below), values, fractional)
 
 
 def _constants(ratio: Array) -> list[Number]:

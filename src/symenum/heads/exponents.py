@@ -39,9 +39,9 @@ __all__ = [
 ONE = Constant(1)
 EXACT = EXACTNESS.scanned**2
 """A loss relative to that of zero, below which a fit is taken for exact: its exponents must be small rationals."""
-_LARGEST = 1e8  # size of a companion, and 1/size: its square beside 1 keeps its digits in double precision
-_MAX_EXPONENT = 8.5  # rounds to 8 or 8.5: laws of science know x^6 and x^8, hardly more
+_LARGEST = 1e8  # of |companion|, and of its inverse: the square of a larger one beside 1 takes all 16 digits
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_EXPONENT = 8.5  # an exponent beyond it is refused
 _MAX_COMPANIONS = 64  # each has random starts of its own
 _ROWS_PER_UNKNOWN = 3  # with fewer, a fit of that many exponents and coefficients says nothing
 

@@ -28,12 +28,12 @@ from symenum.scans.triples import best_triples
 
 __all__ = ["ProductOfFactors"]
 
-_SPARE_ROWS = 6  # rows beyond the unknowns of a product without factors: three factors and as many rows to judge them
+_SPARE_ROWS = 6  # rows beyond the exponents of the slots: three factors, and three rows that judge the fit
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
-_MAX_SLOTS = 8  # with more, the table has thousands of factors
+_MAX_SLOTS = 8  # with so many the table has 1,940 factors for koza
 _SHORTLIST = 400  # singles or pairs that a scan hands to the choice
 _FACTORS_IN_PAIRS = 600  # the simplest, which are scanned in pairs
-_FACTORS_IN_TRIPLES = 90  # the simplest, which are scanned in triples
+_FACTORS_IN_TRIPLES = 110  # the simplest, which are scanned in triples
 
 Sets = list[tuple[int, ...]]
 

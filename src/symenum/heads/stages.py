@@ -74,8 +74,9 @@ class StageRow:
     applies: Callable[[AllHeads], bool] = lambda heads: True
 
 
-_TERMS_OF_SUMS = (2, 3)  # terms of the sums of powers: with more the random starts seldom end at the law
-_POLYNOMIAL_DEGREES = (1, 2, 3)  # of the background of two terms
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_TERMS_OF_SUMS = (2, 3)  # numbers of terms of sums of powers
+_POLYNOMIAL_DEGREES = (1, 2, 3)  # of the polynomial that two terms stand beside
 
 STAGES = (
     StageRow("products of powers", "opening", lambda heads: [heads.on(ProductOfPowers(0))]),
@@ -196,12 +197,12 @@ def stage_order(slots: int, scanned_rows: int) -> tuple[str, ...]:
     return tuple(row.name for group in groups for row in STAGES if row.group == group)
 
 
-# What the features may take. The memory that heads need beside them was measured on scans of two terms.
-_MAX_COLUMNS = 30_000  # features of two layers: more of them take longer than the stages after them
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_COLUMNS = 30_000  # features of two layers
 _WORKSPACE = 150_000_000  # bytes that scans take whatever the number of features
-_COPIES = 80  # of the features of two layers that all heads together hold, extensions by unary operators included
-_SHARE_OF_A_LAYER = 16  # a layer may take this part of the memory before duplicates are removed
-_SPARE_ROWS = 6  # rows beyond the terms of a background: two terms, their choice, and rows that judge them
+_COPIES = 80  # of the features of two layers that a head may hold, extensions by unary operators included
+_SHARE_OF_A_LAYER = 16  # a layer may take 1/16 of the memory before duplicates are removed
+_SPARE_ROWS = 6  # rows beyond the terms of a polynomial background
 SCAN_ROWS = 400
 """The most rows that scans look at; every candidate is fitted and judged on all rows."""
 
@@ -474,7 +475,7 @@ class AllHeads:
 
     @property
     def _columns(self) -> int:
-        """The most features of two layers: all heads together hold `_COPIES` copies of them, 8 bytes a number."""
+        """The most features of two layers, so that `_COPIES` copies of them, 8 bytes a number, fit into the memory."""
         room = self.max_memory - _WORKSPACE
         return min(_MAX_COLUMNS, room // (_COPIES * 8 * len(self.data.scan_rows)))
 

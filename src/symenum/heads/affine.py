@@ -17,11 +17,11 @@ from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.core.threads import torch_threads
 from symenum.engine.layer import apply_poisoned
-from symenum.expressions import Constant, apply
+from symenum.expressions import apply
 from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, Response
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Role
 from symenum.scans.best_pairs import BestPairs, Exact, Pairs, certified_scan, pieces, scan_where_it_suits
@@ -32,7 +32,6 @@ from symenum.scans.projection import off_each, orthonormal, project_off, project
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
-ONE = Constant(1)
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _PAIRWISE_PART = 20  # so many times fewer features for an operator that is evaluated pair by pair
 _UNARY_CAPS = 8  # so many times more features for a unary operator: their number enters once, not squared

@@ -19,7 +19,7 @@ from symenum.core.exactness import EXACTNESS, is_flat
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, variables
 from symenum.fitting import Number, nice_number, recognise, scaled
 from symenum.heads.factor_families import companion_factors
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, Response
 from symenum.operators import Operator
 from symenum.operators.traits import Role
 
@@ -36,7 +36,6 @@ __all__ = [
     "snapped_exponent",
 ]
 
-ONE = Constant(1)
 EXACT = EXACTNESS.scanned**2
 """A loss relative to that of zero, below which a fit is taken for exact: its exponents must be small rationals."""
 _LARGEST = 1e8  # of |companion|, and of its inverse: the square of a larger one beside 1 takes all 16 digits

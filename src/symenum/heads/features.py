@@ -64,7 +64,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Features:
-    """`values` (N, rows) float64, finite and distinct; `complexity` and `number` in the table (N,) int64; on the CPU."""
+    """`values` (N, rows) float64 on the CPU, finite and distinct; `complexity` and `number` in the table (N,) int64."""
 
     values: Tensor
     complexity: Tensor

@@ -29,13 +29,12 @@ from symenum.heads.factor_families import functions_that_are_no_power
 from symenum.heads.features import Features
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.rational import fit_ratio
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, Response
 from symenum.operators import Operator
 from symenum.operators.traits import Role
 
 __all__ = ["OneVariable"]
 
-ONE = Constant(1)
 _GOLDEN_SECTION = (math.sqrt(5) - 1) / 2
 _STEPS = 75  # of golden section: 0.618^75 = 2e-16 of the first interval, the last digit of c
 _STEEPEST = 200.0  # largest |c·v| inside a function without a period: e^200 and its square are finite

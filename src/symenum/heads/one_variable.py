@@ -35,13 +35,13 @@ from symenum.operators.traits import Role
 
 __all__ = ["OneVariable"]
 
-_GOLDEN_SECTION = (math.sqrt(5) - 1) / 2
+_GOLDEN_SECTION = (math.sqrt(5) - 1) / 2  # of an interval, for both inner points of the search
 _STEPS = 75  # of golden section: 0.618^75 = 2e-16 of the first interval, the last digit of c
 _STEEPEST = 200.0  # largest |c·v| inside a function without a period: e^200 and its square are finite
 _DENOMINATOR_DEGREES = (0, 1, 2)  # in f; a law of a lower degree ends the search
-# The exponents p of z inside f, and q of z before the ratio: those of most laws of science.
-_INNER_POWERS = tuple(sign * Fraction(size) for size in ("1", "2", "1/2") for sign in (1, -1))
-_OUTER_POWERS = (Fraction(0), *(sign * Fraction(size) for size in ("1", "2", "3", "1/2") for sign in (1, -1)))
+# The exponents of z: p inside f, and q before the ratio.
+_INNER_POWERS = tuple(sign * Fraction(size) for size in ("1", "2", "1/2") for sign in (1, -1))  # p
+_OUTER_POWERS = (Fraction(0), *(sign * Fraction(size) for size in ("1", "2", "3", "1/2") for sign in (1, -1)))  # q
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MAX_ROWS = 200  # for the grid and the search of c; the fits in the end are on all rows
 _MIN_ROWS = 12  # five unknowns and as many rows again that judge them

@@ -43,8 +43,6 @@ __all__ = [
 ]
 
 
-MIN_ROWS = 30
-"""With fewer rows no surface of degree 2 in three slots (10 terms) has three rows for each term."""
 _STEEPEST = 300.0  # of |log y| as predicted: e^300 = 1e130, whose square is finite
 _MAX_LEVERAGE = 0.99  # share of a row in its own prediction; beyond it, the prediction without the row has no digits
 _DAMPING = 1e3  # y² as a weight of log|y| is kept within this factor of its median
@@ -54,6 +52,7 @@ _MAX_MEMBERS = max(_DIRECTION_SIZES)  # slots that take part in a symmetry
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MAX_TERMS = 240  # of the polynomial of a surface
 _ROWS_PER_TERM = 5  # rows for each term of a surface
+MIN_ROWS = _ROWS_PER_TERM * math.comb(2 + 2, 2)  # a surface of degree 2 in two slots has 6 terms
 _MAX_DEGREE = 10  # of the polynomial of a surface
 _MAX_ROWS = 1000  # rows that surfaces are fitted to
 _MAX_SYMMETRY_DEGREE = 6  # of |c|, the degree of a symmetry
@@ -386,7 +385,7 @@ def _shifted(problem: Reduced, degree: float, base: Expression) -> Callable[[Exp
 
 
 # Reductions one after another: a symmetry that the slopes suggest is taken if y is predicted as well without it. What a
-# surface misses of y decides, never the slopes alone: so a symmetry is taken unless the data, with their noise, refute it.
+# surface misses of y decides, never the slopes alone: a symmetry is taken unless the data, with their noise, refute it.
 
 
 def reductions(data: Data, budget: Budget) -> Iterator[Reduced]:

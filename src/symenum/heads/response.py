@@ -37,15 +37,14 @@ __all__ = [
 
 
 ONE = Constant(1)
+"""1 as a term: the offset of a sum."""
 UNIT = Number(1.0, ONE)
-"""The coefficient 1."""
+"""1 as a coefficient."""
 _LARGEST_COEFFICIENT = 1e200  # beyond it a coefficient times a value near 1e108 overflows
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _ROWS_PER_CONSTANT = 12  # rows that vouch for one constant that is not a nice number
 _MAX_UNRECOGNISED = 6  # such constants of a law: with more, a polynomial follows any smooth function up to rounding
-_SNAPPING_COST = (
-    2.0  # standard errors of the loss for each term, by which snapped constants may be worse than fitted ones
-)
+_SNAPPING_COST = 2.0  # growth of the loss that snapping may cause, in units of loss/rows for each term
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ Wrap = Callable[[Expression], Expression]
 
 _LARGEST = 1e15  # of max|t|, and of its inverse: beyond it 1 and t share no digit in double precision
 _MAX_EXPONENT = 40.0  # of |y| in exp(y): e^40 = 2e17, beyond it 1 and exp(y) share no digit
-_MAX_WEIGHT_RATIO = (
-    1e4  # of a row's weight and the median, both ways: near a zero of dt/dy the first order says nothing
-)
+# Largest ratio of slope² and its median, both ways: near a zero of dt/dy the first order says nothing.
+_MAX_WEIGHT_RATIO = 1e4
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MAX_SLOTS = 10  # with more, y is not joined with each slot
 

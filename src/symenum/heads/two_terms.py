@@ -24,9 +24,7 @@ from symenum.scans.projection import orthonormal
 
 __all__ = ["TwoTerms"]
 
-_EXACT_ALONE = (
-    1e2  # times the rounding of t: a feature with a smaller residual is exact, whatever the fit lost in digits
-)
+_EXACT_ALONE = 1e2  # times the rounding of t: a single feature with a smaller residual is exact
 
 
 @dataclass(frozen=True)

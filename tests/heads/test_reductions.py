@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from heads.reductions.reduced_problems import PLANTED, Planted, data_of
+from heads.reduced_problems import PLANTED, Planted, data_of
 
 from symenum.core.budget import Budget, CutShortError
 from symenum.expressions import evaluate, parse, same_function

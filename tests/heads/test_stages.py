@@ -31,7 +31,7 @@ def test_one_variable_has_nothing_to_reduce_and_no_sums_of_products() -> None:
 def test_every_row_of_the_table_has_a_name_of_its_own_that_an_ablation_may_leave_out() -> None:
     names = [row.name for row in STAGES]
     assert len(set(names)) == len(names)
-    assert STAGE_NAMES == (*names, TRANSFORMS)
+    assert (*names, TRANSFORMS) == STAGE_NAMES
 
 
 def test_every_stage_comes_on_some_data_but_for_those_of_reduced_problems() -> None:

@@ -200,7 +200,7 @@ def _draft(response: Response, usable: Sequence[Expression], chosen: tuple[Expre
 
 
 def _assemble(factors: Sequence[_Power]) -> _Draft | None:
-    """The product as numerator over denominator; a base with negative values has its absolute value under a fraction.
+    """The product as numerator over denominator; a fractional power of a base with negative values is one of |base|.
 
     None where the values are not finite, or zero on a row.
     """
@@ -258,4 +258,4 @@ def damped(t: Tensor) -> Tensor:
     """
     square = t.square()
     middle = float(square.median())
-    return square.clamp(middle / _DAMPING, middle * _DAMPING) / middle if middle > 0 else torch.ones_like(t)
+    return square.clamp(middle * (1 / _DAMPING), middle * _DAMPING) / middle if middle > 0 else torch.ones_like(t)

@@ -39,8 +39,10 @@ _PASSES = 4  # of the iteration for the row weights
 
 @dataclass(frozen=True)
 class _Ratio:
-    """The regression t = P c - t·Q d for P (n, p), Q (n, q) and t (n,), with row weights (n,) that make its residual
-    the relative one of t."""
+    """The regression t = P c - t·Q d with P (n, p), Q (n, q) and t (n,).
+
+    The row weights (n,) make its residual that of t itself, relative to |t|.
+    """
 
     P: Array
     Q: Array

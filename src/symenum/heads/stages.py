@@ -66,7 +66,10 @@ Scan = Callable[[Budget], list[Candidate]]
 
 @dataclass(frozen=True)
 class StageRow:
-    """One row of the table of stages: its name, the group that it comes with in the order, what it scans, and when."""
+    """One row of the table: a stage's name, what it scans (heads run in that order), and when it applies.
+
+    `group`: stages of one group run one after another; `_ORDERS` gives the order of the groups.
+    """
 
     name: str
     group: str
@@ -138,18 +141,17 @@ STAGES = (
         lambda heads: [heads.two_terms(3000, response) for response in heads.responses_without_slots],
     ),
 )
-"""All stages that look for y itself; a stage whose results the operators cannot write, or the data not support, is left
-out. Those of the group "reduced problems" run there only."""
+"""All stages that look for y itself; those of the group "reduced problems" run on such problems only."""
 
 TRANSFORMS = "transforms"
 """The name for all the stages that look for a transform of y, one stage for each transform."""
 STAGE_NAMES = (*(row.name for row in STAGES), TRANSFORMS)
 """What an ablation may leave out."""
 
-MANY_SLOTS = 12
-"""With more slots, sums of products of slots are cheaper than features of one layer."""
-_FEW_SLOTS = 2  # up to here deep features are cheaper than fitted exponents
-_MANY_SCANNED_ROWS = 128  # above, deep features cost seconds and come late
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+MANY_SLOTS = 12  # with more slots, sums of products of slots are cheaper than features of one layer
+_FEW_SLOTS = 2  # up to so many slots, deep features are cheaper than fitted exponents
+_MANY_SCANNED_ROWS = 128  # with more rows, deep features of several slots cost seconds and come late
 
 
 def _shape(slots: int, scanned_rows: int) -> str:
@@ -171,9 +173,7 @@ _ORDERS: dict[str, tuple[str, ...]] = {
         *("opening", "shallow", "features", "two terms", "reductions", "deep", "sums", "end"),
         *("exponents", "functions", "last"),
     ),
-    "many slots": (
-        *("opening", "sums", "shallow", "features", "two terms", "reductions", "deep", "end", "last"),
-    ),
+    "many slots": ("opening", "sums", "shallow", "features", "two terms", "reductions", "deep", "end", "last"),
     "several slots, many rows": (
         *("opening", "exponents", "shallow", "sums", "reductions", "functions"),
         *("features", "two terms", "deep", "end", "last"),
@@ -182,7 +182,7 @@ _ORDERS: dict[str, tuple[str, ...]] = {
         *("opening", "exponents", "shallow", "features", "two terms", "reductions", "functions"),
         *("deep", "sums", "end", "last"),
     ),
-}  # fmt: skip
+}
 _OPENING = sum(row.group == "opening" for row in STAGES)  # stages of milliseconds; early registered heads follow them
 # For a problem that was reduced to few slots: transforms of y come early, deep features late.
 _ON_REDUCED = (

@@ -27,7 +27,7 @@ from symenum.operators import Operator
 
 __all__ = ["SumOfPowers"]
 
-_MAX_LOG_TERM = 60.0  # of log ∏x^p: e^60 = 1e26, beyond the digits of any other term
+_MAX_LOG_TERM = 60.0  # of log ∏x^p: beside e^60 = 1e26 other terms have no digit left in double precision
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MIN_ROWS, _ROWS_PER_UNKNOWN = 64, 4  # the starts look at the larger number of rows, the survivors at all scanned ones
 _STARTS = 96  # random starts without functions, for each companion (1 and the slots that change their sign)

@@ -47,7 +47,7 @@ def test_a_slot_that_changes_sign_is_a_factor_of_its_own() -> None:
     assert relative_losses(SumOfPowers(KOZA, 2, functions=True), response)[0] < 1e-26
 
 
-def test_roots_and_denominators_are_goals_of_sums_of_powers() -> None:
+def test_roots_and_denominators_are_responses_of_sums_of_powers() -> None:
     response = law_response("1/sqrt(x1**2 + 3*x2/x3)", 3)
     responses = {other.name: other for other in power_responses(response.data, KOZA)}
     assert set(responses) == {"y**2", "1/y", "1/y**2"}

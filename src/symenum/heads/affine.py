@@ -120,12 +120,12 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
     out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
     for part in pieces(len(i), V.shape[1], on_gpu=V.is_cuda):
         f = apply_poisoned(operator, V[i[part]], V[j[part]])
-        fine = torch.isfinite(f).all(dim=1)
-        C, remaining = project_off_one(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, unit)
+        is_finite = torch.isfinite(f).all(dim=1)
+        C, remaining = project_off_one(torch.where(is_finite[:, None], f, torch.zeros_like(f)) * root, unit)
         residual = target - (C * target).sum(dim=1, keepdim=True) * C
         residual = off_each(residual, C, times=1)
         norm: Tensor = residual.norm(dim=1)
-        out[part] = norm.masked_fill_(~fine | (remaining < EXACTNESS.rank), float("inf"))
+        out[part] = norm.masked_fill_(~is_finite | (remaining < EXACTNESS.rank), float("inf"))
     return out
 
 
@@ -191,10 +191,10 @@ class Affine:
         self, operator: Operator, features: Features, t: Tensor, root: Tensor, k: int, rounding: float
     ) -> _Found:
         values = apply_poisoned(operator, features.values, None)
-        fine = torch.nonzero(torch.isfinite(values).all(dim=1)).flatten()
-        which, residual = best_single(values[fine] * root, t * root, orthonormal(root[None]), self.width)
-        choice = choose(residual, features.complexity[fine[which]], k, rounding)
-        return _Found(operator, features, (fine[which],), choice)
+        finite = torch.nonzero(torch.isfinite(values).all(dim=1)).flatten()
+        which, residual = best_single(values[finite] * root, t * root, orthonormal(root[None]), self.width)
+        choice = choose(residual, features.complexity[finite[which]], k, rounding)
+        return _Found(operator, features, (finite[which],), choice)
 
 
 @dataclass(frozen=True)

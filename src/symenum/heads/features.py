@@ -110,7 +110,7 @@ class Features:
         order = torch.argsort(self.complexity, stable=True)
         blocks = torch.split(order, _block(self.values.shape[1]))
         found = [_directions(self.values[block], budget, affine=affine) for block in blocks]
-        alive = torch.nonzero(torch.cat([fine for fine, _ in found])).flatten()
+        alive = torch.nonzero(torch.cat([alive for alive, _ in found])).flatten()
         marks = torch.cat([mark for _, mark in found])
         budget.check()
         leader = representatives(marks, torch.arange(len(alive)), _SAME_DIRECTION)
@@ -216,8 +216,8 @@ def _usable_blocks(
     for block in torch.split(numbers, _block(below.shape[1])):
         budget.check()
         values = layer.forward(below, block)
-        fine = torch.nonzero(_usable(values)).flatten()
-        yield block[fine], values[fine]
+        usable = torch.nonzero(_usable(values)).flatten()
+        yield block[usable], values[usable]
 
 
 def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) -> tuple[Table, int]:

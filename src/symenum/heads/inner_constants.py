@@ -181,8 +181,8 @@ def _grid(base: Tensor, operators: Sequence[Operator]) -> _Grid:
     which, of = torch.tensor(kinds, dtype=torch.int64), torch.tensor(rows, dtype=torch.int64)
     c = torch.tensor(constants, dtype=torch.float64)
     values, _ = feature_values(which, base[of], c)
-    fine = torch.nonzero(torch.isfinite(values).all(dim=1) & (values.abs().amax(dim=1) < _LARGEST)).flatten()
-    return _Grid(which[fine], of[fine], c[fine], values[fine])
+    usable = torch.nonzero(torch.isfinite(values).all(dim=1) & (values.abs().amax(dim=1) < _LARGEST)).flatten()
+    return _Grid(which[usable], of[usable], c[usable], values[usable])
 
 
 def _best_per_family(

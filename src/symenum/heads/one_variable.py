@@ -142,9 +142,9 @@ def _scan(response: Response, sample: _Sample, grid: _Batch, degree: int, k: int
     some = torch.linspace(0, len(sample.t) - 1, min(_ROUGH_ROWS, len(sample.t))).long()
     rough, thin = sample.at(some), grid.at(some)
     starts = _best_per_family(rough.residuals(thin, (grid.low * grid.high).sqrt(), degree), grid.families)
-    _, left = rough.polish(thin.take(starts), degree, budget, _ROUGH_STEPS)
-    best = torch.argsort(left, stable=True)[:_POLISHED]
-    chosen = grid.take(starts[best[torch.isfinite(left[best])]])
+    _, rough_residual = rough.polish(thin.take(starts), degree, budget, _ROUGH_STEPS)
+    best = torch.argsort(rough_residual, stable=True)[:_POLISHED]
+    chosen = grid.take(starts[best[torch.isfinite(rough_residual[best])]])
     if not len(chosen.families):
         return []
     c, residual = sample.polish(chosen, degree, budget, _STEPS)
@@ -157,7 +157,7 @@ def _scan(response: Response, sample: _Sample, grid: _Batch, degree: int, k: int
 
 
 def _best_per_family(residual: Tensor, families: tuple[_Family, ...]) -> Tensor:
-    """Indices of the best few finite residuals (m,) of each family."""
+    """Indices of the best finite residuals (m,), `_STARTS_PER_FAMILY` of each family."""
     taken: Counter[_Family] = Counter()
     found: list[int] = []
     for at in torch.argsort(residual, stable=True).tolist():
@@ -224,8 +224,8 @@ class _Sample:
                 break
             part = _GOLDEN_SECTION * (high - low)
             first, second = (self.residuals(batch, c, degree) for c in (high - part, low + part))
-            left = first <= second
-            low, high = torch.where(left, low, high - part), torch.where(left, low + part, high)
+            lower = first <= second  # whether the minimum lies below the upper inner point
+            low, high = torch.where(lower, low, high - part), torch.where(lower, low + part, high)
         middle = (low + high) / 2
         return middle, self.residuals(batch, middle, degree)
 

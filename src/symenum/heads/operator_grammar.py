@@ -93,19 +93,19 @@ class Prior:
 
     def _nests_well(self, expression: Expression) -> bool:
         inner = {operator for limits in self._limits.values() for operator in limits}
-        fine = True
+        nests_well = True
 
         def visit(node: Expression, operands: tuple[dict[Operator, int], ...]) -> dict[Operator, int]:
             """For each operator, the most often that it occurs on one path from this node to a leaf."""
-            nonlocal fine
+            nonlocal nests_well
             if not isinstance(node, Apply):
                 return {}
             inside = {one: max((counts.get(one, 0) for counts in operands), default=0) for one in inner}
-            fine &= all(inside[one] <= limit for one, limit in self._limits.get(node.operator, {}).items())
+            nests_well &= all(inside[one] <= limit for one, limit in self._limits.get(node.operator, {}).items())
             return {one: count + (one == node.operator) for one, count in inside.items()}
 
         fold(expression, visit)
-        return fine
+        return nests_well
 
     def _acts_well(self, expression: Expression) -> bool:
         if not self.variable_operators:

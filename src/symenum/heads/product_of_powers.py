@@ -87,10 +87,9 @@ class ProductOfPowers:
         root = (weight / weight.sum()).sqrt()
         logs = [torch.ones_like(t), *(data.evaluate(slot)[data.scan_rows].abs().log() for slot in usable)]
         background = orthonormal(torch.stack(logs) * root)
-        chosen = features
-        L = chosen.values.abs().log()
-        fine = torch.nonzero(torch.isfinite(L).all(dim=1)).flatten()
-        chosen = Features(L[fine], features.complexity[fine], features.number[fine], features.table)
+        L = features.values.abs().log()
+        finite = torch.nonzero(torch.isfinite(L).all(dim=1)).flatten()
+        chosen = Features(L[finite], features.complexity[finite], features.number[finite], features.table)
         log_t = t.abs().log() * root
         if self.features == 1:
             return self._singles(features, chosen, log_t, root, background, k)

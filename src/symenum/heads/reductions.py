@@ -343,8 +343,8 @@ def reduce_by(problem: Reduced, symmetry: Symmetry, pivot: int | None = None) ->
     elif degree:
         y, factor, outer = y - float(degree) * column, {}, _shifted(problem, float(degree), base)
     reduced = Reduced(problem.root, tuple(slots), torch.stack(values), y, scale, factor, outer)
-    fine = all(bool(torch.isfinite(part).all()) for part in (reduced.values, y, scale, reduced.weight))
-    return reduced if fine and bool((y != y[0]).any()) else None
+    all_finite = all(bool(torch.isfinite(part).all()) for part in (reduced.values, y, scale, reduced.weight))
+    return reduced if all_finite and bool((y != y[0]).any()) else None
 
 
 def _simplest_pivot(symmetry: Symmetry) -> int:

@@ -123,13 +123,13 @@ def search_beam(
 def keep_best(grown: list[State], beam: Beam) -> list[State]:
     """The best states by description, and, if the beam asks for it, the best fit of each complexity."""
     grown = sorted(grown, key=lambda state: state.description)
-    kept = grown[: beam.width]
+    survivors = grown[: beam.width]
     if beam.per_complexity:
         best: dict[int, State] = {}
         for state in sorted(grown, key=lambda state: state.relative):
             best.setdefault(state.complexity, state)
-        kept += [state for state in best.values() if all(state is not other for other in kept)]
-    return kept
+        survivors += [state for state in best.values() if all(state is not other for other in survivors)]
+    return survivors
 
 
 def _expansions(
@@ -320,9 +320,9 @@ class _Terms:
             budget.check()
             right = torch.nonzero(i >= last[a]).flatten()
             names = [self.products.ids(tier, a, int(b)) for b in right.tolist()]
-            fine = [at for at, name in enumerate(names) if not self.products.factors.cancels(name)]
-            ids += [names[at] for at in fine]
-            parts.append(left[a] * self.products.two[right[fine]])
+            distinct = [at for at, name in enumerate(names) if not self.products.factors.cancels(name)]
+            ids += [names[at] for at in distinct]
+            parts.append(left[a] * self.products.two[right[distinct]])
             if len(ids) >= _BLOCK or (a == len(left) - 1 and ids):
                 yield ids, torch.cat(parts)
                 ids, parts = [], []

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from symenum.core.budget import Budget
 from symenum.core.target import check_target
-from symenum.expressions import Expression, Variable, evaluate
-from symenum.heads import Features, Response, build_features, make_data
+from symenum.expressions import Expression, Variable, evaluate, parse
+from symenum.heads import Features, Head, Response, build_features, make_data
 from symenum.operators import get_operators
 
 
@@ -31,3 +32,18 @@ def loss_of(expression: Expression, X: np.ndarray, y: np.ndarray, weight: np.nda
     """The weighted mean square error, anew."""
     columns = {f"x{i + 1}": np.ascontiguousarray(X[:, i]) for i in range(X.shape[1])}
     return float(np.average((evaluate(expression, columns) - y) ** 2, weights=weight))
+
+
+def law_response(law: str, slots: int, *, low: float = 1.0, high: float = 4.0, noise: float = 0.0) -> Response:
+    """300 rows of a law in x1, x2, …, uniform between `low` and `high`; `noise` in units of the spread of y."""
+    random = np.random.default_rng(7)
+    X = random.uniform(low, high, (300, slots))
+    columns = {f"x{i + 1}": np.ascontiguousarray(X[:, i]) for i in range(slots)}
+    y = np.asarray(evaluate(parse(law), columns))
+    return make_response(X, y + noise * y.std() * random.normal(size=len(y)))
+
+
+def relative_losses(head: Head, response: Response, budget: Budget | None = None) -> list[float]:
+    """The losses of what the head finds on the slots, relative to the variance of y, ascending."""
+    found = head.scan(features_of(response, 0), response, 5, budget or Budget())
+    return sorted(candidate.loss / float(response.data.target.y.var()) for candidate in found)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from heads.tasks import loss_of
 
 from symenum.bench.judge import recovered
-from symenum.bench.problems import get_problem
+from symenum.bench.problems import Problem, get_problem
 from symenum.expressions import evaluate, parse, same_function, variables
 from symenum.heads import first_pass
 
@@ -163,3 +165,18 @@ def test_a_time_limit_and_a_stop_flag_are_kept() -> None:
 def test_bad_input_is_named(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         first_pass(**arguments)
+
+
+FOLDER = Path(os.environ.get("SYMENUM_DATA", "")) / "fifty_dim"  # too large for the repository
+
+
+@pytest.mark.skipif(
+    "SYMENUM_DATA" not in os.environ or not FOLDER.is_dir(),
+    reason="needs fifty_dim/ in the folder that SYMENUM_DATA names",
+)
+@pytest.mark.parametrize("number", [2, 16])
+def test_a_law_of_twelve_among_fifty_variables_is_found(number: int) -> None:
+    table = np.loadtxt(FOLDER / f"synthetic_50d_{number}.csv", delimiter=",")
+    law = (FOLDER / f"synthetic_50d_{number}.txt").read_text(encoding="utf-8").strip().replace("x_", "x")
+    problem = Problem("fifty", law, tuple(f"x{i + 1}" for i in range(50)), -1.0, 1.0, len(table))
+    assert recovered(first_pass(table[:, :-1], table[:, -1])[0].expression, problem)

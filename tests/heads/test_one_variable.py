@@ -59,3 +59,13 @@ def test_powers_that_are_all_zero_or_infinite_are_left_out(size: float) -> None:
     assert all(
         np.isfinite(candidate.loss) for candidate in HEAD.scan(features_of(response, 0), response, 5, Budget(0.5))
     )
+
+
+def test_functions_are_taken_by_their_traits() -> None:
+    """tanh in the sum of a ratio; abs and sign are homogeneous, so that c would be a plain factor."""
+    response = make_response(Z[:, None], Z * (1 + 2 * np.tanh(0.7 * Z)))
+    head = OneVariable(get_operators(["+", "*", "tanh", "abs", "sign"]))
+    found = head.scan(features_of(response, 0), response, 5, Budget())
+    assert response.data.is_law(min(found, key=lambda candidate: candidate.loss))
+    idle = OneVariable(get_operators(["+", "*", "abs", "sign", "log"]))
+    assert idle.scan(features_of(response, 0), response, 5, Budget()) == []

@@ -17,11 +17,11 @@ from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.core.threads import torch_threads
 from symenum.engine.layer import apply_poisoned
-from symenum.expressions import Constant, apply
+from symenum.expressions import apply
 from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
 from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, Response
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Role
 from symenum.scans.best_pairs import BestPairs, Exact, Pairs, certified_scan, pieces, scan_where_it_suits
@@ -32,7 +32,9 @@ from symenum.scans.projection import off_each, orthonormal, project_off, project
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
-ONE = Constant(1)
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_PAIRWISE_PART = 20  # so many times fewer features for an operator that is evaluated pair by pair
+_UNARY_CAPS = 8  # so many times more features for a unary operator: their number enters once, not squared
 
 
 @torch_threads(1)
@@ -118,20 +120,21 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
     out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
     for part in pieces(len(i), V.shape[1], on_gpu=V.is_cuda):
         f = apply_poisoned(operator, V[i[part]], V[j[part]])
-        fine = torch.isfinite(f).all(dim=1)
-        C, left = project_off_one(torch.where(fine[:, None], f, torch.zeros_like(f)) * root, unit)
+        is_finite = torch.isfinite(f).all(dim=1)
+        C, remaining = project_off_one(torch.where(is_finite[:, None], f, torch.zeros_like(f)) * root, unit)
         residual = target - (C * target).sum(dim=1, keepdim=True) * C
         residual = off_each(residual, C, times=1)
         norm: Tensor = residual.norm(dim=1)
-        out[part] = norm.masked_fill_(~fine | (left < EXACTNESS.rank), float("inf"))
+        out[part] = norm.masked_fill_(~is_finite | (remaining < EXACTNESS.rank), float("inf"))
     return out
 
 
 @dataclass(frozen=True)
 class Affine:
-    """Every operator of `operators` on the `cap` simplest features (a twentieth of them where there is no formula).
+    """a·operator(v, w) + b for every operator of `operators` on the `cap` simplest features.
 
-    With a `device` other than "cpu", those with a formula go to a GPU where there is one and they are worth it.
+    An operator that is no sum, difference, product or quotient is evaluated pair by pair, on a twentieth of them.
+    With a `device` other than "cpu", scans by matrix products run on a GPU where there is one and they are large.
     """
 
     operators: tuple[Operator, ...]
@@ -167,36 +170,36 @@ class Affine:
         budget: Budget,
     ) -> _Found:
         if operator.kind is Kind.UNARY:
-            return self._unary(operator, features.simplest(8 * self.cap), t, root, k, rounding)
-        formula = operator.role in ARITHMETIC
+            return self._unary(operator, features.simplest(_UNARY_CAPS * self.cap), t, root, k, rounding)
+        by_products = operator.role in ARITHMETIC
         scale_free = operator.role in MULTIPLICATIVE
         chosen = features.up_to_scale(budget) if scale_free else features
-        chosen = chosen.simplest(self.cap if formula else self.cap // 20)
+        chosen = chosen.simplest(self.cap if by_products else self.cap // _PAIRWISE_PART)
         pairs = self._best(chosen.values, t, root, operator, budget)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
         return _Found(operator, chosen, (pairs.i, pairs.j), choice)
 
     def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
         """`best_affine` on the device that suits it; the result lies on the CPU."""
-        has_kernels = operator.role in ARITHMETIC
+        by_products = operator.role in ARITHMETIC
         return scan_where_it_suits(
             partial(best_affine, operator=operator, width=self.width, budget=budget), V, t, root,
-            work=len(V) ** 2 * len(t), device=self.device if has_kernels else "cpu", head=self.name,
+            work=len(V) ** 2 * len(t), device=self.device if by_products else "cpu", head=self.name,
         )  # fmt: skip
 
     def _unary(
         self, operator: Operator, features: Features, t: Tensor, root: Tensor, k: int, rounding: float
     ) -> _Found:
         values = apply_poisoned(operator, features.values, None)
-        fine = torch.nonzero(torch.isfinite(values).all(dim=1)).flatten()
-        which, residual = best_single(values[fine] * root, t * root, orthonormal(root[None]), self.width)
-        choice = choose(residual, features.complexity[fine[which]], k, rounding)
-        return _Found(operator, features, (fine[which],), choice)
+        finite = torch.nonzero(torch.isfinite(values).all(dim=1)).flatten()
+        which, residual = best_single(values[finite] * root, t * root, orthonormal(root[None]), self.width)
+        choice = choose(residual, features.complexity[finite[which]], k, rounding)
+        return _Found(operator, features, (finite[which],), choice)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Survivors of the scan of one operator: the operands' indices, one tensor (m,) int64 for each."""
+    """The best of the scan of one operator: the indices of the operands, one tensor (m,) int64 for each operand."""
 
     operator: Operator
     features: Features

@@ -1,6 +1,6 @@
 """Combine: the paper's last layer. op(v_i, v_j) and u(v_i) as they are, no coefficients, by mean square error.
 
-The scan is the engine's own (`enumeration.backends`), on features instead of one layer of an architecture.
+The scan is the engine's own (`engine.cpu`), on features of two layers instead of one layer of an architecture.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Combine"]
 
 @dataclass(frozen=True)
 class Combine:
-    """Every operator of `operators` on the `cap` simplest features."""
+    """operator(v, w) and operator(v) for every operator of `operators` on the `cap` simplest features."""
 
     operators: tuple[Operator, ...]
     cap: int = 20_000
@@ -52,7 +52,7 @@ class Combine:
 
 
 def _bank(features: Features) -> Bank:
-    """The features as the engine's scan wants them: ordered by norm, each with the one sign that it has."""
+    """The features as a bank of the engine: ordered by norm; no feature stands for its negative too."""
     order = torch.argsort(features.values.norm(dim=1), stable=True)
     none = torch.full_like(order, NONE)
     never = torch.full_like(order, torch.iinfo(torch.int64).max // 4)

@@ -1,8 +1,9 @@
-"""Features: the values of all distinct expressions of a few symbol layers on the slots, as material for the heads.
+"""Features: the values of all distinct expressions of a few symbol layers on the slots, which the heads combine.
 
-Unlike the engine's bank, which is one layer of one architecture, this is everything up to a layer, made distinct on the
-data after each of them, so that the next one is built on little. What costs too much memory is cut by complexity, the
-dearest first. Of constants only the slots' own and 2 stay: the heads solve for constants.
+Unlike the engine's bank, which is one layer of one architecture, features are all expressions up to a layer. After each
+layer those with equal values on the data are taken once, so that the next layer is built on few. Where memory does not
+hold all, the most complex are left out. Of constants only slots that are constants, and 2, stay: the heads solve for
+constants.
 """
 
 from __future__ import annotations
@@ -24,18 +25,23 @@ from symenum.operators.traits import Role
 
 __all__ = ["Features", "build_features", "extended_by_unary"]
 
-_BYTES = 1 << 28  # of the values of one layer before duplicates are removed
-_BLOCK = 1 << 25  # bytes of values that are computed at once
-_MOST_AT_ONCE = 1 << 17  # and so many outputs: numbers cost time, too, where rows are few
-_WIDEST = 1 << 22  # outputs of a layer that are looked at, by number alone
-_LARGEST = 1e100  # a square must not overflow
-_SAME_DIRECTION = 1e-12  # unit columns nearer than this are one
-_SLOT = -1
+_SLOT = -1  # in a table of features: no operator, or no child
+_LARGEST = 1e100  # of |v|, and 1/smallest: products of three features must not overflow
+_SAME_DIRECTION = 1e-12  # distance below which two unit columns are one: rounding of a few operations is 1e-15
+_MIN_OUTPUTS = 1024  # of a layer that are looked at whatever the memory: slots alone would be no features
+# Memory, and with it time between two looks at the clock.
+_LAYER_BYTES = 1 << 28  # values of one layer before duplicates are removed: 256 MiB
+_BLOCK_BYTES = 1 << 25  # values that are computed at once: 32 MiB
+_BLOCK_OUTPUTS = 1 << 17  # outputs that are computed at once: with few rows, each output costs more than its values
+_MAX_OUTPUTS = 1 << 22  # outputs of a layer whose complexities are compared: 32 MiB of int64
 
 
 @dataclass(frozen=True)
 class Table:
-    """How each feature is made: its operator (index, or -1 for a slot) and the numbers of its children, int64."""
+    """How each feature is made: its operator (index, or -1 for a slot) and the numbers of its children, (N,) int64.
+
+    Of a slot, `left` is its place among the slots.
+    """
 
     slots: tuple[Expression, ...]
     operators: tuple[Operator, ...]
@@ -58,36 +64,36 @@ class Table:
 
 @dataclass(frozen=True)
 class Features:
-    """`values` (N, rows) float64, finite and distinct; `complexity` (N,) and `number` in the table (N,) int64."""
+    """`values` (N, rows) float64 on the CPU, finite and distinct; `complexity` and `number` in the table (N,) int64."""
 
     values: Tensor
     complexity: Tensor
     number: Tensor
     table: Table
-    _up_to: dict[bool, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _directions: dict[bool, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
     def slots(self) -> int:
-        """How many of them, all at the beginning, are slots."""
+        """How many of the features are slots; they come first."""
         return int((self.table.operator[self.number] == _SLOT).sum())
 
     def expression(self, index: int) -> Expression:
-        """The feature as a tree."""
+        """The feature of that index as a tree."""
         return self.table.expression(int(self.number[index]))
 
     def take(self, which: Tensor) -> Features:
-        """Some of them (int64 indices, or a slice of a tensor of them)."""
+        """The features of these indices (m,) int64."""
         return Features(self.values[which], self.complexity[which], self.number[which], self.table)
 
     def up_to_affine(self, budget: Budget = NO_LIMIT) -> Features:
-        """Those that are not a·v + b of a simpler one, nor constant; by complexity."""
+        """The features that are not constant and not a·v + b of a simpler one, by complexity."""
         return self._distinct_directions(budget, affine=True)
 
     def up_to_scale(self, budget: Budget = NO_LIMIT) -> Features:
-        """Those that are not a·v of a simpler one; by complexity."""
+        """The features that are not a·v of a simpler one, by complexity."""
         return self._distinct_directions(budget, affine=False)
 
     def simplest(self, count: int) -> Features:
@@ -95,16 +101,16 @@ class Features:
         return self.take(torch.argsort(self.complexity, stable=True)[:count])
 
     def _distinct_directions(self, budget: Budget, *, affine: bool) -> Features:
-        """Computed once; a budget that is over gives the work up, and the next call begins anew."""
-        if affine not in self._up_to:
-            self._up_to[affine] = self._find_directions(budget, affine=affine)
-        return self._up_to[affine]
+        """Computed once. CutShortError where the budget is over before the end; the next call begins anew."""
+        if affine not in self._directions:
+            self._directions[affine] = self._find_directions(budget, affine=affine)
+        return self._directions[affine]
 
     def _find_directions(self, budget: Budget, *, affine: bool) -> Features:
         order = torch.argsort(self.complexity, stable=True)
         blocks = torch.split(order, _block(self.values.shape[1]))
         found = [_directions(self.values[block], budget, affine=affine) for block in blocks]
-        alive = torch.nonzero(torch.cat([fine for fine, _ in found])).flatten()
+        alive = torch.nonzero(torch.cat([alive for alive, _ in found])).flatten()
         marks = torch.cat([mark for _, mark in found])
         budget.check()
         leader = representatives(marks, torch.arange(len(alive)), _SAME_DIRECTION)
@@ -112,7 +118,10 @@ class Features:
 
 
 def _directions(values: Tensor, budget: Budget, *, affine: bool) -> tuple[Tensor, Tensor]:
-    """Which rows (m, n) have a direction, off their mean or not, and the signatures of those directions, sign apart."""
+    """Which rows of `values` (m, n) have a direction, as booleans (m,), and the signatures of these directions.
+
+    The direction of a row is v/|v|, or with `affine` that of v less its mean; v and -v have one signature.
+    """
     budget.check()
     scaled = values / values.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
     before = scaled.norm(dim=1)
@@ -132,14 +141,14 @@ def build_features(
     *,
     extend_unary: bool = False,
     max_columns: int = 200_000,
-    max_bytes: int = _BYTES,
+    max_bytes: int = _LAYER_BYTES,
     with_one: bool = True,
     budget: Budget = NO_LIMIT,
 ) -> Features:
-    """All distinct features of up to `layers` layers on slots with `values` (slots, rows), float64 and finite.
+    """All distinct features of up to `layers` layers on slots with `values` (slots, rows), float64, CPU and finite.
 
     `extend_unary` adds u(v) for every feature v and unary operator u. `with_one` adds the constant 1 to the slots.
-    At most `max_columns` stay, and never fewer than the slots. `max_bytes`: of a layer with its duplicates.
+    The `max_columns` simplest stay, and never fewer than the slots. `max_bytes`: of one layer with its duplicates.
     CutShortError where the budget is over before all are made.
     """
     if not bool(torch.isfinite(values).all()):
@@ -161,9 +170,9 @@ def build_features(
 
 
 def extended_by_unary(
-    features: Features, max_columns: int = 200_000, max_bytes: int = _BYTES, budget: Budget = NO_LIMIT
+    features: Features, max_columns: int = 200_000, max_bytes: int = _LAYER_BYTES, budget: Budget = NO_LIMIT
 ) -> Features:
-    """The features and u(v) of every one of them, for the unary operators u that they are made with."""
+    """The features and u(v) of each of them, for the unary operators u of their table."""
     unary = tuple(operator for operator in features.table.operators if operator.kind is Kind.UNARY)
     return _grow(features, unary, max_columns, max_bytes, budget) if unary else features
 
@@ -174,16 +183,16 @@ def _grow(
     """The features and all one-operator combinations of them that memory allows, made distinct."""
     rows = features.values.shape[1]
     width = len(features)
-    while SymbolLayer(operators, width).size > _WIDEST and width > 1:
+    while SymbolLayer(operators, width).size > _MAX_OUTPUTS and width > 1:
         width = width * 4 // 5
     below = features if width == len(features) else features.simplest(width)
     layer = SymbolLayer(operators, width)
     numbers = torch.arange(layer.size)
-    limit = max(1024, max_bytes // (8 * rows))
+    limit = max(_MIN_OUTPUTS, max_bytes // (8 * rows))
     if layer.size > limit:
         numbers = torch.argsort(layer.complexity(below.complexity), stable=True)[:limit]
-    kept = list(_usable_blocks(layer, below.values, numbers, budget))
-    numbers, values = (torch.cat(parts) for parts in zip(*kept, strict=True))
+    blocks = list(_usable_blocks(layer, below.values, numbers, budget))
+    numbers, values = (torch.cat(parts) for parts in zip(*blocks, strict=True))
     budget.check()
     table, first = _extend(features.table, below, layer, numbers)
     joined = Features(
@@ -196,19 +205,19 @@ def _grow(
 
 
 def _block(rows: int) -> int:
-    """How many features are looked at between two looks at the time."""
-    return min(_MOST_AT_ONCE, max(1, _BLOCK // (8 * rows)))
+    """The number of features that are computed between two looks at the clock."""
+    return min(_BLOCK_OUTPUTS, max(1, _BLOCK_BYTES // (8 * rows)))
 
 
 def _usable_blocks(
     layer: SymbolLayer, below: Tensor, numbers: Tensor, budget: Budget
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Numbers and values of the outputs that may be features, in blocks between which the time is looked at."""
+    """Numbers and values of the outputs that may be features, in blocks between which the clock is looked at."""
     for block in torch.split(numbers, _block(below.shape[1])):
         budget.check()
         values = layer.forward(below, block)
-        fine = torch.nonzero(_usable(values)).flatten()
-        yield block[fine], values[fine]
+        usable = torch.nonzero(_usable(values)).flatten()
+        yield block[usable], values[usable]
 
 
 def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) -> tuple[Table, int]:
@@ -224,18 +233,18 @@ def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) 
 
 
 def _usable(values: Tensor) -> Tensor:
-    """Finite, within bounds, and not constant (but 2 is: it makes 2·x and x + 2)."""
+    """Which rows are finite, of moderate size and not constant, or 2 (it makes 2·x and x + 2), as booleans."""
     largest = values.abs().amax(dim=1)
     within = torch.isfinite(values).all(dim=1) & (largest < _LARGEST) & (largest > 1 / _LARGEST)
     return within & (~is_flat(values) | (values == 2.0).all(dim=1))
 
 
 def _distinct(features: Features, older: int, max_columns: int, budget: Budget) -> Features:
-    """Equal values once; the first `older` stay where they are, the others follow by complexity."""
+    """Features of equal values once; the first `older` keep their places, the others follow by complexity."""
     count = len(features)
     budget.check()
     rank = complexity_rank(torch.cat([torch.full((older,), -1), features.complexity[older:]]))
     leader = representatives(signature(features.values), rank)
-    kept = torch.nonzero(leader == torch.arange(count)).flatten()
-    kept = kept[torch.argsort(rank[kept])]
-    return features.take(kept[: max(max_columns, len(features.table.slots))])
+    distinct = torch.nonzero(leader == torch.arange(count)).flatten()
+    distinct = distinct[torch.argsort(rank[distinct])]
+    return features.take(distinct[: max(max_columns, len(features.table.slots))])

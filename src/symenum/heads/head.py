@@ -1,4 +1,4 @@
-"""The protocol of a head, heads from outside the package, and which survivors of a scan are worth a fit."""
+"""The protocol of a head, the choice of which survivors of a scan are fitted, and heads from outside the package."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ __all__ = [
 ]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The protocol of a head, and the choice, common to all, of which survivors of a scan are worth a fit.
-
-
-_ENOUGH_LAWS = 5
-LAST_FITS = 3  # the best, which are fitted even if the time is over
-_SIMPLEST = 40  # of the nearly exact ones, so many are fitted
+LAST_FITS = 3
+"""The number of survivors of a scan that are fitted even if the time is over."""
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_ENOUGH_LAWS = 5  # laws of one scan, after which no further survivor is fitted: the front takes the simplest
+_MAX_NEARLY_EXACT = 40  # survivors that are exact up to rounding and are fitted, the simplest first
 
 
 class Head(Protocol):
@@ -47,13 +45,13 @@ class Head(Protocol):
     def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """At least the best k by loss, in no order, and simpler ones that are the best of their complexity.
 
-        Where the budget is over, what was found so far; or CutShortError, if nothing could be.
+        When the budget is over: what was found so far, or CutShortError if that is nothing.
         """
         ...
 
 
 def rounding_of(response: Response) -> float:
-    """The relative residual that rounding of t alone leaves, on the part of t that is not its mean."""
+    """The residual that rounding of t alone leaves, relative to the root mean square of t less its mean."""
     t, root = response.scanned()
     weight = root.square()
     spread = float(((t - (t * weight).sum()).square() * weight).sum().sqrt())
@@ -63,23 +61,23 @@ def rounding_of(response: Response) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """Indices of survivors, the most promising first; the first `nearly` of them may be exact up to rounding."""
+    """Indices of survivors, the most promising first; the first `nearly` of them are exact up to rounding."""
 
     indices: tuple[int, ...]
     nearly: int
 
 
 def choose(residual: Tensor, complexity: Tensor, k: int, rounding: float = EXACTNESS.rounding) -> Choice:
-    """Which of the scan's survivors to fit.
+    """Which of the scan's survivors to fit; `residual` (N,) float64, relative, and `complexity` (N,) int64.
 
-    Those that are exact up to rounding by complexity; the best k; and the best of each complexity that none simpler
-    beats. `residual` (N,) float64 relative, `complexity` (N,) int64.
+    First those that are exact up to rounding, the simplest first; then the k with the smallest residual; and, where
+    none is exact, for each complexity the best one that beats all simpler ones.
     """
     digits = torch.log10((residual / rounding).clamp_min(1.0)).floor()
     order = torch.argsort(complexity, stable=True)
     order = order[torch.argsort(digits[order], stable=True)]
-    # Below this, relative to the part of t that is to be explained, the simplest comes first, not the smallest.
-    nearly = order[residual[order] <= max(EXACTNESS.scanned, 10 * rounding)][:_SIMPLEST]
+    # Below this residual differences are rounding: the simplest comes first, not the one with the smallest residual.
+    nearly = order[residual[order] <= max(EXACTNESS.scanned, 10 * rounding)][:_MAX_NEARLY_EXACT]
     by_fit = torch.argsort(residual, stable=True)
     front: list[int] = []
     if not len(nearly):
@@ -96,10 +94,10 @@ def choose(residual: Tensor, complexity: Tensor, k: int, rounding: float = EXACT
 def fit_chosen(
     response: Response, choice: Choice, fit: Callable[[int], Iterable[Candidate | None]], budget: Budget
 ) -> list[Candidate]:
-    """The candidates that `fit` makes of the chosen survivors.
+    """The candidates that `fit` makes of the chosen survivors, which it takes by index.
 
-    Once the law is found, what is not nearly exact is no longer of interest, and of the others a few will do. When the
-    time is over, a few of the most promising are still fitted: the scan that found them shall not be in vain.
+    Once a law is found, only survivors that are nearly exact are fitted, until there are `_ENOUGH_LAWS` laws. When the
+    time is over, the first `LAST_FITS` are still fitted, so that the scan that found them was not in vain.
     """
     out: list[Candidate] = []
     laws = 0
@@ -112,18 +110,17 @@ def fit_chosen(
     return out
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Heads from outside the package: which there are, and how one of them is run so that a fault in it bears its name.
-#
-# `symenum.plugins.register_head` checks a head before it comes here.
-
+# Heads from outside the package. `symenum.plugins.register_head` checks a head before it comes here.
 
 Wanted = Literal["slots", "layers", "extended"]
 
 
 @dataclass(frozen=True)
 class RegisteredHead:
-    """`wanted`: the features that its scan gets; `late`: whether its stage comes after all others."""
+    """A head from outside. `wanted`: the features that its scan gets; `late`: whether its stage comes after all others.
+
+    Features: those of the slots alone, of two layers, or of two layers extended by u(v) of every feature.
+    """
 
     head: Head
     wanted: Wanted = "slots"
@@ -134,7 +131,7 @@ class RegisteredHead:
         return self.head.name
 
     def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
-        """What the head finds; whatever goes wrong in it is an error with its name."""
+        """What the head finds; an exception in it is raised as a RuntimeError with its name."""
         try:
             found = self.head.scan(features, response, k, budget)
         except CutShortError:  # the time is over, which is no fault
@@ -150,7 +147,7 @@ class RegisteredHead:
 
 
 HEADS: dict[str, RegisteredHead] = {}
-"""By name, in the order of registration."""
+"""The registered heads by name, in the order of registration."""
 
 
 def registered_heads() -> tuple[RegisteredHead, ...]:

@@ -1,8 +1,10 @@
-"""Inner constants: sin(c·v), cos(c·v), exp(c·v), log(v + c), 1/(v + c), sqrt(v + c), in pairs, summed or multiplied.
+"""Inner constants: pairs of functions with one inner constant each, a·f + b·g + c or a·f·g + c.
 
-A scale-free grid of c gives a start for every pair of families (a kind of feature on one row v), and the best family
-pairs are sharpened by variable projection. The best per pair of *families* is kept, not the best grid points: the right
-family may start far behind the finer grid of a wrong one.
+f and g are u(c·v) for functions u that are defined everywhere (sin, cos, exp), u(v + c) for those that are not (log,
+1/v, sqrt), or v itself; v is a slot or one operator on two slots. A grid of c in units of the range of v gives a start
+for every pair of families (a function on one v), and the best family pairs are sharpened by variable projection. The
+best start per pair of *families* goes on, not the best grid points: the right family may start far behind the finer
+grid of a wrong one. One function in a ratio is not for this head, but for `one_variable`.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.expressions import Constant, Expression, apply
+from symenum.expressions import Expression, apply
 from symenum.expressions.candidate import Candidate
-from symenum.fitting import Number, linear_combination, nice_number, plain_number, recognise, scaled
+from symenum.fitting import Number, linear_combination, plain_number, recognise, scaled
 from symenum.fitting.many_starts import KINDS, Inner, Polished, feature_values, polish
 from symenum.heads.features import Features, build_features
 from symenum.heads.head import choose, fit_chosen, rounding_of
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, UNIT, Response
 from symenum.operators import Operator, get_operator
 from symenum.scans.projection import project_off
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
@@ -31,26 +33,27 @@ from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 __all__ = ["InnerConstants"]
 
 
-ONE = Constant(1)
 _PLAIN, *_FUNCTIONS = KINDS
 _SHIFTED = tuple(kind for kind in _FUNCTIONS if not get_operator(kind).entire)  # u(v + c); the others are u(c·v)
-_TURNING = tuple(kind for kind in _FUNCTIONS if get_operator(kind).periodic)
+_PERIODIC = tuple(kind for kind in _FUNCTIONS if get_operator(kind).periodic)
 # These are there whatever the operators are: v itself and its fixed powers.
 _ALWAYS = (_PLAIN, *(kind for kind in _FUNCTIONS if get_operator(kind).exponent is not None))
-_ROWS = 200  # for grid and polishing; the fits in the end are on all rows
-_LARGEST = 1e10
-_ROUGH_STEPS = 10  # show which starts lead somewhere
-_POLISHED = 400
-_PIECE = 4  # grid points of the first family that share one start
-# Grids, in units of the range of v (or its inverse): turns of a sine, growth of an exponential, shifts beyond the ends.
-_TURNS = tuple(0.6 * i for i in range(1, 24))
-_GROWTHS = (0.15, 0.3, 0.6, 1.0, 1.6, 2.5, 4.0, 7.0)
-_SHIFTS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 7.0)
+_UNKNOWNS = 5  # two inner constants, two coefficients, one offset: a fit needs more rows than these
+_LARGEST = 1e10  # of |feature| on the grid: larger values come from poles and overflowing exponentials
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_ROWS = 200  # for grid and polishing; the fits in the end are on all rows
+_ROUGH_STEPS = 10  # steps of polishing that show which starts lead somewhere
+_POLISHED = 400  # starts that are polished to the end
+_PIECE = 4  # neighbouring grid points of the first family that share one start
+_COST = 3  # complexity that a function with its constant adds to that of v, about
+_TURNS = tuple(0.6 * i for i in range(1, 24))  # c of periodic functions, in units of 1/(range of v)
+_GROWTHS = (0.15, 0.3, 0.6, 1.0, 1.6, 2.5, 4.0, 7.0)  # |c| of exponentials, in units of 1/(range of v)
+_SHIFTS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 7.0)  # distance of -c from the range of v, in units of that range
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Features on the grid: kind, base row and constant (m,), and their values (m, rows)."""
+    """Features on the grid: kind (m,) int64 in `KINDS`, base row (m,) int64, constant (m,), and values (m, rows)."""
 
     kind: Tensor
     row: Tensor
@@ -60,25 +63,29 @@ class _Grid:
 
 @dataclass(frozen=True)
 class InnerConstants:
-    """Pairs of features with one inner constant each; `operators` says which kinds there are."""
+    """Sums and products of two functions with one inner constant each.
+
+    `operators` says which functions there are, `max_bases` how many rows v they are taken of, and `family_pairs` how
+    many pairs of families are polished.
+    """
 
     operators: tuple[Operator, ...]
-    max_rows: int = 40
+    max_bases: int = 40
     family_pairs: int = 3000
     name: str = "inner constants"
 
     def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; of the features only the slots play a part."""
         data = response.data
-        if data.target.rows < 6:
+        if data.target.rows <= _UNKNOWNS:
             return []
         rows = data.scan_rows
-        if len(rows) > _ROWS:
-            rows = rows[torch.linspace(0, len(rows) - 1, _ROWS).long()]
+        if len(rows) > _MAX_ROWS:
+            rows = rows[torch.linspace(0, len(rows) - 1, _MAX_ROWS).long()]
         binary = [operator for operator in self.operators if operator.arity == 2]
         slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
         base = build_features(data.stand_ins, slots, binary, 1, with_one=False, budget=budget).up_to_scale(budget)
-        base = base.take(torch.arange(min(self.max_rows, len(base))))
+        base = base.take(torch.arange(min(self.max_bases, len(base))))
         grid = _grid(base.values, self.operators)
         t, root = response.t[rows], (response.weight[rows] / response.weight[rows].sum()).sqrt()
         out: list[Candidate] = []
@@ -109,7 +116,7 @@ class InnerConstants:
         i, j = i[best], j[best]
         first, second = (side.take(best, rough.c[best, place]) for place, side in enumerate((first, second)))
         polished = polish(t, root, first, second, product=product, budget=budget)
-        complexity = sum((grid.kind[side] > 0).long() * 3 + base.complexity[grid.row[side]] for side in (i, j))
+        complexity = sum((grid.kind[side] > 0).long() * _COST + base.complexity[grid.row[side]] for side in (i, j))
         assert isinstance(complexity, Tensor)  # a sum of tensors
 
         def fit(at: int) -> Iterator[Candidate | None]:
@@ -127,7 +134,7 @@ class InnerConstants:
 
 
 def _number(polished: Polished, index: int, at: int, kind: int, snapped: bool) -> Number:
-    """The inner constant, recognised if it is known to be near a nice one. A shift may be 0, a factor may not."""
+    """The inner constant as it is, or if `snapped` as the nice number near it. A shift may be 0, a factor may not."""
     value, error = float(polished.c[index, at]), float(polished.error[index, at])
     number: Number | None = None
     if snapped:
@@ -142,14 +149,12 @@ def _term(kind: int, v: Expression, number: Number) -> Expression:
     if name == _PLAIN:
         return v
     if name in _SHIFTED:
-        one = nice_number(1.0, 0.0)
-        assert one is not None  # 1 is nice
-        return apply(name, linear_combination([one, number], [v, ONE]))
+        return apply(name, linear_combination([UNIT, number], [v, ONE]))
     return apply(name, scaled(number, v))
 
 
 def _grid(base: Tensor, operators: Sequence[Operator]) -> _Grid:
-    """All features on the grid for base rows (m, n), those that are finite and of moderate size."""
+    """The features on the grid for base rows (m, n) that are finite and of moderate size."""
     kinds: list[int] = []
     rows: list[int] = []
     constants: list[float] = []
@@ -166,7 +171,7 @@ def _grid(base: Tensor, operators: Sequence[Operator]) -> _Grid:
         if not width > 0:
             continue
         add(_PLAIN, row, [0.0])
-        for kind in _TURNING:
+        for kind in _PERIODIC:
             add(kind, row, [turn / width for turn in _TURNS])
         add("exp", row, [sign * growth / width for growth in _GROWTHS for sign in (1, -1)])
         above = [-low + shift * width for shift in _SHIFTS]
@@ -176,14 +181,14 @@ def _grid(base: Tensor, operators: Sequence[Operator]) -> _Grid:
     which, of = torch.tensor(kinds, dtype=torch.int64), torch.tensor(rows, dtype=torch.int64)
     c = torch.tensor(constants, dtype=torch.float64)
     values, _ = feature_values(which, base[of], c)
-    fine = torch.nonzero(torch.isfinite(values).all(dim=1) & (values.abs().amax(dim=1) < _LARGEST)).flatten()
-    return _Grid(which[fine], of[fine], c[fine], values[fine])
+    usable = torch.nonzero(torch.isfinite(values).all(dim=1) & (values.abs().amax(dim=1) < _LARGEST)).flatten()
+    return _Grid(which[usable], of[usable], c[usable], values[usable])
 
 
 def _best_per_family(
     V: Tensor, t: Tensor, root: Tensor, family: Tensor, product: bool, count: int, budget: Budget
 ) -> tuple[Tensor, Tensor]:
-    """For every pair of families the best grid pair for each piece of the first one's grid; the best `count` of them.
+    """Indices i, j of the best `count` starts: for every pair of families, and each piece of the first one's grid, one.
 
     In pieces, because a slow sine can start better than the right one and then lead nowhere.
     """

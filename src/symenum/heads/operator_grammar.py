@@ -1,4 +1,7 @@
-"""Which expressions may be laws: what a set of operators can write, and what the user knows of a law's shape."""
+"""Which expressions may be laws: what a set of operators can write, and what the user knows of a law's shape.
+
+Both judge an expression as it is printed, after the search has found it; neither makes any.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,12 @@ from symenum.operators.traits import ADDITIVE, Role
 __all__ = ["NO_PRIOR", "OperatorGrammar", "Prior"]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Which expressions a set of operators allows, where coefficients are free.
-#
-# Heads multiply by fitted numbers and add them whatever the set says: that is what coefficients are. Joining two
-# parts that both vary takes the operator itself.
-
-
 class OperatorGrammar:
-    """A test for expressions: `allows` says whether the operators can write it."""
+    """Whether a set of operators can write an expression, where coefficients are free.
+
+    Heads multiply by fitted numbers and add them whatever the set says: that is what coefficients are. Joining two
+    parts that both hold variables takes the operator itself.
+    """
 
     def __init__(self, operators: Iterable[Operator]) -> None:
         self._operators = frozenset(operators)
@@ -35,7 +35,7 @@ class OperatorGrammar:
         return all(self.allows_node(node) for node in walk(expression) if isinstance(node, Apply))
 
     def allows_node(self, node: Apply) -> bool:
-        """The same for one operator on whatever its operands are."""
+        """Whether this operator may join these operands, whatever is inside them."""
         role = node.operator.role
         if not variables(node):
             return True  # a number, however it is written
@@ -55,18 +55,13 @@ class OperatorGrammar:
         return role is Role.NEGATION or node.operator in self._operators
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# What the user knows of a law's shape before the search: how deep it may be, what may stand inside what, on which
-# variables operators may act, and which variables it must have.
-#
-# An expression is judged as it is printed. Numbers that only scale or shift do not count as operators.
-
-
 @dataclass(frozen=True)
 class Prior:
-    """`nested`: outer operator -> inner one -> how often it may occur on one way down inside; by name or record.
+    """What the user knows of a law's shape before the search. Numbers that only scale or shift are no operators.
 
-    `variable_operators`: the only operators that may act on what holds a variable. `required`: variables of every law.
+    `max_depth`: of the tree. `nested`: outer operator -> inner one -> how often it may occur inside on one path from
+    the outer one to a leaf; by name or record. `variable_operators`: for a variable, the only operators that may act on
+    expressions that hold it. `required`: variables that every law must depend on.
     """
 
     max_depth: int | None = None
@@ -98,19 +93,19 @@ class Prior:
 
     def _nests_well(self, expression: Expression) -> bool:
         inner = {operator for limits in self._limits.values() for operator in limits}
-        fine = True
+        nests_well = True
 
         def visit(node: Expression, operands: tuple[dict[Operator, int], ...]) -> dict[Operator, int]:
-            """How often each operator occurs at most on one way down from here."""
-            nonlocal fine
+            """For each operator, the most often that it occurs on one path from this node to a leaf."""
+            nonlocal nests_well
             if not isinstance(node, Apply):
                 return {}
             inside = {one: max((counts.get(one, 0) for counts in operands), default=0) for one in inner}
-            fine &= all(inside[one] <= most for one, most in self._limits.get(node.operator, {}).items())
+            nests_well &= all(inside[one] <= limit for one, limit in self._limits.get(node.operator, {}).items())
             return {one: count + (one == node.operator) for one, count in inside.items()}
 
         fold(expression, visit)
-        return fine
+        return nests_well
 
     def _acts_well(self, expression: Expression) -> bool:
         if not self.variable_operators:
@@ -125,7 +120,7 @@ class Prior:
     @cached_property
     def _limits(self) -> dict[Operator, dict[Operator, int]]:
         return {
-            get_operator(outer): {get_operator(inner): most for inner, most in limits.items()}
+            get_operator(outer): {get_operator(inner): limit for inner, limit in limits.items()}
             for outer, limits in self.nested.items()
         }
 
@@ -139,7 +134,7 @@ class Prior:
 
 
 def _depends_on(expression: Expression, name: str) -> bool:
-    """Whether its values change with a variable that occurs in it: those of x*y/x do not with x."""
+    """Whether the values change with this variable, which occurs in it: those of x*y/x do not change with x."""
     other = f"{name}_"
     while other in variables(expression):
         other += "_"
@@ -147,4 +142,4 @@ def _depends_on(expression: Expression, name: str) -> bool:
 
 
 NO_PRIOR = Prior()
-"""Nothing is known."""
+"""Nothing is known: every expression may be a law."""

@@ -1,7 +1,6 @@
-"""Full polynomials in the slots, of growing degree; snapping removes the terms that are not needed.
+"""Polynomials in the slots: all terms up to a degree are fitted at once, and those that come out as zero are dropped.
 
-The search for the terms of a polynomial is no search: all of them are fitted at once, and those that come out as zero
-leave.
+Nothing is searched but the degree, from 1 on. Sums of a few terms out of many are the business of `sum_of_terms`.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ from symenum.heads.response import Response
 __all__ = ["Polynomial", "monomials", "power"]
 
 _SPARE_ROWS = 3  # rows beyond the unknowns: a fit without them says nothing
-_MOST_TERMS = 120
-_FITTED_ANYWAY = 12  # a longer polynomial that is not exact is nobody's law; sums of terms look for shorter ones
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_TERMS = 120  # terms of a full polynomial
+_MAX_INEXACT_TERMS = 12  # terms of one that is not exact and becomes a candidate all the same
 
 
 def power(base: Expression, exponent: int) -> Expression:
@@ -53,7 +53,7 @@ def _exponents(count: int, degree: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Polynomial:
-    """The polynomial of lowest degree that is exact; if none is, the short ones, as they are."""
+    """The polynomial of lowest degree that is exact; for y itself, also the short ones of lower degree."""
 
     max_degree: int = 12  # beyond this, sin(x) on (-1, 1) is a polynomial up to rounding: a fit would say nothing
 
@@ -70,7 +70,7 @@ class Polynomial:
         found: list[Candidate] = []
         for degree in range(1, self.max_degree + 1):
             count = math.comb(degree + len(data.stand_ins), degree)
-            if count > min(len(t) - _SPARE_ROWS, _MOST_TERMS) or budget.over():
+            if count > min(len(t) - _SPARE_ROWS, _MAX_TERMS) or budget.over():
                 break
             terms = monomials(data.stand_ins, degree)
             A = torch.stack([data.evaluate(term) for term in terms], dim=1)
@@ -82,7 +82,7 @@ class Polynomial:
             # Rows hold the roots of weights that sum to 1: a norm over all rows is a root mean square.
             rounding = row_rounding(float((abs(scaled) @ abs(fit.coefficients)).max()) * len(t) ** 0.5)
             exact = is_exact_sum(residual, size, rounding)
-            if exact or (response.is_target and count <= _FITTED_ANYWAY):
+            if exact or (response.is_target and count <= _MAX_INEXACT_TERMS):
                 candidate = response.fit(terms)
                 if candidate is not None:
                     found.append(candidate)

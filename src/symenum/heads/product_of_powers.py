@@ -1,14 +1,15 @@
-"""Products of powers: log|y| on the logarithms of the slots and of zero, one or two features.
+"""Products of powers: y = c · ∏ x_i^p_i · ∏ f_j^q_j with zero, one or two features f_j.
 
-Power laws, and factors such as sqrt(1 - v²/c²), sin θ, log(a/b) or (m₁ + m₂). Exponents are snapped to small rationals;
-whole ones are written as whole powers, so that negative bases keep their sign; the sign of the whole comes from y.
+A regression of log|y| on the logarithms of the slots and features: power laws, and factors such as sqrt(1 - v²/c²),
+sin θ, log(a/b) or (m₁ + m₂). Exponents are snapped to small rationals; whole ones are written as whole powers, so that
+negative bases keep their sign; the sign of c comes from y. `fit_products` does the same for factors that other heads
+have found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import torch
@@ -16,11 +17,11 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON, EXACTNESS, is_exact
-from symenum.expressions import Constant, Expression, apply
+from symenum.expressions import Expression, apply
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, nice_number, plain_number, recognise, scaled
 from symenum.fitting.linear import Array, least_squares
-from symenum.heads.exponents import raised
+from symenum.heads.exponents import fraction, raised
 from symenum.heads.features import Features
 from symenum.heads.head import LAST_FITS, choose
 from symenum.heads.response import Response
@@ -30,9 +31,12 @@ from symenum.scans.projection import orthonormal
 
 __all__ = ["ProductOfPowers", "damped", "fit_products"]
 
-_STEEPEST = 300.0  # of an exponent: beyond it exp leaves the range of numbers soon
-_SHORT = 8  # the shorter side of the pairs is this many times shorter: features of a law are seldom both deep
-_COUNTS = 1e-9  # a row with less than this part of the largest weight has no say in what is exact
+_STEEPEST = 300.0  # of |f| in exp(f): e^300 = 1e130, whose square is finite
+_NEGLIGIBLE_WEIGHT = 1e-9  # rows below this part of the largest weight do not decide whether y/product is constant
+_DAMPING = 1e3  # y² as a weight is kept within this factor of its median
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_SHORT = 32  # the first feature of a pair comes from `cap`/32 of them: those of a law are seldom both deep
+_WIDTH_OF_PAIRS = 4096  # pairs that a scan hands to the choice
 
 
 @dataclass(frozen=True)
@@ -48,21 +52,22 @@ class _Power:
 class ProductOfPowers:
     """c · ∏ x_i^p_i · ∏ f_j^q_j with `features` (0, 1 or 2) factors f_j.
 
-    With `exponentials` one factor may also be exp(q·f): on logarithms it is the feature itself.
+    With `exponentials` one factor may also be exp(q·f): on logarithms it is the feature itself. `cap` and `width`: the
+    features that are scanned, and the single ones that a scan hands to the choice. `device`: see `AllHeads`.
     """
 
     features: int = 0
     exponentials: bool = False
     cap: int = 20_000
     width: int = 400
-    device: str = "cpu"  # see `placement`
+    device: str = "cpu"
 
     @property
     def name(self) -> str:
         return f"product of powers, {self.features} features"
 
     def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
-        """See `Head`. Nothing comes back if y has a zero: no logarithm, and no such law but trivially."""
+        """See `Head`. Empty if y has a zero: it has no logarithm there."""
         if bool((response.t == 0).any()):
             return []
         usable = _usable(response)
@@ -78,30 +83,28 @@ class ProductOfPowers:
         t, root = response.scanned()
         if bool((response.weight <= 0).any()):
             return []
-        # d(log y) = dy/y: to first order the loss on y is that of log|y| with weights times y².
         weight = root.square() * damped(t)
         root = (weight / weight.sum()).sqrt()
         logs = [torch.ones_like(t), *(data.evaluate(slot)[data.scan_rows].abs().log() for slot in usable)]
         background = orthonormal(torch.stack(logs) * root)
-        chosen = features
-        L = chosen.values.abs().log()
-        fine = torch.nonzero(torch.isfinite(L).all(dim=1)).flatten()
-        chosen = Features(L[fine], features.complexity[fine], features.number[fine], features.table)
+        L = features.values.abs().log()
+        finite = torch.nonzero(torch.isfinite(L).all(dim=1)).flatten()
+        chosen = Features(L[finite], features.complexity[finite], features.number[finite], features.table)
         log_t = t.abs().log() * root
         if self.features == 1:
             return self._singles(features, chosen, log_t, root, background, k)
         chosen = chosen.up_to_affine(budget)  # logarithms that differ by a·l + b: powers and multiples of one base
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         V = chosen.values * root
-        short = V[: max(1, self.cap // (4 * _SHORT))]
-        pairs = best_pairs(short, log_t, background, V, width=4096, budget=budget, device=self.device)
+        short = V[: max(1, self.cap // _SHORT)]
+        pairs = best_pairs(short, log_t, background, V, width=_WIDTH_OF_PAIRS, budget=budget, device=self.device)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k)
         return [tuple(chosen.expression(int(side[at])) for side in (pairs.i, pairs.j)) for at in choice.indices]
 
     def _singles(
         self, features: Features, logs: Features, log_t: Tensor, root: Tensor, background: Tensor, k: int
     ) -> list[tuple[Expression, ...]]:
-        """The best factors f, and exp(f) where that is asked for; `logs` holds logarithms of features as values."""
+        """The best factors f, and exp(f) with `exponentials`; the values of `logs` are logarithms of the features."""
         rows, complexity = logs.values, logs.complexity
         moderate = torch.empty(0, dtype=torch.int64)
         if self.exponentials:
@@ -122,7 +125,7 @@ class ProductOfPowers:
 def fit_products(response: Response, sets: Sequence[tuple[Expression, ...]], k: int, budget: Budget) -> list[Candidate]:
     """Products of powers of the slots and of each set of further factors, until k of them are laws; t has no zero.
 
-    The sets that come first are the best; when the time is over, a few of them are still fitted.
+    The best sets come first; when the time is over, the first `LAST_FITS` of them are still fitted.
     """
     usable = _usable(response)
     drafts: list[_Draft] = []
@@ -131,7 +134,7 @@ def fit_products(response: Response, sets: Sequence[tuple[Expression, ...]], k: 
             break
         draft = _draft(response, usable, chosen)
         drafts += [] if draft is None else [draft]
-    # Fractional exponents change the domain, so they weigh most.
+    # The simplest first; fractional exponents restrict the domain, so their number counts before all else.
     drafts.sort(key=lambda draft: (draft.fractional, len(draft.factors), draft.product.complexity))
     out: list[Candidate] = []
     laws = 0
@@ -151,7 +154,7 @@ def _usable(response: Response) -> list[Expression]:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A product of powers, its values (rows,), and how many exponents are no whole numbers."""
+    """A product of powers, its values (rows,), and the number of its exponents that are not whole."""
 
     factors: tuple[_Power, ...]
     product: Expression
@@ -160,15 +163,15 @@ class _Draft:
 
     def candidates(self, response: Response) -> list[Candidate]:
         """The product times its constant: fitted, recognised, or the root of one that is recognised (sqrt(1.23·x))."""
-        counted = response.weight > _COUNTS * response.weight.max()
-        ratio = (response.t / self.values)[counted].numpy()
+        considered = response.weight > _NEGLIGIBLE_WEIGHT * response.weight.max()
+        ratio = (response.t / self.values)[considered].numpy()
         constants = [*_constants(ratio), *_fitted_constant(response, self.values)]
         found = [response.candidate(scaled(number, self.product)) for number in constants]
         return [candidate for candidate in found if candidate is not None]
 
 
 def _draft(response: Response, usable: Sequence[Expression], chosen: tuple[Expression, ...]) -> _Draft | None:
-    """Exponents by least squares on the logarithms; small rationals if they are, else as they are."""
+    """The product with exponents by least squares on the logarithms, snapped where they are near small rationals."""
     data = response.data
     bases = [*usable, *chosen]
     values = [data.evaluate(base) for base in bases]
@@ -178,12 +181,12 @@ def _draft(response: Response, usable: Sequence[Expression], chosen: tuple[Expre
     root = (response.weight * damped(response.t)).sqrt()
     log_t = response.t.abs().log()
     fit = least_squares((A * root[:, None]).numpy(), (log_t * root).numpy())
-    left = (log_t - A @ torch.from_numpy(fit.coefficients)).numpy()
+    residual = (log_t - A @ torch.from_numpy(fit.coefficients)).numpy()
     size = float(log_t.abs().max())
-    sigma = max(float(np.sqrt(np.average(left**2, weights=root.square().numpy()))), 2 * EPSILON * size + EPSILON)
+    sigma = max(float(np.sqrt(np.average(residual**2, weights=root.square().numpy()))), 2 * EPSILON * size + EPSILON)
     exact = sigma <= EXACTNESS.logarithm
-    mean = root / root.square().mean().sqrt()
-    plain = least_squares((A * mean[:, None]).numpy(), (log_t * mean).numpy())  # errors for errors of one size
+    scale = root / root.square().mean().sqrt()  # of mean square 1: sensitivities are then errors per unit of sigma
+    plain = least_squares((A * scale[:, None]).numpy(), (log_t * scale).numpy())
     factors: list[_Power] = []
     for base, value, exponent, error in zip(bases, values, fit.coefficients[1:], plain.sensitivity[1:], strict=True):
         number = recognise(float(exponent), sigma * float(error), exact=exact, rational=True, expected=True)
@@ -196,7 +199,10 @@ def _draft(response: Response, usable: Sequence[Expression], chosen: tuple[Expre
 
 
 def _assemble(factors: Sequence[_Power]) -> _Draft | None:
-    """Numerator over denominator; a fractional power of a base that changes sign is one of its absolute value."""
+    """The product as numerator over denominator; a fractional power of a base with negative values is one of |base|.
+
+    None where the values are not finite, or zero on a row.
+    """
     values = torch.ones_like(factors[0].values)
     above: list[Expression] = []
     below: list[Expression] = []
@@ -211,21 +217,14 @@ def _assemble(factors: Sequence[_Power]) -> _Draft | None:
         (above if exponent.value > 0 else below).append(raised(base, exponent))
     if not bool(torch.isfinite(values).all()) or bool((values == 0).any()):
         return None
-    product = _product(above) if above else Constant(1)
-    if below:
-        product = apply("div", product, _product(below))
-    return _Draft(tuple(factors), product, values, fractional)
-
-
-def _product(factors: Sequence[Expression]) -> Expression:
-    return reduce(lambda a, b: apply("mul", a, b), factors)
+    return _Draft(tuple(factors), fraction(above, below), values, fractional)
 
 
 def _constants(ratio: Array) -> list[Number]:
-    """A nice constant, or the root of a nice one, if y over the product is constant."""
+    """The constant, if the ratio of y and the product (rows,) is one: a nice number, the root of one, or as it is."""
     middle = float(np.median(ratio))
     error = max(float(np.abs(ratio - middle).max()), 2 * EPSILON * abs(middle))
-    # The largest error of all rows, not their root mean square: ten times of it will do for a hundred rows.
+    # `error` is the largest of all rows: for some hundred rows ten times their root mean square bounds it.
     if not error <= 10 * EXACTNESS.logarithm * abs(middle):
         return []
     number = nice_number(middle, error, zero=False)
@@ -238,21 +237,24 @@ def _constants(ratio: Array) -> list[Number]:
 
 
 def _fitted_constant(response: Response, values: Tensor) -> list[Number]:
-    """The constant of least loss on t itself, where t over the product is not constant."""
+    """The constant of least loss on t itself; none where that fit is exact, and `_constants` has the constant."""
     square = float((response.weight * values.square()).sum())
     product = float((response.weight * values * response.t).sum())
     if not (0 < square < float("inf")) or product == 0 or not abs(product) < float("inf"):
         return []
     best = product / square
-    left = response.t - best * values
+    missed = response.t - best * values
     mean_square = float((response.weight * response.t.square()).sum())
-    if is_exact(float((response.weight * left.square()).sum()), mean_square, EXACTNESS.scanned):
+    if is_exact(float((response.weight * missed.square()).sum()), mean_square, EXACTNESS.scanned):
         return []
     return [plain_number(best)]
 
 
 def damped(t: Tensor) -> Tensor:
-    """y² as a weight, within three decades of its median: rows near zero still count."""
+    """Row weights t² (rows,) over their median, kept within 1/1000 and 1000 so that rows near zero still count.
+
+    d(log y) = dy/y: with weights times y², a residual on log|y| is to first order one on y.
+    """
     square = t.square()
     middle = float(square.median())
-    return square.clamp(middle * 1e-3, middle * 1e3) / middle if middle > 0 else torch.ones_like(t)
+    return square.clamp(middle * (1 / _DAMPING), middle * _DAMPING) / middle if middle > 0 else torch.ones_like(t)

@@ -1,8 +1,8 @@
-"""Ratios, linear after multiplying out: t·Q = P is a regression of t on the terms of P and t times those of Q.
+"""Ratios t = P/Q, linear after multiplying out: t = P - t·(Q - 1) is a regression on terms of P and t times terms of Q.
 
-Two heads: ratios of full polynomials in the slots, and (a·f + b·g + c)/(1 + d·h) with features. The terms of P are free
-of t, so combinations of t·h alone, which reproduce t without saying anything, cannot arise; and a denominator that
-comes out constant or near zero on the data is refused.
+Two heads: ratios of full polynomials in the slots, and (a·f + b·g + c)/(1 + d·h) with features f, g, h. P has a term
+free of t at least, since combinations of t·h alone can reproduce t identically (h₁ - h₂ constant) and say nothing; a
+denominator that is near zero on a row is refused.
 """
 
 from __future__ import annotations
@@ -16,29 +16,33 @@ import torch
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.expressions import Constant, Expression, apply
+from symenum.expressions import Expression, apply
 from symenum.expressions.candidate import Candidate
-from symenum.fitting import Number, linear_combination, nice_number, plain_number, snap
+from symenum.fitting import Number, linear_combination, plain_number, snap
 from symenum.fitting.linear import Array, least_squares
 from symenum.heads.features import Features
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.polynomial import monomials
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, UNIT, Response
 from symenum.scans.pairs import best_pairs
 from symenum.scans.projection import orthonormal
 from symenum.scans.triples import best_triples
 
 __all__ = ["RatioOfPolynomials", "Rational", "fit_ratio"]
 
-ONE = Constant(1)
-_PASSES = 4
-_SPARE_ROWS = 3
-_SMALL = 1e-3  # rows with |t| below this part of the largest count as if they had that
+_SPARE_ROWS = 3  # rows beyond the unknowns: a fit without them says nothing
+_UNKNOWNS = 4  # a, b, c and d of the head with features
+_SMALLEST_SIZE = 1e-3  # of max|t|: rows are weighted by 1/t², and smaller ones count as if |t| were this
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_PASSES = 4  # of the iteration for the row weights
 
 
 @dataclass(frozen=True)
 class _Ratio:
-    """The regression t = P c - t·Q d with row weights that make its residual that of t, relative."""
+    """The regression t = P c - t·Q d with P (n, p), Q (n, q) and t (n,).
+
+    The row weights (n,) make its residual that of t itself, relative to |t|.
+    """
 
     P: Array
     Q: Array
@@ -53,7 +57,10 @@ class _Ratio:
 def fit_ratio(
     response: Response, above: Sequence[Expression], below: Sequence[Expression], *, only_exact: bool = False
 ) -> Candidate | None:
-    """The fit of t by a combination of `above` over 1 plus one of `below`; constants snapped.
+    """The fit of t by a combination of the terms `above` over 1 plus one of the terms `below`; constants snapped.
+
+    None where a term is not finite or the denominator is near zero on a row, and with `only_exact` where the fit is not
+    exact up to rounding.
 
     Rows are weighted by 1/|Q|, found by iteration (Sanathanan and Koerner), so that the residual is that of t, and by
     1/|t|, since ratios range over decades.
@@ -82,8 +89,8 @@ def _iterate(P: Array, Q: Array, response: Response) -> _Ratio | None:
     largest = float(np.abs(t).max())
     if largest == 0.0:
         return None
-    own = response.weight.numpy() / np.maximum(np.abs(t), _SMALL * largest) ** 2
-    ratio = _Ratio(P, Q, t, own)
+    base = response.weight.numpy() / np.maximum(np.abs(t), _SMALLEST_SIZE * largest) ** 2
+    ratio = _Ratio(P, Q, t, base)
     for _ in range(_PASSES):
         root = np.sqrt(ratio.weight)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -94,7 +101,7 @@ def _iterate(P: Array, Q: Array, response: Response) -> _Ratio | None:
         denominator = 1 + Q @ coefficients[P.shape[1] :]
         if np.abs(denominator).min() <= EXACTNESS.fitted * np.abs(denominator).max():
             return None
-        ratio = _Ratio(P, Q, t, own / denominator**2)
+        ratio = _Ratio(P, Q, t, base / denominator**2)
     return ratio
 
 
@@ -111,18 +118,16 @@ def _relative_error(ratio: _Ratio, coefficients: Array, weight: Array) -> float:
 def _judge(
     response: Response, numbers: Sequence[Number], above: Sequence[Expression], below: Sequence[Expression]
 ) -> Candidate | None:
-    one = nice_number(1.0, 0.0)
-    assert one is not None  # 1 is nice
     numerator = linear_combination(numbers[: len(above)], above)
     denominators = numbers[len(above) :]
     if all(number.value == 0 for number in denominators):
         return response.candidate(numerator)
-    return response.candidate(apply("div", numerator, linear_combination([one, *denominators], [ONE, *below])))
+    return response.candidate(apply("div", numerator, linear_combination([UNIT, *denominators], [ONE, *below])))
 
 
 @dataclass(frozen=True)
 class RatioOfPolynomials:
-    """P/Q in the slots, by rising degree of both together; the first that is exact up to rounding."""
+    """P/Q with full polynomials in the slots, by rising sum of both degrees; the first that are exact."""
 
     max_numerator: int = 8
     max_denominator: int = 8
@@ -153,19 +158,23 @@ class RatioOfPolynomials:
 
 @dataclass(frozen=True)
 class Rational:
-    """(a·f + c)/(1 + d·h) on the simplest features, and (a·f + b·g + c)/(1 + d·h) on fewer."""
+    """(a·f + c)/(1 + d·h) on the simplest features, and (a·f + b·g + c)/(1 + d·h) on fewer.
+
+    `numerators` f, `denominators` h, `in_threes` of each for three features; `width` pairs are handed to the choice.
+    `device`: see `AllHeads`.
+    """
 
     numerators: int = 1500
     denominators: int = 600
     in_threes: int = 120
     width: int = 2048
-    device: str = "cpu"  # see `placement`
+    device: str = "cpu"
     name: str = "rational"
 
     def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`."""
         t, root = response.scanned()
-        if len(t) < 4 + _SPARE_ROWS:
+        if len(t) < _UNKNOWNS + _SPARE_ROWS:
             return []
         chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.numerators, len(chosen))))

@@ -1,4 +1,10 @@
-"""Reductions: what the data alone say about how variables enter, so that a law is looked for in fewer of them."""
+"""Reductions: what the data alone say about how variables enter, so that a law is looked for in fewer of them.
+
+Four steps, each a section below. A smooth surface through the data knows the slopes of y, and how well y is predicted.
+The slopes suggest symmetries: directions in which slots move together while y only scales or shifts. A symmetry makes a
+reduced problem with fewer slots, and is taken if y is predicted as well from these. At last the heads search the
+problems with the fewest slots. The surface is no law, and none of this needs operators.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +27,7 @@ from symenum.expressions.candidate import Candidate
 from symenum.heads.response import Data, make_data
 
 __all__ = [
-    "FEWEST_ROWS",
+    "MIN_ROWS",
     "Chart",
     "Reduced",
     "Solve",
@@ -37,25 +43,35 @@ __all__ = [
 ]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# A smooth surface through the data: a polynomial of the slots, or of their logarithms, for y or for log|y|.
-#
-# It is no law, but it knows two things that tell how variables enter one: how well y can be predicted from these
-# slots (each row without itself), and the slopes of y. What it misses is noise and misfit together, so a comparison
-# of two surfaces is fair whatever the noise is.
+_STEEPEST = 300.0  # of |log y| as predicted: e^300 = 1e130, whose square is finite
+_MAX_LEVERAGE = 0.99  # share of a row in its own prediction; beyond it, the prediction without the row has no digits
+_DAMPING = 1e3  # y² as a weight of log|y| is kept within this factor of its median
+# Sizes s_i of a symmetry by the number of slots that take part: exponents of laws are 1, 2, 3 and their ratios.
+_DIRECTION_SIZES = {1: (1,), 2: (1, 2, 3), 3: (1, 2)}
+_MAX_MEMBERS = max(_DIRECTION_SIZES)  # slots that take part in a symmetry
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_TERMS = 240  # of the polynomial of a surface
+_ROWS_PER_TERM = 5  # rows for each term of a surface
+MIN_ROWS = _ROWS_PER_TERM * math.comb(2 + 2, 2)  # a surface of degree 2 in two slots has 6 terms
+_MAX_DEGREE = 10  # of the polynomial of a surface
+_MAX_ROWS = 1000  # rows that surfaces are fitted to
+_MAX_SYMMETRY_DEGREE = 6  # of |c|, the degree of a symmetry
+_TRIALS = 8  # symmetries of each number of slots that are put to the test
+_SUGGESTED = 0.5  # relative misfit of a symmetry in the slopes, up to which it is tested: noise blurs slopes
+_CLEAR = 0.1  # relative misfit in the slopes, below which a symmetry is tested in all charts
+_STANDARD_ERRORS = 2.0  # of the difference of two losses: within them a surface is as good as the best so far
+_MIN_SLACK, _MAX_SLACK = 0.05, 0.4  # bounds of that allowance, in units of the best loss: other slots, other misfit
+_NOTHING_MISSED = 1e-7  # of the variance of y: a surface that misses less is as good as any
+_MAX_MISSED = 0.5  # of the variance of y: a surface that misses more says nothing
+_REDUCTIONS_SEARCHED = 2  # the last reductions that are searched: the last may be a false one
 
-
-_MOST_TERMS = 240
-_ROWS_PER_TERM = 5
-_MOST_DEGREE = 10
-_OWN_SHARE = 0.99  # of a row in its own prediction; beyond it, leaving it out says nothing
-_CUT = 1e3  # of y² as a weight, above and below its median
-_STEEPEST = 300.0
+# A smooth surface: a polynomial of the slots, or of their logarithms, for y or for log|y|. What it misses of y, each
+# row predicted from the others, is noise and misfit together, so that two surfaces compare whatever the noise is.
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Whether slots above zero are taken by their logarithms, and whether y is."""
+    """The coordinates of a surface: whether slots above zero are replaced by their logarithms, and y by log|y|."""
 
     log_slots: bool
     log_y: bool
@@ -63,7 +79,10 @@ class Chart:
 
 @dataclass(frozen=True)
 class Surface:
-    """`missed` (rows,): y less its prediction from the other rows; `values` (rows,); `slopes` (slots, rows), by x."""
+    """`missed` (rows,): y less its prediction from the other rows; `values` (rows,); `slopes` ∂y/∂x (slots, rows).
+
+    `loss`: the weighted mean square of `missed`. All float64.
+    """
 
     chart: Chart
     missed: Tensor
@@ -73,16 +92,16 @@ class Surface:
 
 
 def degree_of(slots: int, rows: int) -> int:
-    """The largest degree that has rows enough; below 2 there is none worth a look."""
-    most = min(_MOST_TERMS, rows // _ROWS_PER_TERM)
+    """The largest degree of a polynomial in the slots that has rows enough; 0 or 1 makes no useful surface."""
+    max_terms = min(_MAX_TERMS, rows // _ROWS_PER_TERM)
     degree = 0
-    while degree < _MOST_DEGREE and math.comb(slots + degree + 1, slots) <= most:
+    while degree < _MAX_DEGREE and math.comb(slots + degree + 1, slots) <= max_terms:
         degree += 1
     return degree
 
 
 def best_surface(X: Tensor, y: Tensor, weight: Tensor, budget: Budget = NO_LIMIT) -> Surface | None:
-    """The one that predicts y best of those that the data allow; X (slots, rows), all float64."""
+    """The surface that predicts y (rows,) best, of all charts that the data allow; X (slots, rows), all float64."""
     found = [fit_surface(X, y, weight, chart, budget) for chart in _charts(X, y)]
     return min((surface for surface in found if surface is not None), key=lambda surface: surface.loss, default=None)
 
@@ -95,7 +114,7 @@ def _charts(X: Tensor, y: Tensor) -> Iterator[Chart]:
 
 
 def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart, budget: Budget = NO_LIMIT) -> Surface | None:
-    """The polynomial of this chart; None where the rows are too few for degree 2, or y has no logarithm."""
+    """The surface of this chart; None where the rows are too few for degree 2, or y has no logarithm."""
     budget.check()
     slots, rows = X.shape
     degree = degree_of(slots, rows)
@@ -112,19 +131,19 @@ def fit_surface(X: Tensor, y: Tensor, weight: Tensor, chart: Chart, budget: Budg
     if chart.log_y:
         square = y.square()
         middle = square.median()
-        t, root = y.abs().log(), (weight * square.clamp(middle / _CUT, middle * _CUT)).sqrt()
+        t, root = y.abs().log(), (weight * square.clamp(middle / _DAMPING, middle * _DAMPING)).sqrt()
     A = basis.columns()
     Q, R = torch.linalg.qr(A * root[:, None])
     diagonal = R.diagonal().abs()
-    kept = diagonal > EXACTNESS.flat * diagonal.max()  # off those before it, another column does not vary
-    if not bool(kept.all()):
-        A = A[:, kept]
+    independent = diagonal > EXACTNESS.flat * diagonal.max()  # of the columns before it
+    if not bool(independent.all()):
+        A = A[:, independent]
         Q, R = torch.linalg.qr(A * root[:, None])
-    coefficients = torch.zeros(len(kept), dtype=X.dtype)
-    coefficients[kept] = torch.linalg.solve_triangular(R, (Q.T @ (t * root))[:, None], upper=True)[:, 0]
-    fitted = A @ coefficients[kept]
-    own = Q.square().sum(dim=1).clamp_max(_OWN_SHARE)
-    predicted = t - (t - fitted) / (1 - own)
+    coefficients = torch.zeros(len(independent), dtype=X.dtype)
+    coefficients[independent] = torch.linalg.solve_triangular(R, (Q.T @ (t * root))[:, None], upper=True)[:, 0]
+    fitted = A @ coefficients[independent]
+    leverage = Q.square().sum(dim=1).clamp_max(_MAX_LEVERAGE)
+    predicted = t - (t - fitted) / (1 - leverage)
     slopes = basis.slopes(coefficients) / half
     if chart.log_y:
         sign = y.sign()
@@ -175,28 +194,23 @@ def _powers(slots: int, degree: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Symmetries of y: directions in which a few slots can move together while y only scales, or shifts, with them.
 #
 # Scaling: x_i → λ^s_i·x_i makes y → λ^c·y, so that y = x_k^(c/s_k)·g(invariants). A slot alone is a power factor; two
 # make a product or quotient; with more it is dimensional analysis without units. Translation: x_i → x_i + s_i·λ makes
-# y → y + c·λ: differences and sums. Both show in the slopes of a surface; the better a direction, the less is left of
-# Σ s_i·x_i·∂y/∂x_i - c·y (or Σ s_i·∂y/∂x_i - c).
-
-
-_ENTRIES = {1: (1,), 2: (1, 2, 3), 3: (1, 2)}  # sizes of s_i by the number of slots that take part
-_MOST_SYMMETRY_DEGREE = 6
+# y → y + c·λ: differences and sums. Both show in the slopes of a surface: the misfit of a direction is the size of
+# Σ s_i·x_i·∂y/∂x_i - c·y (or Σ s_i·∂y/∂x_i - c) relative to that of its parts.
 
 
 @dataclass(frozen=True)
 class Symmetry:
-    """The slots that take part, their whole numbers s, the degree c, and what is left of it, relative, on a surface."""
+    """The slots that take part, their whole numbers s, the degree c, and the relative misfit in a surface's slopes."""
 
     scaling: bool
     members: tuple[int, ...]
     direction: tuple[int, ...]
     degree: Fraction
-    left: float = 0.0
+    misfit: float = 0.0
 
     def __str__(self) -> str:
         moves = ", ".join(f"{place}: {step}" for place, step in zip(self.members, self.direction, strict=True))
@@ -204,9 +218,9 @@ class Symmetry:
 
 
 def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int, budget: Budget = NO_LIMIT) -> list[Symmetry]:
-    """All of so many slots, X (slots, rows), the best first; of each set of slots and kind the best two.
+    """Symmetries of so many `members` of the slots X (slots, rows), the best first; the best two of each set and kind.
 
-    Whole numbers above 1 must be the better for it: near a symmetry there is always one of larger numbers.
+    The misfit of larger whole numbers s counts more: near a symmetry there is always one of larger numbers.
     """
     found: list[Symmetry] = []
     for scaling in (True, False):
@@ -224,12 +238,12 @@ def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int, budget
 
 
 def _rank(symmetry: Symmetry) -> float:
-    return symmetry.left * (1 + sum(map(abs, symmetry.direction)) - len(symmetry.members))
+    return symmetry.misfit * (1 + sum(map(abs, symmetry.direction)) - len(symmetry.members))
 
 
 def _directions(members: int) -> Iterator[tuple[int, ...]]:
-    """Whole vectors without a common divisor; of s and -s one."""
-    sizes = _ENTRIES[members]
+    """The directions s: whole numbers without a common divisor; of s and -s the one whose first number is positive."""
+    sizes = _DIRECTION_SIZES[members]
     signed = [size * sign for size in sizes for sign in (1, -1)]
     for first in sizes:
         for rest in itertools.product(signed, repeat=members - 1):
@@ -245,18 +259,20 @@ def _at(gram: Tensor, scaling: bool, members: tuple[int, ...], direction: tuple[
     ratio = float(whole @ gram[-1]) / norm if norm > 0 else 0.0
     degree = Fraction(0)
     if scaling:
-        degree = Fraction(round(2 * max(-_MOST_SYMMETRY_DEGREE, min(_MOST_SYMMETRY_DEGREE, ratio))), 2)
+        degree = Fraction(round(2 * _within_degrees(ratio)), 2)
     elif len(members) == 1:
-        degree = Fraction(round(max(-_MOST_SYMMETRY_DEGREE, min(_MOST_SYMMETRY_DEGREE, ratio))))
+        degree = Fraction(round(_within_degrees(ratio)))
     whole[-1] = -float(degree)
     size = float(whole.square() @ gram.diagonal())
-    left = float(whole @ gram @ whole)
-    return Symmetry(scaling, members, direction, degree, math.sqrt(max(left, 0.0) / size) if size > 0 else 0.0)
+    square = float(whole @ gram @ whole)
+    return Symmetry(scaling, members, direction, degree, math.sqrt(max(square, 0.0) / size) if size > 0 else 0.0)
 
 
-# --------------------------------------------------------------------------------------------------------------------
+def _within_degrees(value: float) -> float:
+    return max(-_MAX_SYMMETRY_DEGREE, min(_MAX_SYMMETRY_DEGREE, value))
+
+
 # A reduced problem: fewer slots, made of the old ones, a y with its factors and shifts taken out, and the way back.
-#
 # Weights are those of y times (dy/dy')², so that a loss of the reduced problem is one of y.
 
 
@@ -277,7 +293,7 @@ class Reduced:
 
     @staticmethod
     def of(data: Data) -> Reduced:
-        """Nothing reduced yet."""
+        """The problem with all slots, nothing reduced yet."""
         values = torch.stack([data.evaluate(slot) for slot in data.stand_ins])
         y = data.target.y
         return Reduced(data, data.stand_ins, values, y, torch.ones_like(y), {}, lambda inner: inner)
@@ -305,7 +321,7 @@ class Reduced:
 def reduce_by(problem: Reduced, symmetry: Symmetry, pivot: int | None = None) -> Reduced | None:
     """The problem in the invariants of the symmetry; None where a number is not finite, or no slot would stay.
 
-    The slot of the number `pivot` goes, the others of the symmetry are joined with it.
+    The slot of the number `pivot` goes, and the other members of the symmetry are joined with it.
     """
     pivot = _simplest_pivot(symmetry) if pivot is None else pivot
     step = symmetry.direction[symmetry.members.index(pivot)]
@@ -327,8 +343,8 @@ def reduce_by(problem: Reduced, symmetry: Symmetry, pivot: int | None = None) ->
     elif degree:
         y, factor, outer = y - float(degree) * column, {}, _shifted(problem, float(degree), base)
     reduced = Reduced(problem.root, tuple(slots), torch.stack(values), y, scale, factor, outer)
-    fine = all(bool(torch.isfinite(part).all()) for part in (reduced.values, y, scale, reduced.weight))
-    return reduced if fine and bool((y != y[0]).any()) else None
+    all_finite = all(bool(torch.isfinite(part).all()) for part in (reduced.values, y, scale, reduced.weight))
+    return reduced if all_finite and bool((y != y[0]).any()) else None
 
 
 def _simplest_pivot(symmetry: Symmetry) -> int:
@@ -368,43 +384,28 @@ def _shifted(problem: Reduced, degree: float, base: Expression) -> Callable[[Exp
     return lambda inner: problem.back(apply("add" if degree > 0 else "sub", inner, size))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Reductions one after another: a symmetry that the slopes suggest is taken if y is predicted as well without it.
-#
-# The judge is always what a surface misses of y, each row predicted from the others, never the slopes alone. So noise
-# is accounted for: what the data cannot tell from a symmetry may be taken for one, what they can, not.
-
-
-FEWEST_ROWS = 30
-_ROWS = 1000  # a surface looks at no more
-_TRIALS = 8  # symmetries of each size that are put to the test
-_SUGGESTED = 0.5  # of a symmetry may be left in the slopes, which noise and misfit blur
-_STANDARD_ERRORS = 2.0
-_SLACK, _MOST_SLACK = 0.05, 0.4  # a surface of other slots misses another part of a smooth function
-_CLEAR = 0.1  # with less left of it in the slopes, a symmetry is tested in all charts
-_ALL = 1e-7  # of the variance: a surface that misses less has found all, and another need not equal it
-_EXPLAINED = 0.5  # a surface that misses more of the variance of y says nothing
-_MOST_MEMBERS = 3
+# Reductions one after another: a symmetry that the slopes suggest is taken if y is predicted as well without it. What a
+# surface misses of y decides, never the slopes alone: a symmetry is taken unless the data, with their noise, refute it.
 
 
 def reductions(data: Data, budget: Budget) -> Iterator[Reduced]:
-    """Ever further reductions of the data, as long as there are any."""
-    if data.target.rows < FEWEST_ROWS:
+    """The data reduced by one symmetry, by two, and so on, as long as there are any."""
+    if data.target.rows < MIN_ROWS:
         return
-    looker = _Looker(Reduced.of(data))
+    reducer = _Reducer(Reduced.of(data))
     while not budget.over():
-        further = looker.step(budget)
+        further = reducer.step(budget)
         if further is None:
             return
         yield further
 
 
-class _Looker:
-    """The problem as reduced so far, and the least that any surface has missed of y on the way."""
+class _Reducer:
+    """The problem as reduced so far, and what the best surface on the way missed of y on each row."""
 
     def __init__(self, problem: Reduced) -> None:
         root = problem.root
-        self._rows = some_rows(root.target.rows, _ROWS, root.seed, "rows that surfaces are fitted to")
+        self._rows = some_rows(root.target.rows, _MAX_ROWS, root.seed, "rows that surfaces are fitted to")
         self._problem = problem
         self._missed: Tensor | None = None
 
@@ -412,11 +413,11 @@ class _Looker:
         """The problem with one more reduction, if the data allow one."""
         X, y, weight = self._part(self._problem)
         surface = best_surface(X, y, weight, budget)
-        if surface is None or surface.loss > _EXPLAINED * _variance(y, weight):
+        if surface is None or surface.loss > _MAX_MISSED * _variance(y, weight):
             return None
         self._note(self._problem, surface)
-        for members in range(1, min(_MOST_MEMBERS, len(X)) + 1):
-            suggested = [one for one in symmetries(surface, X, weight, members, budget) if one.left < _SUGGESTED]
+        for members in range(1, min(_MAX_MEMBERS, len(X)) + 1):
+            suggested = [one for one in symmetries(surface, X, weight, members, budget) if one.misfit < _SUGGESTED]
             for symmetry in suggested[:_TRIALS]:
                 if budget.over():
                     return None
@@ -438,12 +439,13 @@ class _Looker:
         found = fit_surface(*part, surface.chart, budget)
         if found is not None and self._as_good(self._in_units_of_y(reduced, found)):
             return reduced
-        found = best_surface(*part, budget) if symmetry.left < _CLEAR else None
+        found = best_surface(*part, budget) if symmetry.misfit < _CLEAR else None
         if found is None:
             return None
         missed = self._in_units_of_y(reduced, found)
         y = reduced.root.target.y[self._rows]
-        return reduced if self._as_good(missed) or self._loss(missed) < _ALL * _variance(y, self._row_weight) else None
+        nothing = self._loss(missed) < _NOTHING_MISSED * _variance(y, self._row_weight)
+        return reduced if nothing or self._as_good(missed) else None
 
     def _in_units_of_y(self, problem: Reduced, surface: Surface) -> Tensor:
         return surface.missed * problem.scale[self._rows]
@@ -462,12 +464,12 @@ class _Looker:
         return weight / weight.sum()
 
     def _as_good(self, missed: Tensor) -> bool:
-        """Whether it misses no more than the best so far, up to the error of that difference."""
+        """Whether `missed` (rows,) has no larger loss than the best so far, up to the error of the difference."""
         assert self._missed is not None  # noted before any test
         best = self._loss(self._missed)
         difference = (missed.square() - self._missed.square()) * self._row_weight * len(missed)
         error = float(difference.std()) / math.sqrt(len(missed))
-        allowed = min(max(_STANDARD_ERRORS * error, _SLACK * best), _MOST_SLACK * best)
+        allowed = min(max(_STANDARD_ERRORS * error, _MIN_SLACK * best), _MAX_SLACK * best)
         return float(difference.mean()) <= allowed
 
 
@@ -475,18 +477,15 @@ def _variance(y: Tensor, weight: Tensor) -> float:
     return float(((y - (y * weight).sum()).square() * weight).sum())
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # The search on reduced problems: the furthest reduction first, what is found there judged on y itself.
 
-
 Solve = Callable[[Data, Budget], list[Candidate]]
-_LEVELS = 2  # the last reduction may be a false one: then the problem before it is worth a look
 
 
 def search_reduced(data: Data, solve: Solve, budget: Budget) -> list[Candidate]:
-    """Candidates for y from laws that `solve` finds on the problems with the fewest slots."""
+    """Candidates for y, made of what `solve` finds on the problems with the fewest slots."""
     found: list[Candidate] = []
-    for problem in list(reductions(data, budget))[: -_LEVELS - 1 : -1]:
+    for problem in list(reductions(data, budget))[: -_REDUCTIONS_SEARCHED - 1 : -1]:
         for candidate in solve(problem.data(), budget):
             whole = problem.candidate(candidate)
             found += [] if whole is None else [whole]

@@ -1,7 +1,8 @@
-"""What a head fits, and how a fit becomes a candidate.
+"""What a head fits, how a fit becomes a candidate, and when a candidate is the law.
 
 A response is y itself or a transform t = g(y) of it, with row weights, and the way back from an expression for t to
-one for y. Whatever a head does, its candidates are judged on y, with the numbers that are printed.
+one for y. Whatever a head does, its candidates are judged on y, with the numbers that are printed. Which transforms
+there are stands in `transforms`.
 """
 
 from __future__ import annotations
@@ -15,27 +16,42 @@ from torch import Tensor
 from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.core.seeds import some_rows
 from symenum.core.target import Target
-from symenum.expressions import Expression, Variable, evaluate, substitute
+from symenum.expressions import Constant, Expression, Variable, evaluate, substitute
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, plain_number, snap
 from symenum.fitting.linear import least_squares
 from symenum.fitting.recognise import unsnapped
 
-__all__ = ["Data", "Response", "best_and_front", "best_first", "is_law", "law_limit", "make_data", "surplus_constants"]
+__all__ = [
+    "ONE",
+    "UNIT",
+    "Data",
+    "Response",
+    "best_and_front",
+    "best_first",
+    "is_law",
+    "law_limit",
+    "make_data",
+    "surplus_constants",
+]
 
 
-_ROWS_PER_CONSTANT = 12  # so many rows vouch for one constant that is not a nice number
-# With more of them a polynomial follows any smooth function up to rounding, however many rows there are.
-_MOST_UNRECOGNISED = 6
-_NOISE_GROWTH = 2.0
-_LARGEST_COEFFICIENT = 1e200
+ONE = Constant(1)
+"""1 as a term: the offset of a sum."""
+UNIT = Number(1.0, ONE)
+"""1 as a coefficient."""
+_LARGEST_COEFFICIENT = 1e200  # beyond it a coefficient times a value near 1e108 overflows
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_ROWS_PER_CONSTANT = 12  # rows that vouch for one constant that is not a nice number
+_MAX_UNRECOGNISED = 6  # such constants of a law: with more, a polynomial follows any smooth function up to rounding
+_SNAPPING_COST = 2.0  # growth of the loss that snapping may cause, in units of loss/rows for each term
 
 
 @dataclass(frozen=True)
 class Data:
-    """The slots, their columns by stand-in name (rows,) float64, the target, and the rows that scans look at.
+    """The slots, a variable that stands in for each, their columns by its name (rows,) float64, and the target.
 
-    `seed`: of all random numbers that heads draw.
+    `scan_rows` (m,) int64: the rows that scans look at. `seed`: of all random numbers that heads draw.
     """
 
     slots: tuple[Expression, ...]
@@ -46,12 +62,12 @@ class Data:
     seed: int = 0
 
     def evaluate(self, expression: Expression) -> Tensor:
-        """Values (rows,) of an expression in the stand-ins."""
+        """Values (rows,) float64 of an expression in the stand-ins."""
         values: Tensor = evaluate(expression, self.columns)
         return values
 
     def candidate(self, expression: Expression) -> Candidate | None:
-        """The expression with the loss of what is printed; None where it is not finite on some row."""
+        """The expression, with slots in place of stand-ins, and its loss on y; None where it is not finite on a row."""
         loss = float(self.target.loss(self.evaluate(expression)[None]))
         if not loss < float("inf"):  # NaN compares false
             return None
@@ -64,7 +80,7 @@ class Data:
 
 
 def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_rows: int, seed: int = 0) -> Data:
-    """Data on slot values (slots, rows); of more than `scan_rows` rows so many, drawn at random, are scanned."""
+    """Data on slot values (slots, rows) float64; at most `scan_rows` rows, drawn at random, are scanned."""
     taken = {slot.name for slot in slots if isinstance(slot, Variable)}
     stand_ins: list[Expression] = []
     for i, slot in enumerate(slots):
@@ -79,7 +95,7 @@ def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_
 
 @dataclass(frozen=True)
 class Response:
-    """`t` and `weight` (rows,) float64 on all rows, weights summing to 1; `wrap` leads from t back to y."""
+    """`t` and `weight` (rows,) float64 on all rows, weights summing to 1; `wrap` makes a law for y of one for t."""
 
     data: Data
     name: str
@@ -106,7 +122,10 @@ class Response:
         return self.data.candidate(self.wrap(expression))
 
     def fit(self, terms: Sequence[Expression], weight: Tensor | None = None) -> Candidate | None:
-        """The least-squares combination of the terms, constants snapped where the data agree, judged on y."""
+        """The least-squares combination of the terms, constants snapped where the data agree, judged on y.
+
+        `weight` (rows,): other row weights for the fit. None where a term is not finite or too small for a coefficient.
+        """
         A = torch.stack([self.data.evaluate(term) for term in terms], dim=1)
         if not bool(torch.isfinite(A).all()) or self._beyond_doubles(A):
             return None
@@ -134,7 +153,7 @@ class Response:
         if snapped is None or plain is None:
             return snapped or plain
         target = self.data.target
-        allowed = plain.loss * (1 + _NOISE_GROWTH * terms / target.rows)
+        allowed = plain.loss * (1 + _SNAPPING_COST * terms / target.rows)
         return snapped if snapped.loss <= max(allowed, law_limit(target)) else plain
 
 
@@ -149,8 +168,8 @@ def law_limit(target: Target) -> float:
 
 
 def surplus_constants(expression: Expression, rows: int) -> int:
-    """How many of its constants could have been bent to fit: those not recognised, beyond what the rows vouch for."""
-    return max(0, unsnapped(expression) - min(rows // _ROWS_PER_CONSTANT, _MOST_UNRECOGNISED))
+    """The number of its constants that are not recognised, beyond the number that so many rows vouch for."""
+    return max(0, unsnapped(expression) - min(rows // _ROWS_PER_CONSTANT, _MAX_UNRECOGNISED))
 
 
 def best_and_front(candidates: Iterable[Candidate], target: Target, k: int) -> list[Candidate]:
@@ -166,14 +185,14 @@ def best_and_front(candidates: Iterable[Candidate], target: Target, k: int) -> l
 
 
 def best_first(candidates: Iterable[Candidate], target: Target) -> list[Candidate]:
-    """Loss ascending, equal expressions once; those at rounding by what they cost to write."""
+    """By loss, equal expressions once; laws up to rounding by unrecognised constants, complexity and length."""
     limit = law_limit(target)
 
     def key(candidate: Candidate) -> tuple[float, int, int, int, str]:
         text = str(candidate.expression)
-        tied = candidate.loss <= limit
-        loss = 0.0 if tied else candidate.loss
-        return loss, unsnapped(candidate.expression) if tied else 0, candidate.complexity, len(text), text
+        exact = candidate.loss <= limit
+        loss = 0.0 if exact else candidate.loss
+        return loss, unsnapped(candidate.expression) if exact else 0, candidate.complexity, len(text), text
 
     distinct: dict[Expression, Candidate] = {}
     for candidate in candidates:

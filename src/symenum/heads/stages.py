@@ -1,4 +1,10 @@
-"""All heads on one set of slots, in stages from cheap to dear: their order, and one pass through them."""
+"""Which head runs when: the table of stages, their order on given data, and one pass through them.
+
+A stage is a few scans that belong together. It is the unit in which a search stops, reports and takes turns; inside it
+heads run one after another until one of them has found the law. `STAGES` says for each stage what it scans and when it
+applies, `_ORDERS` in which order the stages come on which data, `AllHeads` holds what they share (data, features), and
+`first_pass` runs them all once. What a search does between stages stands in `symenum.search`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +34,7 @@ from symenum.heads.one_variable import OneVariable
 from symenum.heads.operator_grammar import NO_PRIOR, OperatorGrammar, Prior
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
-from symenum.heads.product_of_angles import ProductOfAngles
+from symenum.heads.product_of_factors import ProductOfFactors
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.reductions import search_reduced
@@ -42,92 +48,168 @@ from symenum.operators.traits import MULTIPLICATIVE, Role
 
 __all__ = [
     "MANY_SLOTS",
-    "ON_REDUCED",
-    "OPENING",
     "SCAN_ROWS",
+    "STAGES",
     "STAGE_NAMES",
     "TRANSFORMS",
     "AllHeads",
     "Stage",
+    "StageRow",
     "first_pass",
     "stage_order",
     "telling",
 ]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# In which order the stages for y itself come: the cheap and the likely first.
-#
-# What is cheap depends on the data. Deep features on many rows cost seconds for several slots, fitted exponents and
-# sums of terms hardly more than for two; with two slots it is the other way round.
-
-
-MANY_SLOTS = 12  # with more, sums of products are cheaper than any features
-_FEW_SLOTS = 2
-_DEAR_ROWS = 128  # scanned; above, deep features come late
-_BEGIN = ("products of powers", "polynomials")
-OPENING = len(_BEGIN)  # stages that take milliseconds and come first; registered heads come after them
-_SHALLOW = ("powers with a factor", "polynomials of transforms")
-_EXPONENTS = ("powers of sums", "sums of powers")
-_WITH_FUNCTIONS = ("products of angles", "powers of sums with a function", "sums of powers with a function")
-_FEATURES = ("one feature", "ratios of polynomials")
-_DEEP = ("powers with two factors", "one variable", "affine", "combine")
-_END = ("inner constants", "rational")
-_LAST = ("two terms on a polynomial",)
-_SUMS, _REDUCTIONS, _TWO_TERMS = ("sums of terms",), ("reductions",), ("two terms",)
-# For a problem that was reduced to few slots: transforms of y come early, deep features late.
-ON_REDUCED = (
-    *(*_BEGIN, "powers with a factor", "one feature", "one variable", "two terms", "powers with two factors"),
-    *("outer functions", "ratios of polynomials", "affine", "inner constants"),
-)
-TRANSFORMS = "transforms"
-"""The stages that look for a transform of y, one for each transform."""
-STAGE_NAMES = tuple(
-    dict.fromkeys(
-        (
-            *(*_BEGIN, *_SHALLOW, *_EXPONENTS, *_WITH_FUNCTIONS, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_DEEP, *_SUMS),
-            *(*_END, *_LAST, *ON_REDUCED, TRANSFORMS),
-        )
-    )
-)
-"""All stages: what an ablation may leave out."""
-
-
-def stage_order(slots: int, scanned_rows: int) -> tuple[str, ...]:
-    """The names of the stages, first to last; those that the data or the operators do not allow are skipped later."""
-    if slots == 1:
-        return (*_BEGIN, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_DEEP, *_END, *_LAST)
-    if slots <= _FEW_SLOTS:
-        head = (*_BEGIN, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_DEEP, *_SUMS, *_END)
-        return (*head, *_EXPONENTS, *_WITH_FUNCTIONS, *_LAST)
-    if slots > MANY_SLOTS:
-        return (*_BEGIN, *_SUMS, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_DEEP, *_END, *_LAST)
-    if scanned_rows > _DEAR_ROWS:
-        cheap = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_SUMS, *_REDUCTIONS, *_WITH_FUNCTIONS)
-        return (*cheap, *_FEATURES, *_TWO_TERMS, *_DEEP, *_END, *_LAST)
-    early = (*_BEGIN, *_EXPONENTS, *_SHALLOW, *_FEATURES, *_TWO_TERMS, *_REDUCTIONS, *_WITH_FUNCTIONS)
-    return (*early, *_DEEP, *_SUMS, *_END, *_LAST)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# All heads on one set of slots, in stages from cheap to dear.
-#
-# `order` says which stage comes when. A stage is the unit in which a search stops, reports and takes turns; inside it
-# heads run one after another, until one of them has found the law.
-
-
-_TERMS = (2, 3)  # of sums of powers
-_DEEP_COLUMNS = 30_000
-_SPARE_ROWS = 6
-_WORKSPACE = 150_000_000  # bytes that scans take whatever the number of features
-_COPIES = 80  # of the features of two layers, extensions by unary operators included
-_SHARE_OF_A_LAYER = 16  # a layer may take this part of the memory before duplicates are removed
 Scan = Callable[[Budget], list[Candidate]]
 
 
 @dataclass(frozen=True)
+class StageRow:
+    """One row of the table: a stage's name, what it scans (heads run in that order), and when it applies.
+
+    `group`: stages of one group run one after another; `_ORDERS` gives the order of the groups.
+    """
+
+    name: str
+    group: str
+    scans: Callable[[AllHeads], Iterable[Scan]]
+    applies: Callable[[AllHeads], bool] = lambda heads: True
+
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_TERMS_OF_SUMS = (2, 3)  # numbers of terms of sums of powers
+_POLYNOMIAL_DEGREES = (1, 2, 3)  # of the polynomial that two terms stand beside
+
+STAGES = (
+    StageRow("products of powers", "opening", lambda heads: [heads.on(ProductOfPowers(0))]),
+    StageRow("polynomials", "opening", lambda heads: [heads.on(Polynomial())]),
+    StageRow("powers with a factor", "shallow", lambda heads: [heads.power_with_factor()]),
+    StageRow(
+        "polynomials of transforms",
+        "shallow",
+        lambda heads: [heads.on(Polynomial(6), response=response) for response in heads.responses],
+    ),
+    StageRow("powers of sums", "exponents", lambda heads: heads.powers_of_sums(functions=False)),
+    StageRow("sums of powers", "exponents", lambda heads: heads.sums_of_powers(functions=False)),
+    StageRow("products of factors", "functions", lambda heads: [heads.on(ProductOfFactors(heads.operators))]),
+    StageRow("powers of sums with a function", "functions", lambda heads: heads.powers_of_sums(functions=True)),
+    StageRow("sums of powers with a function", "functions", lambda heads: heads.sums_of_powers(functions=True)),
+    StageRow("one feature", "features", lambda heads: [heads.one_feature([heads.response, *heads.responses])]),
+    StageRow(
+        "ratios of polynomials",
+        "features",
+        lambda heads: [heads.on(RatioOfPolynomials())],
+        lambda heads: heads.permitted.quotients,
+    ),
+    StageRow("two terms", "two terms", lambda heads: [heads.two_terms()]),
+    StageRow(
+        "reductions",
+        "reductions",
+        lambda heads: [heads.search_fewer_slots],
+        lambda heads: heads.reduce and len(heads.data.stand_ins) > 1 and heads.permitted.products,
+    ),
+    StageRow(
+        "powers with two factors",
+        "deep",
+        lambda heads: [heads.on(ProductOfPowers(2, device=heads.device), heads.features)],
+    ),
+    StageRow(
+        "one variable",
+        "deep",
+        lambda heads: [heads.on(OneVariable(heads.operators))],
+        lambda heads: len(heads.data.stand_ins) == 1,
+    ),
+    StageRow("affine", "deep", lambda heads: [heads.affine()]),
+    StageRow("combine", "deep", lambda heads: heads.combined().scans),
+    StageRow(
+        "sums of terms",
+        "sums",
+        lambda heads: [heads.on(SumOfTerms(heads.operators, max_memory=heads.max_memory, device=heads.device))],
+    ),
+    StageRow("inner constants", "end", lambda heads: [heads.on(InnerConstants(heads.operators))]),
+    StageRow(
+        "rational",
+        "end",
+        lambda heads: [heads.on(Rational(device=heads.device), heads.features)],
+        lambda heads: heads.permitted.quotients,
+    ),
+    StageRow("two terms on a polynomial", "last", lambda heads: heads.two_terms_on_polynomials()),
+    StageRow(
+        "outer functions",
+        "reduced problems",
+        lambda heads: [heads.two_terms(3000, response) for response in heads.responses_without_slots],
+    ),
+)
+"""All stages that look for y itself; those of the group "reduced problems" run on such problems only."""
+
+TRANSFORMS = "transforms"
+"""The name for all the stages that look for a transform of y, one stage for each transform."""
+STAGE_NAMES = (*(row.name for row in STAGES), TRANSFORMS)
+"""What an ablation may leave out."""
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+MANY_SLOTS = 12  # with more slots, sums of products of slots are cheaper than features of one layer
+_FEW_SLOTS = 2  # up to so many slots, deep features are cheaper than fitted exponents
+_MANY_SCANNED_ROWS = 128  # with more rows, deep features of several slots cost seconds and come late
+
+
+def _shape(slots: int, scanned_rows: int) -> str:
+    """Which order of `_ORDERS` data of this shape have."""
+    if slots == 1:
+        return "one slot"
+    if slots <= _FEW_SLOTS:
+        return "few slots"
+    if slots > MANY_SLOTS:
+        return "many slots"
+    return "several slots, many rows" if scanned_rows > _MANY_SCANNED_ROWS else "several slots, few rows"
+
+
+# The cheap and the likely first. What is cheap depends on the data: deep features on many rows cost seconds for several
+# slots, fitted exponents and sums of terms hardly more than for two slots; with two slots it is the other way round.
+_ORDERS: dict[str, tuple[str, ...]] = {
+    "one slot": ("opening", "shallow", "features", "two terms", "deep", "end", "last"),
+    "few slots": (
+        *("opening", "shallow", "features", "two terms", "reductions", "deep", "sums", "end"),
+        *("exponents", "functions", "last"),
+    ),
+    "many slots": ("opening", "sums", "shallow", "features", "two terms", "reductions", "deep", "end", "last"),
+    "several slots, many rows": (
+        *("opening", "exponents", "shallow", "sums", "reductions", "functions"),
+        *("features", "two terms", "deep", "end", "last"),
+    ),
+    "several slots, few rows": (
+        *("opening", "exponents", "shallow", "features", "two terms", "reductions", "functions"),
+        *("deep", "sums", "end", "last"),
+    ),
+}
+_OPENING = sum(row.group == "opening" for row in STAGES)  # stages of milliseconds; early registered heads follow them
+# For a problem that was reduced to few slots: transforms of y come early, deep features late.
+_ON_REDUCED = (
+    *("products of powers", "polynomials", "powers with a factor", "one feature", "one variable", "two terms"),
+    *("powers with two factors", "outer functions", "ratios of polynomials", "affine", "inner constants"),
+)
+
+
+def stage_order(slots: int, scanned_rows: int) -> tuple[str, ...]:
+    """The names of the stages for y, first to last, before those that do not apply are left out."""
+    groups = _ORDERS[_shape(slots, scanned_rows)]
+    return tuple(row.name for group in groups for row in STAGES if row.group == group)
+
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_COLUMNS = 30_000  # features of two layers
+_WORKSPACE = 150_000_000  # bytes that scans take whatever the number of features
+_COPIES = 80  # of the features of two layers that a head may hold, extensions by unary operators included
+_SHARE_OF_A_LAYER = 16  # a layer may take 1/16 of the memory before duplicates are removed
+_SPARE_ROWS = 6  # rows beyond the terms of a polynomial background
+SCAN_ROWS = 400
+"""The most rows that scans look at; every candidate is fitted and judged on all rows."""
+
+
+@dataclass(frozen=True)
 class Stage:
-    """A few scans that belong together; `name` is what a progress display says."""
+    """A few scans that belong together, on one set of data; `name` is what a progress display shows."""
 
     name: str
     data: Data
@@ -136,13 +218,13 @@ class Stage:
     prior: Prior = NO_PRIOR
 
     def run(self, budget: Budget) -> list[Candidate]:
-        """What the scans find and operators and prior permit, until the time is over or one of them has the law."""
+        """The candidates of the scans that operators and prior permit; ends with the time, or when one is the law."""
         found: list[Candidate] = []
         for scan in self.scans:
             if budget.over():
                 break
             try:
-                new = [candidate for candidate in self._with_plain(scan(budget)) if self._allows(candidate)]
+                new = [candidate for candidate in self._with_plain_forms(scan(budget)) if self._allows(candidate)]
             except CutShortError:
                 break
             found += new
@@ -153,23 +235,30 @@ class Stage:
     def _allows(self, candidate: Candidate) -> bool:
         return self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
 
-    def _with_plain(self, found: list[Candidate]) -> list[Candidate]:
-        """And laws as people would write them, where the data agree; on the raw variables only, where they are read."""
+    def _with_plain_forms(self, found: list[Candidate]) -> list[Candidate]:
+        """The candidates, and laws among them once more in the form that people write.
+
+        Only where the slots are the raw variables: elsewhere slots are expressions, and the forms would not be read.
+        """
         if self.data.slots != self.data.stand_ins:
             return found
         laws = [plain(candidate.expression) for candidate in found if self.data.is_law(candidate)]
         return found + [candidate for law in laws if (candidate := self.data.candidate(law)) is not None]
 
 
+MakeFeatures = Callable[[Budget], Features]
+
+
 @dataclass(frozen=True)
 class AllHeads:
-    """The heads on `data`; each hands back its best `k`. Features are made when they are first needed.
+    """The heads on `data`, and what they share; each gives its best `k`. Features are made when they are first needed.
 
-    `max_memory` bounds what the features take: with less of it there are fewer, the dearest are left out first.
-    `origin`: the same heads with other weights of the rows, whose features will do here too.
-    With `reduce` one stage looks for fewer variables that y depends on, and for a law in these.
+    `max_memory` (bytes) bounds the features: with less of it there are fewer, and the most complex are left out first.
+    `origin`: the same heads with other weights of the rows; its features are used here too.
+    `reduce`: whether one stage looks for fewer variables that y depends on, and for a law in these.
     `device`: "cpu", or anything else to let heads that can use a GPU choose by the size of their scan.
     `registered`: heads from outside the package, one stage each.
+    `leave_out`: names of stages that do not run, for ablations only.
     """
 
     data: Data
@@ -181,12 +270,153 @@ class AllHeads:
     reduce: bool = True
     device: str = "cpu"
     registered: tuple[RegisteredHead, ...] = field(default_factory=registered_heads)
-    leave_out: tuple[str, ...] = ()  # names of stages that do not run, for ablations only
+    leave_out: tuple[str, ...] = ()
     _made: dict[str, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
         return replace(self, data=replace(self.data, target=target), origin=self.origin or self)
+
+    def constant(self) -> list[Candidate]:
+        """The mean of y, which every law must beat, and a nice number near it."""
+        mean = float((self.data.target.y * self.data.target.weight).sum())
+        found = [self.data.candidate(Constant(mean)), self.response.fit([Constant(1)])]
+        return [candidate for candidate in found if candidate is not None]
+
+    # The stages, in order
+
+    def stages(self) -> Iterator[Stage]:
+        """Every stage for y, and then one for each transform of y."""
+        yield from self.on_target()
+        yield from self.on_transforms()
+
+    def on_target(self) -> Iterator[Stage]:
+        """The stages that look for y itself, those of registered heads among them."""
+        early = [head.name for head in self.registered if not head.late]
+        late = [head.name for head in self.registered if head.late]
+        order = stage_order(len(self.data.stand_ins), len(self.data.scan_rows))
+        return self._in_order((*order[:_OPENING], *early, *order[_OPENING:], *late))
+
+    def on_reduced(self) -> Iterator[Stage]:
+        """The stages for a problem that was reduced to few slots."""
+        return self._in_order(_ON_REDUCED)
+
+    def on_transforms(self) -> Iterator[Stage]:
+        """The stages that look for a transform of y."""
+        for response in () if TRANSFORMS in self.leave_out else self.responses:
+            scans = [self.two_terms(3000, response), self.affine(2000, response)]
+            if len(self.data.stand_ins) == 1:
+                scans.append(self.on(RatioOfPolynomials(), response=response))
+            yield self._stage(f"for {response.name}", scans)
+
+    def quick(self) -> Iterator[Stage]:
+        """The stages for slots that will be others in the next step."""
+        return self._applying(_QUICK_STAGES)
+
+    def combined(self) -> Stage:
+        """The paper's last layer: expressions as they are, no coefficients."""
+        return self._stage("combine", [self.on(Combine(self.operators, cap=6000), self.features)])
+
+    @property
+    def stage_names(self) -> frozenset[str]:
+        """The names that the order may hold: those of the table and of the registered heads."""
+        return frozenset(self._rows())
+
+    def _rows(self) -> dict[str, StageRow]:
+        """The table of stages by name, with a row for each registered head."""
+        rows = {row.name: row for row in STAGES}
+        for head in self.registered:
+            rows[head.name] = StageRow(head.name, "registered", partial(_registered_scans, head))
+        return rows
+
+    def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
+        rows = self._rows()
+        return self._applying([rows[name] for name in names])
+
+    def _applying(self, rows: Iterable[StageRow]) -> Iterator[Stage]:
+        """The stages of the rows that apply, have anything to scan, and are not left out."""
+        for row in rows:
+            scans = tuple(row.scans(self)) if row.name not in self.leave_out and row.applies(self) else ()
+            if scans:
+                yield self._stage(row.name, scans)
+
+    def _stage(self, name: str, scans: Iterable[Scan]) -> Stage:
+        return Stage(name, self.data, self.permitted, tuple(scans), self.prior)
+
+    # What the rows of the table are made of
+
+    def on(self, head: Head, features: MakeFeatures | None = None, response: Response | None = None) -> Scan:
+        """The scan of a head on these features (default: the slots) for this response (default: y)."""
+        return partial(self._scan, head, features, response)
+
+    def _scan(
+        self, head: Head, features: MakeFeatures | None, response: Response | None, budget: Budget
+    ) -> list[Candidate]:
+        hand_back(self.max_memory)
+        return head.scan(features(budget) if features else self.none, response or self.response, self.k, budget)
+
+    def power_with_factor(self) -> Scan:
+        """Products of powers with one feature as a factor."""
+        exponentials = any(operator.role is Role.EXPONENTIAL for operator in self.operators)
+        return self.on(ProductOfPowers(1, exponentials), self.features)
+
+    def powers_of_sums(self, *, functions: bool) -> list[Scan]:
+        """One and two powers of sums; with `functions`, a companion in one of them."""
+        return [self.on(PowersOfSums(self.operators, sums, functions)) for sums in (1, 2)]
+
+    def sums_of_powers(self, *, functions: bool) -> list[Scan]:
+        """Sums of powers for y and its powers; with `functions`, a companion in one term."""
+        responses = [self.response, *power_responses(self.data, self.operators)]
+        return [
+            self.on(SumOfPowers(self.operators, terms, functions=functions), response=response)
+            for terms in _TERMS_OF_SUMS
+            for response in responses
+        ]
+
+    def one_feature(self, responses: Sequence[Response]) -> Scan:
+        """One feature for each of these responses."""
+        return lambda budget: OneFeature().scan_responses(self.extended(budget), responses, self.k, budget)
+
+    def two_terms(
+        self, cap: int = 6000, response: Response | None = None, background: tuple[Expression, ...] = (Constant(1),)
+    ) -> Scan:
+        """Two terms of the `cap` simplest features beside a background."""
+        return self.on(TwoTerms(background, cap=cap, device=self.device), self.extended, response)
+
+    def two_terms_on_polynomials(self) -> Iterator[Scan]:
+        """Two terms beside a full polynomial in the slots, where there are rows enough for it and few slots."""
+        if len(self.data.stand_ins) > MANY_SLOTS:
+            return
+        for degree in _POLYNOMIAL_DEGREES:
+            terms = monomials(self.data.stand_ins, degree)
+            if len(terms) <= self.data.target.rows - _SPARE_ROWS:
+                yield self.two_terms(3000, background=tuple(terms))
+
+    def affine(self, cap: int = 4000, response: Response | None = None) -> Scan:
+        """Products and quotients of the `cap` simplest features, with scale and offset."""
+        products = tuple(
+            operator for operator in self.operators if operator.role in MULTIPLICATIVE and operator.form is None
+        )
+        return self.on(Affine(products, cap=cap, device=self.device), self.extended, response)
+
+    def search_fewer_slots(self, budget: Budget) -> list[Candidate]:
+        """The scan of the stage "reductions"."""
+        return search_reduced(self.data, self._solve_reduced, budget)
+
+    def _solve_reduced(self, data: Data, budget: Budget) -> list[Candidate]:
+        """What the cheaper stages find on a reduced problem, which is not reduced again.
+
+        A required variable may stand in what was taken out of y: it is asked for when the law is whole again.
+        """
+        prior = replace(self.prior, required=())
+        found: list[Candidate] = []
+        for stage in replace(self, data=data, prior=prior, reduce=False, origin=None).on_reduced():
+            found += stage.run(budget)
+            if budget.over() or any(data.is_law(candidate) for candidate in found):
+                break
+        return found
+
+    # What the heads share
 
     @cached_property
     def permitted(self) -> OperatorGrammar:
@@ -198,11 +428,17 @@ class AllHeads:
 
     @cached_property
     def responses(self) -> list[Response]:
+        """The transforms of y that the data allow."""
         return responses_of(self.data, self.operators)
 
     @cached_property
+    def responses_without_slots(self) -> list[Response]:
+        """Those of them that do not join y with a slot."""
+        return responses_of(self.data, self.operators, with_slots=False)
+
+    @cached_property
     def none(self) -> Features:
-        """For heads that need the slots only."""
+        """The slots and 1, for heads that make their own features."""
         return build_features(self.data.stand_ins, self._slots, (), 0)
 
     def features(self, budget: Budget = NO_LIMIT) -> Features:
@@ -225,11 +461,11 @@ class AllHeads:
         )
         if not self.prior.forbids_parts or self.data.slots != self.data.stand_ins:
             return features
-        fine = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
-        return features.take(torch.tensor(fine))
+        allowed = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
+        return features.take(torch.tensor(allowed))
 
     def extended(self, budget: Budget = NO_LIMIT) -> Features:
-        """The same with u(v) of all of them."""
+        """The features of two layers, and u(v) of each of them for every unary operator u."""
         if self.origin is not None:
             return self.origin.extended(budget)
         if "extended" not in self._made:
@@ -239,193 +475,48 @@ class AllHeads:
 
     @property
     def _columns(self) -> int:
-        """How many features of two layers: heads hold a few copies of five times as many."""
+        """The most features of two layers, so that `_COPIES` copies of them, 8 bytes a number, fit into the memory."""
         room = self.max_memory - _WORKSPACE
-        return min(_DEEP_COLUMNS, room // (_COPIES * 8 * len(self.data.scan_rows)))
+        return min(_MAX_COLUMNS, room // (_COPIES * 8 * len(self.data.scan_rows)))
 
     @property
     def _slots(self) -> Tensor:
+        """Values (slots, scanned rows)."""
         return torch.stack([self.data.evaluate(slot)[self.data.scan_rows] for slot in self.data.stand_ins])
 
-    def constant(self) -> list[Candidate]:
-        """The mean of y, which every law must beat, and a nice number near it."""
-        mean = float((self.data.target.y * self.data.target.weight).sum())
-        found = [self.data.candidate(Constant(mean)), self.response.fit([Constant(1)])]
-        return [candidate for candidate in found if candidate is not None]
 
-    def stages(self) -> Iterator[Stage]:
-        """Every head on y, and then, one stage for each, on the transforms of y."""
-        yield from self.on_target()
-        yield from self.on_transforms()
-
-    def on_target(self) -> Iterator[Stage]:
-        """The stages that look for y itself; those whose results the operators cannot write are left out."""
-        early = [head.name for head in self.registered if not head.late]
-        late = [head.name for head in self.registered if head.late]
-        order = stage_order(len(self.data.stand_ins), len(self.data.scan_rows))
-        return self._in_order((*order[:OPENING], *early, *order[OPENING:], *late))
-
-    def on_reduced(self) -> Iterator[Stage]:
-        """The stages for a problem that was reduced to few slots."""
-        return self._in_order(ON_REDUCED)
-
-    @property
-    def stage_names(self) -> frozenset[str]:
-        """The names of the stages that the order may name."""
-        return frozenset(self._scans())
-
-    def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
-        made = self._scans()
-        return (self._stage(name, *made[name]) for name in names if made[name] and name not in self.leave_out)
-
-    def _scans(self) -> dict[str, list[Scan]]:
-        """The scans of each stage; none where they would find nothing that may be written."""
-        on, alone = self._on, len(self.data.stand_ins) == 1
-        quotients = self.permitted.quotients
-        responses = responses_of(self.data, self.operators, with_slots=False)
-        return {
-            "products of powers": [on(ProductOfPowers(0))],
-            "polynomials": [on(Polynomial())],
-            "powers with a factor": [on(ProductOfPowers(1, self._exponentials), self.features)],
-            "polynomials of transforms": [on(Polynomial(6), response=response) for response in self.responses],
-            "one feature": [partial(self._one_feature, [self.response, *self.responses])],
-            "ratios of polynomials": [on(RatioOfPolynomials())] if quotients else [],
-            "reductions": [self._reduced] if self._reducible else [],
-            "two terms": [on(TwoTerms(device=self.device), self.extended)],
-            "powers with two factors": [on(ProductOfPowers(2, device=self.device), self.features)],
-            "one variable": [on(OneVariable(self.operators))] if alone else [],
-            "affine": [on(Affine(self._products, device=self.device), self.extended)],
-            "combine": list(self.combined().scans),
-            "sums of terms": [on(SumOfTerms(self.operators, max_memory=self.max_memory, device=self.device))],
-            "inner constants": [on(InnerConstants(self.operators))],
-            "rational": [on(Rational(device=self.device), self.features)] if quotients else [],
-            "two terms on a polynomial": list(self._on_polynomials()),
-            "outer functions": [
-                on(TwoTerms(cap=3000, device=self.device), self.extended, response) for response in responses
-            ],
-            "products of angles": [on(ProductOfAngles(self.operators))],
-            **self._fitted_exponents(functions=False),
-            **self._fitted_exponents(functions=True),
-            **{head.name: [on(head, self._wanted(head))] for head in self.registered},
-        }
-
-    def _fitted_exponents(self, *, functions: bool) -> dict[str, list[Scan]]:
-        """Sums of powers for y and its powers, and powers of sums; with `functions`, one of the slots' in a term."""
-        suffix = " with a function" if functions else ""
-        responses = [self.response, *power_responses(self.data, self.operators)]
-        return {
-            f"powers of sums{suffix}": [self._on(PowersOfSums(self.operators, sums, functions)) for sums in (1, 2)],
-            f"sums of powers{suffix}": [
-                self._on(SumOfPowers(self.operators, terms, functions=functions), response=response)
-                for terms in _TERMS
-                for response in responses
-            ],
-        }
-
-    def on_transforms(self) -> Iterator[Stage]:
-        """The stages that look for a transform of y."""
-        for response in () if TRANSFORMS in self.leave_out else self.responses:
-            scans = [
-                self._on(TwoTerms(cap=3000, device=self.device), self.extended, response),
-                self._on(Affine(self._products, cap=2000, device=self.device), self.extended, response),
-            ]
-            if len(self.data.stand_ins) == 1:
-                scans.append(self._on(RatioOfPolynomials(), response=response))
-            yield self._stage(f"for {response.name}", *scans)
-
-    def combined(self) -> Stage:
-        """The paper's last layer: expressions as they are, no coefficients."""
-        return self._stage("combine", self._on(Combine(self.operators, cap=6000), self.features))
-
-    def quick(self) -> Iterator[Stage]:
-        """The stages worth their time on slots that will be others in the next step."""
-        return (stage for stage in self._quick() if stage.scans and stage.name not in self.leave_out)
-
-    def _quick(self) -> Iterator[Stage]:
-        responses = responses_of(self.data, self.operators, with_slots=False)
-        powers = {
-            "products of powers": self._on(ProductOfPowers(0)),
-            "powers with a factor": self._on(ProductOfPowers(1, self._exponentials), self.features),
-        }
-        yield self._stage("powers", *(scan for name, scan in powers.items() if name not in self.leave_out))
-        yield self._stage("one feature", partial(self._one_feature, [self.response, *responses]))
-        yield self._stage("two terms", self._on(TwoTerms(cap=6000, device=self.device), self.extended))
-        if len(self.data.stand_ins) == 1:
-            yield self._stage("one variable", self._on(OneVariable(self.operators)))
-        yield self._stage("affine", self._on(Affine(self._products, cap=5000, device=self.device), self.extended))
-        yield self._stage(
-            "outer functions",
-            *(self._on(TwoTerms(cap=2500, device=self.device), self.extended, response) for response in responses),
-        )
-
-    @property
-    def _exponentials(self) -> bool:
-        return any(operator.role is Role.EXPONENTIAL for operator in self.operators)
-
-    @property
-    def _products(self) -> tuple[Operator, ...]:
-        return tuple(
-            operator for operator in self.operators if operator.role in MULTIPLICATIVE and operator.form is None
-        )
-
-    def _wanted(self, head: RegisteredHead) -> Callable[[Budget], Features] | None:
-        """The features that a registered head asks for; None: those of the slots."""
-        return {"slots": None, "layers": self.features, "extended": self.extended}[head.wanted]
-
-    def _one_feature(self, responses: Sequence[Response], budget: Budget) -> list[Candidate]:
-        return OneFeature().scan_responses(self.extended(budget), responses, self.k, budget)
-
-    @property
-    def _reducible(self) -> bool:
-        return self.reduce and len(self.data.stand_ins) > 1 and self.permitted.products
-
-    def _reduced(self, budget: Budget) -> list[Candidate]:
-        return search_reduced(self.data, self._solve, budget)
-
-    def _solve(self, data: Data, budget: Budget) -> list[Candidate]:
-        """What the cheaper stages find on a reduced problem, which is not reduced again.
-
-        A required variable may stand in what was taken out of y: it is asked for when the law is whole again.
-        """
-        prior = replace(self.prior, required=())
-        found: list[Candidate] = []
-        for stage in replace(self, data=data, prior=prior, reduce=False, origin=None).on_reduced():
-            found += stage.run(budget)
-            if budget.over() or any(data.is_law(candidate) for candidate in found):
-                break
-        return found
-
-    def _on_polynomials(self) -> Iterator[Scan]:
-        """Two terms beside a full polynomial, where there are rows enough for it, and not too many slots."""
-        if len(self.data.stand_ins) > MANY_SLOTS:
-            return
-        for degree in (1, 2, 3):
-            terms = monomials(self.data.stand_ins, degree)
-            if len(terms) <= self.data.target.rows - _SPARE_ROWS:
-                yield self._on(TwoTerms(tuple(terms), cap=3000, device=self.device), self.extended)
-
-    def _stage(self, name: str, *scans: Scan) -> Stage:
-        return Stage(name, self.data, self.permitted, scans, self.prior)
-
-    def _on(
-        self, head: Head, features: Callable[[Budget], Features] | None = None, response: Response | None = None
-    ) -> Scan:
-        return partial(self._scan, head, features, response)
-
-    def _scan(
-        self, head: Head, features: Callable[[Budget], Features] | None, response: Response | None, budget: Budget
-    ) -> list[Candidate]:
-        hand_back(self.max_memory)
-        return head.scan(features(budget) if features else self.none, response or self.response, self.k, budget)
+def _registered_scans(head: RegisteredHead, heads: AllHeads) -> list[Scan]:
+    wanted = {"slots": None, "layers": heads.features, "extended": heads.extended}[head.wanted]
+    return [heads.on(head, wanted)]
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# One pass of all heads on the slots, from cheap to dear, until one of them has found the law.
-#
-# Simple laws come out here in the first second, without any search; what does not is the work of tokens.
+def _quick_powers(heads: AllHeads) -> Iterator[Scan]:
+    if "products of powers" not in heads.leave_out:
+        yield heads.on(ProductOfPowers(0))
+    if "powers with a factor" not in heads.leave_out:
+        yield heads.power_with_factor()
 
 
-SCAN_ROWS = 400  # scans look at no more rows; every candidate is fitted and judged on all
+_QUICK_STAGES = (
+    StageRow("powers", "quick", _quick_powers),
+    StageRow(
+        "one feature", "quick", lambda heads: [heads.one_feature([heads.response, *heads.responses_without_slots])]
+    ),
+    StageRow("two terms", "quick", lambda heads: [heads.two_terms()]),
+    StageRow(
+        "one variable",
+        "quick",
+        lambda heads: [heads.on(OneVariable(heads.operators))],
+        lambda heads: len(heads.data.stand_ins) == 1,
+    ),
+    StageRow("affine", "quick", lambda heads: [heads.affine(5000)]),
+    StageRow(
+        "outer functions",
+        "quick",
+        lambda heads: [heads.two_terms(2500, response) for response in heads.responses_without_slots],
+    ),
+)
+"""In this order: the stages worth their time on tokens, where each step has other slots; with caps of their own."""
 
 
 def first_pass(
@@ -440,9 +531,10 @@ def first_pass(
     stop: Callable[[], bool] | None = None,
     seed: int = 0,
 ) -> Shortlist:
-    """The best k candidates of all heads, best first; among fits that are exact up to rounding the simplest first.
+    """One pass of all heads on the slots, from cheap to dear, until one of them has found the law; no tokens.
 
-    After them come those, if any, that are simpler than all before them: the rest of the front of loss and complexity.
+    The best k candidates, best first; among fits that are exact up to rounding the simplest first. After them come
+    those, if any, that are simpler than all before them: the rest of the front of loss and complexity.
 
     `values` (rows, slots) and `y` (rows,) as for `PSRN.search`. The pass ends early when a candidate equals y up to
     rounding with constants that are recognised (or few for the number of rows); after `time_limit` seconds or when
@@ -459,15 +551,16 @@ def first_pass(
     columns, expressions = _checked(values, slots)
     target, rows = check_target(y, sample_weight, columns.shape[0])
     columns = columns[rows]
-    kept = telling(columns)
-    data = make_data([expressions[i] for i in kept], columns[:, kept].T.contiguous(), target, SCAN_ROWS, seed)
+    informative = telling(columns)
+    slot_values = columns[:, informative].T.contiguous()
+    data = make_data([expressions[i] for i in informative], slot_values, target, SCAN_ROWS, seed)
     with single_threaded():
         found, complete = _run(AllHeads(data, records, k), budget)
     return Shortlist(tuple(best_and_front(found, target, k)), complete, len(found))
 
 
 def _run(heads: AllHeads, budget: Budget) -> tuple[list[Candidate], bool]:
-    """All candidates, and whether the pass went to its end."""
+    """All candidates, and whether the pass went to its end: to the law or through all stages."""
     found = heads.constant()
     stages = heads.stages()
     while not any(heads.data.is_law(candidate) for candidate in found):
@@ -489,16 +582,16 @@ def _checked(values: object, slots: Iterable[str | Expression] | None) -> tuple[
 
 
 def telling(columns: Tensor) -> list[int]:
-    """The slots of `columns` (rows, slots) that say something of their own: not constant, not equal to an earlier one.
+    """The indices of the slots of `columns` (rows, slots) that are not constant and not equal to an earlier one.
 
     A law written with a constant column, or spread over two equal ones, would be right on these data only.
     """
-    kept: list[int] = []
+    found: list[int] = []
     for i, column in enumerate(columns.T):
         constant = bool((column == column[0]).all())
-        if not constant and not any(torch.equal(column, columns[:, j]) for j in kept):
-            kept.append(i)
-    return kept or [0]
+        if not constant and not any(torch.equal(column, columns[:, j]) for j in found):
+            found.append(i)
+    return found or [0]
 
 
 def _width(values: object) -> int:

@@ -1,8 +1,9 @@
-"""Sums of terms: a background plus up to `max_terms` products of up to four factors, with exact coefficients.
+"""Sums of terms: a background plus up to `max_terms` products of up to four factors, coefficients by least squares.
 
 Searches, from cheap to dear: a narrow beam ordered by description length; all pairs of a short and a long product and
-all triples of short ones; and a wider beam that also keeps the best set of every total complexity, since a single beam
-ordered by fit drops the simple truth, whose first terms fit worse than fancier ones, before it is complete.
+all triples of short ones; and a wider beam that also keeps the best set of every total complexity. A beam ordered by
+fit alone would drop the simple truth, whose first terms fit worse than fancier ones, before it is complete. The
+products themselves are scanned in `scans.products`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from torch import Tensor
 from symenum.core.budget import Budget, CutShortError
 from symenum.core.exactness import EXACTNESS
 from symenum.core.memory import DEFAULT_MEMORY
-from symenum.expressions import Constant, Expression
+from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
 from symenum.heads.head import Choice, choose, fit_chosen
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, Response
 from symenum.operators import Operator
 from symenum.scans.best_pairs import run_where_it_suits
 from symenum.scans.pairs import best_pairs
@@ -31,26 +32,33 @@ from symenum.scans.triples import best_triples
 
 __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
 
-ONE = Constant(1)
-_SHARE_OF_NORMS = 8  # this part of the memory may hold the norms of products from scan to scan
-_SCANS = 8  # of all products, at least, that one search makes
-_SHORTLIST = 48  # of each tier, judged exactly for each state
-_EXPAND = 3  # of these, the best so many become new states
-_CLEARLY = 4.0  # a gain so many times above what chance gives in the largest tier: dearer tiers need no scan
-_LINEAR_ROWS = 5  # rows per unknown from which all slots are in the background
-_SHORT = 500
-_TRIPLES = 160
-_BLOCK = 8000
-_PAIR_WORK = 3e10  # multiplications from which the exhaustive pairs are left out
+_TINY = 1e-300  # keeps the logarithm of a residual of zero finite
+_MIN_ROWS = 4  # of any search: a term, the offset, and two rows that judge them
+_MIN_ROWS_OF_SETS = 12  # of all pairs and triples: with fewer rows, some of so many sets fit by chance
+_SPARE_ROWS = 3  # rows beyond the unknowns of the longest sum
+_BLOCK = 8000  # products of a tier whose values are held at once: 26 MB for 400 rows
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_SHARE_OF_NORMS = 8  # 1/8 of the memory may hold the norms of products from scan to scan
+_SCANS = 8  # scans of all products that one search makes, for the estimate of its work
+_SHORTLIST = 48  # products of each tier that are judged exactly for each state
+_EXPANSIONS = 3  # products of each tier that become new states
+_CLEAR_GAIN = 4.0  # times the gain that chance gives in the largest tier: beyond it no larger tier is scanned
+_ROWS_PER_SLOT = 5  # with more rows for each slot and 1, all slots are in the background
+_SHORT_PRODUCTS = 500  # products of one or two factors that are paired with all others
+_PRODUCTS_IN_TRIPLES = 160  # products of one or two factors, all triples of which are judged
+_MAX_PAIR_WORK = 3e10  # multiplications: with more to do, the scan of all pairs does not begin
 # Limits of work, not of time, so that a result does not depend on the machine: each is about 4 s on two cores.
-_PAIR_LIMIT = 6e10  # multiplications of a scan of pairs by products, where a pair costs _PER_PAIR beside its rows
-_PER_PAIR = 64
-_TRIPLE_LIMIT = 8e7  # multiplications of scans so small that each pair is judged exactly
+_PAIR_LIMIT = 6e10  # multiplications after which the scan of all pairs ends
+_WORK_PER_PAIR = 64  # multiplications that a pair costs beside one for each row
+_TRIPLE_LIMIT = 8e7  # multiplications after which the scan of all triples ends
 
 
 @dataclass(frozen=True)
 class Beam:
-    """How wide the beam is: `width` best by description length, one of each complexity if asked, and the shortcut."""
+    """What the beam keeps: the `width` best by description length, and with `per_complexity` the best fit of each.
+
+    `lazy`: a state whose gain in a tier is clearly above chance is not expanded by larger tiers.
+    """
 
     width: int
     per_complexity: bool
@@ -59,11 +67,15 @@ class Beam:
 
 @dataclass(frozen=True)
 class State:
-    """A set of products, the orthonormal rows of it and the background, what is left of y, and the description."""
+    """A set of products: orthonormal rows of it and the background (k, n), and the residual of y (n,), float64.
+
+    `description`: length of the description of residual and terms, about, in units of log(e²); `relative`: |residual|
+    over |y|.
+    """
 
     terms: tuple[Ids, ...]
     basis: Tensor
-    left: Tensor
+    residual: Tensor
     description: float
     relative: float
 
@@ -85,16 +97,16 @@ def search_beam(
     """The sets of terms that the beam went through, best fit first.
 
     y (n,) and background (k, n, orthonormal) are multiplied by the roots of the row weights. Stops at a fit that is
-    exact up to rounding.
+    exact up to rounding. `tiers`: the numbers of factors of the products, ascending.
     """
     size = float(y.norm())
-    left = off(y, background)
-    start = float(left.norm()) / size if size > 0 else 0.0
-    if start < EXACTNESS.noise_free:
-        return [State((), background, left, 0.0, start)]
-    states = [State((), background, left, 0.0, start)]
+    residual = off(y, background)
+    start = State((), background, residual, 0.0, float(residual.norm()) / size if size > 0 else 0.0)
+    if start.relative < EXACTNESS.noise_free:
+        return [start]
+    states = [start]
     seen: set[frozenset[Ids]] = set()
-    done: list[State] = list(states)
+    done = [start]
     for _ in range(max_terms):
         grown: list[State] = []
         for state in states:
@@ -109,15 +121,15 @@ def search_beam(
 
 
 def keep_best(grown: list[State], beam: Beam) -> list[State]:
-    """The best by description, and, if the beam asks for it, the best fit of each complexity."""
+    """The best states by description, and, if the beam asks for it, the best fit of each complexity."""
     grown = sorted(grown, key=lambda state: state.description)
-    kept = grown[: beam.width]
+    survivors = grown[: beam.width]
     if beam.per_complexity:
         best: dict[int, State] = {}
         for state in sorted(grown, key=lambda state: state.relative):
             best.setdefault(state.complexity, state)
-        kept += [state for state in best.values() if all(state is not other for other in kept)]
-    return kept
+        survivors += [state for state in best.values() if all(state is not other for other in survivors)]
+    return survivors
 
 
 def _expansions(
@@ -129,51 +141,54 @@ def _expansions(
     seen: set[frozenset[Ids]],
     budget: Budget,
 ) -> Iterator[State]:
-    """The state with one more term: the best few of each tier, all judged exactly."""
-    rows = len(state.left)
-    square = float(state.left @ state.left)
+    """The state with one more term: the best `_EXPANSIONS` of each tier, judged by their exact gain."""
+    rows = len(state.residual)
+    square = float(state.residual @ state.residual)
     for tier in tiers:
         if budget.over():
             return
-        ids = [ids for ids in products.screen(state.left, tier, _SHORTLIST, budget) if ids not in state.terms]
+        ids = [ids for ids in products.screen(state.residual, tier, _SHORTLIST, budget) if ids not in state.terms]
         if not ids:
             continue
         values = products.factors.products(ids) * products.root
         C, remaining = project_off(values, state.basis)
-        gain = (C @ state.left).square().masked_fill_(remaining <= EXACTNESS.left, 0.0)
-        for index in torch.topk(gain, min(_EXPAND, len(ids))).indices.tolist():
+        gain = (C @ state.residual).square().masked_fill_(remaining <= EXACTNESS.left, 0.0)
+        for index in torch.topk(gain, min(_EXPANSIONS, len(ids))).indices.tolist():
             terms = (*state.terms, ids[index])
             key = frozenset(terms)
             if key in seen or float(gain[index]) == 0.0:
                 continue
             seen.add(key)
             basis = torch.cat([state.basis, C[index][None]])
-            left = state.left - (C[index] @ state.left) * C[index]
-            left = off(left, basis, times=1)
-            relative = float(left.norm()) / size
-            # Bits, about: the residual's, and for each term which one of its tier it is.
+            residual = state.residual - (C[index] @ state.residual) * C[index]
+            residual = off(residual, basis, times=1)
+            relative = float(residual.norm()) / size
+            # The description of a term is its number among those of its tier.
             penalty = sum(2 * math.log(max(2, products.sizes[len(term)])) for term in terms)
-            yield State(terms, basis, left, rows * math.log(relative**2 + 1e-300) + penalty, relative)
+            yield State(terms, basis, residual, rows * math.log(relative**2 + _TINY) + penalty, relative)
         chance = 2 * math.log(max(2, products.sizes[tiers[-1]])) / rows
-        if beam.lazy and float(gain.max()) > _CLEARLY * chance * square:
+        if beam.lazy and float(gain.max()) > _CLEAR_GAIN * chance * square:
             return
 
 
 @dataclass(frozen=True)
 class SumOfTerms:
-    """Terms are products and quotients of up to four slots, and, for few slots, of functions of one slot."""
+    """Terms are products and quotients of up to four slots, and, for few slots, of functions of one slot.
+
+    `device`: see `AllHeads`.
+    """
 
     operators: tuple[Operator, ...]
     max_terms: int = 8
     name: str = "sum of terms"
     max_memory: int = DEFAULT_MEMORY
-    device: str = "cpu"  # see `placement`
+    device: str = "cpu"
 
     def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
         """See `Head`; the features play no part."""
         data = response.data
         rows = data.scan_rows
-        if len(rows) < 4 or not data.stand_ins:
+        if len(rows) < _MIN_ROWS or not data.stand_ins:
             return []
         slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
         factors = make_factors(data.stand_ins, slots, self.operators)
@@ -194,16 +209,16 @@ class SumOfTerms:
         root = root * damping.sqrt()
         products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS, there)
         terms = _Terms(response, products, t * root, root, _damping(response.t), self.max_terms, self.device)
-        linear = len(t) > _LINEAR_ROWS * (len(data.stand_ins) + 1)
-        wide = terms.backgrounds(linear)
+        linear = len(t) > _ROWS_PER_SLOT * (len(data.stand_ins) + 1)
+        backgrounds = terms.backgrounds(linear)
         out: list[Candidate] = []
         steps: tuple[Callable[[], list[Candidate]], ...] = (
-            lambda: terms.beam(Beam(2, False, True), wide[-1], k, budget),
+            lambda: terms.beam(Beam(2, False, True), backgrounds[-1], k, budget),
             lambda: terms.pairs((2, 3), k, budget),
             lambda: terms.triples(k, budget),
-            lambda: terms.beam(Beam(8, True, True), wide[0], k, budget),
+            lambda: terms.beam(Beam(8, True, True), backgrounds[0], k, budget),
             lambda: terms.pairs((4,), k, budget),
-            lambda: terms.beam(Beam(8, True, False), wide[-1], k, budget),
+            lambda: terms.beam(Beam(8, True, False), backgrounds[-1], k, budget),
         )
         for step in steps:
             if budget.over() or any(data.is_law(candidate) for candidate in out):
@@ -217,27 +232,30 @@ class SumOfTerms:
 
 @dataclass(frozen=True)
 class _Terms:
-    """One response and its products, and the searches on them."""
+    """One response and its products, and the searches on them.
+
+    `root` (n,): roots of the damped weights of the scanned rows; `t` (n,) is multiplied by it; `damping`: on all rows.
+    """
 
     response: Response
     products: Products
-    t: Tensor  # weighted (n,)
+    t: Tensor
     root: Tensor
-    damping: Tensor  # (all rows,)
+    damping: Tensor
     max_terms: int
     device: str
 
     def backgrounds(self, linear: bool) -> list[tuple[Expression, ...]]:
-        """1 alone, and, with rows enough, 1 and all slots: what is not needed leaves when constants are snapped."""
+        """1 alone, and if `linear` also 1 and all slots: those that are not needed go when constants are snapped."""
         one: tuple[Expression, ...] = (ONE,)
         return [one, (ONE, *self.response.data.stand_ins)] if linear else [one]
 
     def beam(self, beam: Beam, background: Sequence[Expression], k: int, budget: Budget) -> list[Candidate]:
         """The best sets of a beam, and the best of each number of terms."""
         rows = orthonormal(self._rows(background))
-        most = min(self.max_terms, len(self.t) - len(background) - 3)
+        max_terms = min(self.max_terms, len(self.t) - len(background) - _SPARE_ROWS)
         tiers = (1, 2, 3, 4) if len(background) == 1 else (2, 3, 4)
-        found = search_beam(self.products, self.t, rows, beam, max_terms=most, tiers=tiers, budget=budget)
+        found = search_beam(self.products, self.t, rows, beam, max_terms=max_terms, tiers=tiers, budget=budget)
         complexity = torch.tensor([state.complexity for state in found])
         residual = torch.tensor([state.relative for state in found], dtype=torch.float64)
         return self._fit([state.terms for state in found], choose(residual, complexity, k), background, budget)
@@ -245,10 +263,10 @@ class _Terms:
     def pairs(self, tiers: Sequence[int], k: int, budget: Budget) -> list[Candidate]:
         """All pairs of a product of at most two factors and one of `tiers` factors, in blocks."""
         one, two = len(self.products.factors.values), len(self.products.pairs[0])
-        work = min(_SHORT, one + two) * len(self.t) * float(max(self.products.sizes[tier] for tier in tiers))
-        if len(self.t) < 12 or work > _PAIR_WORK:
+        work = min(_SHORT_PRODUCTS, one + two) * len(self.t) * float(max(self.products.sizes[tier] for tier in tiers))
+        if len(self.t) < _MIN_ROWS_OF_SETS or work > _MAX_PAIR_WORK:
             return []
-        short, V = self._short(_SHORT)
+        short, V = self._short(_SHORT_PRODUCTS)
         background = orthonormal(self._rows((ONE,)))
         done = 0
         sets: list[tuple[Ids, ...]] = []
@@ -257,9 +275,10 @@ class _Terms:
             for ids, values in self._blocks(tier, budget):
                 if budget.over() or done > _PAIR_LIMIT:
                     break
-                done += len(V) * len(values) * (len(self.t) + _PER_PAIR)
-                wide = values * self.root
-                pairs = best_pairs(V, self.t, background, wide, width=4 * k, budget=budget, device=self.device)
+                done += len(V) * len(values) * (len(self.t) + _WORK_PER_PAIR)
+                pairs = best_pairs(
+                    V, self.t, background, values * self.root, width=4 * k, budget=budget, device=self.device
+                )
                 sets += [(short[a], ids[b]) for a, b in zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)]
                 residual.append(pairs.residual)
         if not sets:
@@ -268,9 +287,9 @@ class _Terms:
         return self._fit(sets, choose(torch.cat(residual), complexity, k), (ONE,), budget)
 
     def triples(self, k: int, budget: Budget) -> list[Candidate]:
-        """All triples of products of at most two factors: for each of them the best pairs beside it."""
-        short, V = self._short(_TRIPLES)
-        if len(self.t) < 12:
+        """The best triples of products of at most two factors, all of which are judged."""
+        short, V = self._short(_PRODUCTS_IN_TRIPLES)
+        if len(self.t) < _MIN_ROWS_OF_SETS:
             return []
         background = orthonormal(self._rows((ONE,)))
         found = best_triples(V, self.t, background, width=4 * k, budget=budget, work=_TRIPLE_LIMIT)
@@ -301,9 +320,9 @@ class _Terms:
             budget.check()
             right = torch.nonzero(i >= last[a]).flatten()
             names = [self.products.ids(tier, a, int(b)) for b in right.tolist()]
-            fine = [at for at, name in enumerate(names) if not self.products.factors.cancels(name)]
-            ids += [names[at] for at in fine]
-            parts.append(left[a] * self.products.two[right[fine]])
+            distinct = [at for at, name in enumerate(names) if not self.products.factors.cancels(name)]
+            ids += [names[at] for at in distinct]
+            parts.append(left[a] * self.products.two[right[distinct]])
             if len(ids) >= _BLOCK or (a == len(left) - 1 and ids):
                 yield ids, torch.cat(parts)
                 ids, parts = [], []
@@ -317,9 +336,9 @@ class _Terms:
     ) -> list[Candidate]:
         def fit(at: int) -> list[Candidate | None]:
             terms = [*background, *(self.products.factors.expression(ids) for ids in sets[at])]
-            # An exact law comes out of the rows that have digits left; what is none, out of all rows as they count.
-            damped = at in choice.indices[: choice.nearly]
-            candidate = self.response.fit(terms, self.response.weight * self.damping) if damped else None
+            # An exact law is fitted with damped weights first: in a heavy tail the digits of small terms are lost.
+            exact = at in choice.indices[: choice.nearly]
+            candidate = self.response.fit(terms, self.response.weight * self.damping) if exact else None
             if candidate is not None and self.response.data.is_law(candidate):
                 return [candidate]
             return [self.response.fit(terms)]
@@ -328,6 +347,9 @@ class _Terms:
 
 
 def _damping(t: Tensor) -> Tensor:
-    """Row weights (n,) that keep the few rows of a heavy tail (quotients of numbers near zero) from ruling the scan."""
+    """Row weights (n,), 1/(1 + (t/2m)²) with m the median of |t|.
+
+    They keep the few rows of a heavy tail (quotients of numbers near zero) from deciding the scan.
+    """
     middle = max(float(t.abs().median()), 1e-12 * float(t.abs().max()))
     return 1 / (1 + (t / (2 * middle)).square()) if middle > 0 else torch.ones_like(t)

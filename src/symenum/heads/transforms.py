@@ -22,15 +22,17 @@ __all__ = ["Transform", "power_responses", "responses_of", "transforms"]
 
 Wrap = Callable[[Expression], Expression]
 
-_LARGEST = 1e15
-_MOST_EXPONENT = 40.0
-_RANGE = 1e4  # of a row's weight above the median: near a zero of dt/dy the first order says nothing
-_MOST_SLOTS = 10  # with more slots, dividing by each of them costs more than it finds
+_LARGEST = 1e15  # of max|t|, and of its inverse: beyond it 1 and t share no digit in double precision
+_MAX_EXPONENT = 40.0  # of |y| in exp(y): e^40 = 2e17, beyond it 1 and exp(y) share no digit
+# Largest ratio of slope² and its median, both ways: near a zero of dt/dy the first order says nothing.
+_MAX_WEIGHT_RATIO = 1e4
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_MAX_SLOTS = 10  # with more, y is not joined with each slot
 
 
 @dataclass(frozen=True)
 class Transform:
-    """t = g(y) (rows,), |dy/dt| (rows,), and the way back."""
+    """t = g(y) and `slope` = |dy/dt| (rows,) float64; `wrap` makes a law for y of one for t."""
 
     name: str
     t: Tensor
@@ -43,11 +45,11 @@ def responses_of(data: Data, operators: Sequence[Operator], *, with_slots: bool 
 
     Without `with_slots` those that join y with a slot are left out.
     """
-    return _goals(data, transforms(data, Abilities(tuple(operators)), with_slots=with_slots))
+    return _allowed_responses(data, transforms(data, Abilities(tuple(operators)), with_slots=with_slots))
 
 
 def power_responses(data: Data, operators: Sequence[Operator]) -> list[Response]:
-    """y², 1/y and 1/y² as responses: what sums of products of powers are often a root or a denominator of."""
+    """y², 1/y and 1/y² as responses: y is often the root or the reciprocal of a sum of powers."""
     y = data.target.y
     able = Abilities(tuple(operators))
     powers = [transform for transform in _functions(y, able) if transform.name == "y**2"]
@@ -56,25 +58,25 @@ def power_responses(data: Data, operators: Sequence[Operator]) -> list[Response]
         if bool((y > 0).all()):
             slope = 0.5 * y.abs().pow(3)
             powers.append(Transform("1/y**2", y.pow(-2), slope, lambda f: apply("inv", apply("sqrt", f))))
-    return _goals(data, powers)
+    return _allowed_responses(data, powers)
 
 
-def _goals(data: Data, offered: Iterable[Transform]) -> list[Response]:
-    """Those that the data allow."""
+def _allowed_responses(data: Data, possible: Iterable[Transform]) -> list[Response]:
+    """A response for each of these transforms that the data allow."""
     return [
         Response(data, transform.name, transform.t, _weights(data.target.weight, transform.slope), transform.wrap)
-        for transform in offered
+        for transform in possible
         if _allowed(transform)
     ]
 
 
 def transforms(data: Data, able: Abilities, *, with_slots: bool = True) -> Iterator[Transform]:
-    """All transforms, some of them with values that are not finite."""
+    """All transforms that the operators can undo; some have values that are not finite."""
     y = data.target.y
     yield from _functions(y, able)
     if able.quotients_both_ways:
         yield _reciprocal(y)
-    slots = data.stand_ins if with_slots and len(data.stand_ins) <= _MOST_SLOTS else ()
+    slots = data.stand_ins if with_slots and len(data.stand_ins) <= _MAX_SLOTS else ()
     for slot in slots:
         yield from _with_slot(y, slot, data.evaluate(slot), able)
 
@@ -89,7 +91,7 @@ def _functions(y: Tensor, able: Abilities) -> Iterator[Transform]:
         yield Transform("log(y)", y.log(), y.abs(), lambda f: apply("exp", f))
     if Role.EXPONENTIAL in able.roles and negative:
         yield Transform("log(-y)", (-y).log(), y.abs(), lambda f: apply("neg", apply("exp", f)))
-    if Role.LOGARITHM in able.roles and float(y.abs().max()) < _MOST_EXPONENT:
+    if Role.LOGARITHM in able.roles and float(y.abs().max()) < _MAX_EXPONENT:
         yield Transform("exp(y)", y.exp(), (-y).exp(), lambda f: apply("log", f))
     if bool((y >= 0).all()):
         yield Transform("y**2", y.square(), 0.5 / y.abs(), lambda f: apply("sqrt", f))
@@ -123,11 +125,11 @@ def _allowed(transform: Transform) -> bool:
 
 
 def _weights(weight: Tensor, slope: Tensor) -> Tensor:
-    """weight·slope², summing to 1; where the slope is infinite, or far above its median, it is cut."""
+    """weight·slope² (rows,), summing to 1; slope² is kept within a factor of 10,000 of its median."""
     square = torch.where(torch.isfinite(slope), slope.square(), torch.full_like(slope, float("inf")))
     finite = square[torch.isfinite(square) & (square > 0)]
     if not len(finite):
         return weight
     middle = float(finite.median())
-    adjusted = weight * (square.clamp(middle / _RANGE, middle * _RANGE) / middle)
+    adjusted = weight * (square.clamp(middle / _MAX_WEIGHT_RATIO, middle * _MAX_WEIGHT_RATIO) / middle)
     return adjusted / adjusted.sum()

@@ -14,25 +14,30 @@ from dataclasses import dataclass
 import torch
 
 from symenum.core.budget import Budget
-from symenum.expressions import Constant, Expression
+from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
 from symenum.heads.head import choose, fit_chosen, rounding_of
-from symenum.heads.response import Response
+from symenum.heads.response import ONE, Response
 from symenum.scans.pairs import best_pairs, best_single
 from symenum.scans.projection import orthonormal
 
 __all__ = ["TwoTerms"]
 
+_EXACT_ALONE = 1e2  # times the rounding of t: a single feature with a smaller residual is exact
+
 
 @dataclass(frozen=True)
 class TwoTerms:
-    """a·v_i + b·v_j + the terms of `background`, on the `cap` simplest features that differ by more than a·v + b."""
+    """a·v_i + b·v_j + a combination of the terms of `background`, on the `cap` simplest features up to a·v + b.
 
-    background: tuple[Expression, ...] = (Constant(1),)
+    `width`: the single features, and the pairs, that a scan hands to the choice. `device`: see `AllHeads`.
+    """
+
+    background: tuple[Expression, ...] = (ONE,)
     cap: int = 6000
     width: int = 4096
-    device: str = "cpu"  # see `placement`
+    device: str = "cpu"
 
     @property
     def name(self) -> str:
@@ -44,10 +49,10 @@ class TwoTerms:
         t, root = response.scanned()
         if len(t) <= len(self.background):
             return []
-        beside = torch.stack([data.evaluate(term)[data.scan_rows] for term in self.background]) * root
-        if not bool(torch.isfinite(beside).all()):  # monomials of very large numbers
+        background = torch.stack([data.evaluate(term)[data.scan_rows] for term in self.background]) * root
+        if not bool(torch.isfinite(background).all()):  # monomials of very large numbers
             return []
-        background = orthonormal(beside)
+        background = orthonormal(background)
         chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         rounding = rounding_of(response)
@@ -62,10 +67,10 @@ class TwoTerms:
         )
         if any(data.is_law(candidate) for candidate in out):
             return out
-        # A row that is exact alone is exact with any partner: those pairs would fill the shortlist and say nothing.
-        partial = torch.ones(len(chosen), dtype=torch.bool)
-        partial[single[residual < 1e2 * rounding]] = False
-        rest = torch.nonzero(partial).flatten()
+        # A feature that is exact alone is exact with any partner: those pairs would fill the shortlist and say nothing.
+        inexact = torch.ones(len(chosen), dtype=torch.bool)
+        inexact[single[residual < _EXACT_ALONE * rounding]] = False
+        rest = torch.nonzero(inexact).flatten()
         pairs = best_pairs(V[rest], t * root, background, width=self.width, budget=budget, device=self.device)
         i, j = rest[pairs.i], rest[pairs.j]
 

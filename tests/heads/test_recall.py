@@ -1,4 +1,4 @@
-"""Whole heads against a brute force: what `scan` hands back is no worse than the ten best by numpy.linalg.lstsq.
+"""Heads against a brute force: what `scan` hands back is no worse than the ten best by numpy.linalg.lstsq.
 
 Coefficients of what comes back may be snapped, which a head allows up to the standard error of each: a loss may be
 above the least-squares one by that much. Nothing else may be lost between scan and candidates.
@@ -7,7 +7,7 @@ above the least-squares one by that much. Nothing else may be lost between scan 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -18,7 +18,9 @@ from symenum.core.budget import Budget
 from symenum.expressions import evaluate
 from symenum.heads import Affine, Combine, Features, Head, Response, SumOfTerms, TwoTerms
 from symenum.operators import get_operator, get_operators
+from symenum.scans.pairs import best_pairs, best_single
 from symenum.scans.products import make_factors
+from symenum.scans.projection import orthonormal
 
 ROWS = 30
 BEST = 10
@@ -86,7 +88,7 @@ def independent(v: np.ndarray, w: np.ndarray) -> bool:
 
 
 @each
-def test_affine_head(kind: str, seed: int) -> None:
+def test_affine_recalls_the_best_products_and_sums(kind: str, seed: int) -> None:
     X, y = data(kind, seed)
     response = make_response(X, y)
     features = features_of(response, 1, operators="arithmetic")
@@ -99,7 +101,7 @@ def test_affine_head(kind: str, seed: int) -> None:
 
 
 @each
-def test_two_terms_head(kind: str, seed: int) -> None:
+def test_two_terms_recalls_the_best_pairs(kind: str, seed: int) -> None:
     X, y = data(kind, seed)
     response = make_response(X, y)
     features = features_of(response, 1, operators="arithmetic")
@@ -109,7 +111,7 @@ def test_two_terms_head(kind: str, seed: int) -> None:
 
 
 @each
-def test_combine_head(kind: str, seed: int) -> None:
+def test_combine_recalls_the_best_expressions(kind: str, seed: int) -> None:
     X, y = data(kind, seed)
     response = make_response(X, y)
     features = features_of(response, 1, operators="arithmetic")
@@ -134,3 +136,47 @@ def test_sum_of_terms_finds_nothing_worse_than_the_best_pairs(kind: str, seed: i
     for candidate in found:
         again = evaluate(candidate.expression, {f"x{i + 1}": X[:, i].copy() for i in range(2)})
         assert candidate.loss == pytest.approx(float(np.mean((again - y) ** 2)), rel=1e-9, abs=1e-300)
+
+
+def positive_task(seed: int) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
+    random = np.random.default_rng(seed)
+    X = random.uniform(0.5, 2.0, (25, 2))
+    y = np.exp(random.normal(size=25))  # no law: only the ranking is of interest
+    response = make_response(X, y)
+    V = features_of(response, 1).values
+    return X, y, V[(V != 0).all(dim=1)]
+
+
+def relative(columns: Sequence[np.ndarray], background: list[np.ndarray], t: np.ndarray) -> float:
+    """The residual norm of t on background and columns, relative to that on the background alone."""
+
+    def residual_norm(A: np.ndarray) -> float:
+        return float(np.linalg.norm(t - A @ np.linalg.lstsq(A, t, rcond=None)[0]))
+
+    return residual_norm(np.column_stack([*background, *columns])) / residual_norm(np.column_stack(background))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("features", [1, 2])
+def test_powers_recall_the_ten_best_on_logarithms(seed: int, features: int) -> None:
+    X, y, V = positive_task(seed)
+    logs = V.abs().log()
+    background = [np.ones(25), *np.log(X).T]
+    t, Q = torch.from_numpy(np.log(y)), orthonormal(torch.from_numpy(np.stack(background)))
+    found = best_single(logs, t, Q, 10)[1] if features == 1 else best_pairs(logs, t, Q, width=10).residual
+    own = [
+        row for row in logs.numpy() if relative((row,), background, row + 1e-3 * np.log(y)) > 1e-6
+    ]  # not in the background
+    truth = sorted(relative(rows, background, np.log(y)) for rows in itertools.combinations(own, features))[:10]
+    np.testing.assert_allclose(found.numpy(), truth, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rational_recalls_the_ten_best_after_multiplying_out(seed: int) -> None:
+    _, y, V = positive_task(seed)
+    varying = V[V.std(dim=1) > 1e-9]
+    t, Q = torch.from_numpy(y), orthonormal(torch.ones(1, 25, dtype=torch.float64))
+    found = best_pairs(varying, t, Q, varying * t, width=10).residual
+    F = varying.numpy()
+    truth = sorted(relative((f, y * h), [np.ones(25)], y) for f in F for h in F)[:10]
+    np.testing.assert_allclose(found.numpy(), truth, rtol=1e-6, atol=1e-9)

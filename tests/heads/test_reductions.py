@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from heads.reductions.reduced_problems import PLANTED, Planted, data_of
+from heads.reduced_problems import PLANTED, Planted, data_of
 
 from symenum.core.budget import Budget, CutShortError
 from symenum.expressions import evaluate, parse, same_function
@@ -15,7 +15,7 @@ from symenum.expressions.algebra import merged, power_product, powers_of
 from symenum.expressions.candidate import Candidate
 from symenum.heads.operator_grammar import Prior
 from symenum.heads.reductions import (
-    FEWEST_ROWS,
+    MIN_ROWS,
     Reduced,
     Symmetry,
     best_surface,
@@ -76,7 +76,7 @@ def test_noise_alone_is_not_reduced() -> None:
 
 
 def test_few_rows_are_left_alone() -> None:
-    data = Planted("a*b", 2, 1).data(rows=FEWEST_ROWS - 1)
+    data = Planted("a*b", 2, 1).data(rows=MIN_ROWS - 1)
     assert list(reductions(data, Budget())) == []
 
 
@@ -108,7 +108,7 @@ def test_slopes_show_a_power_factor_and_a_difference() -> None:
     single = symmetries(surface, problem.values, problem.weight, 1)[0]
     assert (single.scaling, single.members, single.degree) == (True, (0,), 2)
     pairs = symmetries(surface, problem.values, problem.weight, 2)
-    assert any((p.scaling, p.members, p.direction) == (False, (1, 2), (1, 1)) and p.left < 1e-3 for p in pairs)
+    assert any((p.scaling, p.members, p.direction) == (False, (1, 2), (1, 1)) and p.misfit < 1e-3 for p in pairs)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from symenum.cli.errors import InputError
 from symenum.cli.outputs import Result, model_json, read_model
-from symenum.display.rows import LawRow
+from symenum.display.table import LawRow
 from symenum.expressions import parse
 
 DATA = "a,b,y\n" + "".join(f"{i},{i % 7},{i * i + i % 7}\n" for i in range(1, 21))

@@ -46,10 +46,8 @@ from symenum.cli.tables import (
 )
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
-from symenum.display.observers import for_command
-from symenum.display.progress import Report
-from symenum.display.rows import LawRow, rows_of, short_text
-from symenum.display.table import text_table
+from symenum.display.progress import Report, observer_for_command
+from symenum.display.table import LawRow, rows_of, short_text, text_table
 from symenum.estimator.parameters import PARAMETERS
 
 __all__ = ["fit_command", "make_regressor", "operators_of", "run_fit", "say", "silent"]
@@ -238,7 +236,7 @@ def run_fit(
 
     rule = rule_while_searching(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
-    progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
+    progress = observer_for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model: Model | None = None
     failure: str | None = None
     try:

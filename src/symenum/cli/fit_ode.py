@@ -17,7 +17,7 @@ from symenum.cli.outputs import prepare
 from symenum.cli.tables import read_frame, table_path
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
-from symenum.display.observers import for_command
+from symenum.display.progress import observer_for_command
 
 if TYPE_CHECKING:
     import numpy
@@ -97,7 +97,7 @@ def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> OD
     from symenum.selection import rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"], RULE_IF_HELD_OUT)
-    progress = for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
+    progress = observer_for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
     model = ODERegressor(callbacks=[progress], **settings)
     try:
         with sigterm_as_ctrl_c(), progress:

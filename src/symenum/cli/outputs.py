@@ -22,7 +22,7 @@ from symenum import __version__
 from symenum.cli.errors import InputError
 from symenum.cli.tables import Table
 from symenum.core.files import write_whole
-from symenum.display.rows import LawRow
+from symenum.display.table import LawRow
 
 __all__ = [
     "FORMAT",
@@ -259,10 +259,10 @@ def _python_number(value: Any) -> float:
 
 def fit_report(result: Result, table: Table, course: Course) -> str:
     """The page of a result, of the data behind it, and of how its search went."""
-    from symenum.display.figures import Evidence
-    from symenum.display.report import Content, report_page, run_facts
+    from symenum.display.figures import DataSummary
+    from symenum.display.report import ReportContent, report_page, run_facts
 
-    evidence = Evidence.of(
+    data = DataSummary.of(
         table.X.to_numpy(dtype=float),
         table.y.to_numpy(dtype=float),
         result.names,
@@ -273,7 +273,7 @@ def fit_report(result: Result, table: Table, course: Course) -> str:
     run = {"command": shlex.join(["symenum", *sys.argv[1:]]), "data": result.source}
     run |= run_facts(result.stop_reason, course.elapsed, course.steps, course.scored, course.plan)
     squared = result.settings.get("loss", "mse") == "mse"
-    content = Content(
-        result.target, result.laws, result.selected, evidence, course.floor, run, result.settings, squared=squared
+    content = ReportContent(
+        result.target, result.laws, result.selected, data, course.floor, run, result.settings, squared=squared
     )
     return report_page(content)

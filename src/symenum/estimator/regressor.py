@@ -24,12 +24,11 @@ from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
-from symenum.display.figures import evidence_of
+from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
-from symenum.display.observers import for_estimator
-from symenum.display.report import Content, report_page, run_facts
-from symenum.display.rows import rows_of
-from symenum.display.table import equations_table, terminal_width, text_table
+from symenum.display.progress import observer_for_estimator
+from symenum.display.report import ReportContent, report_page, run_facts
+from symenum.display.table import equations_table, rows_of, terminal_width, text_table
 from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
 from symenum.estimator.formulas import (
     FittedForm,
@@ -355,11 +354,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "front_")
         if not isinstance(path, (str, Path)):
             raise TypeError(f"path must be the name of a file, such as 'report.html', not {type(path).__name__}")
-        content = Content(
+        content = ReportContent(
             "y",
             rows_of(self.front_),
             self.selected_index_,
-            evidence_of(self, X, y),
+            summarise_data(self, X, y),
             self.front_.floor,
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
@@ -404,7 +403,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seed = start.state.seed
             task = make_task(names, table, target, replace(settings, seed=seed))
         rule = rule_while_searching(self.model_selection)
-        with for_estimator(lambda _: "y", rule, self.max_time, verbose=self.verbose) as progress:
+        with observer_for_estimator(lambda _: "y", rule, self.max_time, verbose=self.verbose) as progress:
             outcome = run(
                 task,
                 seed,

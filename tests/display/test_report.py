@@ -74,15 +74,8 @@ def test_the_page_is_whole_and_needs_nothing_from_outside() -> None:
 def test_nothing_of_the_users_is_markup() -> None:
     y = X[:, 0] * X[:, 1]
     harmless = content("a*b", y, (EVIL, "b"), run={EVIL: EVIL}, settings={EVIL: EVIL})
-    hostile = ReportContent(
-        EVIL,
-        harmless.laws,
-        1,
-        DataSummary.of(X, y, ("a", "b"), (EVIL, "b"), EVIL),
-        0.0,
-        harmless.run,
-        harmless.settings,
-    )
+    data = DataSummary.of(X, y, ("a", "b"), (EVIL, "b"), EVIL)
+    hostile = ReportContent(EVIL, harmless.laws, 1, data, 0.0, harmless.run, harmless.settings)
     tags = read(report_page(hostile))
     assert "img" not in tags.seen
     assert "onerror" not in tags.attributes

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from symenum import PSERegressor, make_operator
-from symenum.display.figures import evidence_of
+from symenum.display.figures import summarise_data
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)
@@ -285,11 +285,11 @@ def test_the_report_is_one_page_of_the_fit_or_of_other_data(tmp_path: Path) -> N
         model.report(None)
 
 
-def test_rows_of_no_weight_are_no_evidence() -> None:
+def test_rows_of_weight_zero_are_not_in_the_summary_of_the_data() -> None:
     weight = np.ones(len(Y))
     weight[:10] = 0
     model = quick().fit(X, Y, sample_weight=weight)
-    evidence = evidence_of(model, None, None)
-    assert evidence is not None
-    assert evidence.rows == len(Y) - 10
-    np.testing.assert_array_equal(evidence.y, Y[10:])
+    data = summarise_data(model, None, None)
+    assert data is not None
+    assert data.rows == len(Y) - 10
+    np.testing.assert_array_equal(data.y, Y[10:])

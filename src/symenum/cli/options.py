@@ -45,7 +45,7 @@ def _decorator(parameter: Parameter, option: Option, changes: Mapping[str, Any])
     if default is not None:
         shape |= {"default": f"{default:g}" if isinstance(default, float) else default, "show_default": True}
     if isinstance(parameter.constraint, WholeNumber):
-        shape["type"] = click.IntRange(min=parameter.constraint.least)
+        shape["type"] = click.IntRange(min=parameter.constraint.minimum)
     elif isinstance(parameter.constraint, OneOf):
         shape["type"] = click.Choice(parameter.constraint.choices)
     shape |= {name: value for name, value in changes.items() if name != "default"}

@@ -157,9 +157,8 @@ def law_on_rows(law: Expression, data: DataSummary) -> LawOnRows:
     x = columns[name]
     low, high = float(x.min()), float(x.max())
     grid = low + np.linspace(0.0, 1.0, _CURVE_POINTS) * (high / 2 - low / 2) * 2  # halves: high - low may overflow
-    others = {
-        other: np.full(_CURVE_POINTS, values[0]) for other, values in columns.items()
-    }  # the law uses none of them
+    # `evaluate` wants all columns; the law uses no other.
+    others = {other: np.full(_CURVE_POINTS, values[0]) for other, values in columns.items()}
     curve = evaluate(law, {**others, name: grid})
     return LawOnRows(data.y, predicted, residual, undefined, (name, x), (grid, curve))
 

@@ -14,9 +14,7 @@ from symenum.display.table import rows_of, selected_row, short_text
 
 __all__ = ["NotebookTable", "in_notebook"]
 
-_MIN_INTERVAL = (
-    0.25  # seconds between two renewals, the rhythm of the terminal: quick steps must not flood the notebook
-)
+_MIN_INTERVAL = 0.25  # seconds between two renewals, as on a terminal: quick steps must not flood the notebook
 
 
 def in_notebook() -> bool:

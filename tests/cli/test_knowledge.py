@@ -5,7 +5,7 @@ import json
 import pandas
 import pytest
 
-from symenum.cli.errors import InputError
+from symenum.cli.messages import InputError
 from symenum.cli.outputs import Result, model_json, read_model
 from symenum.display.table import LawRow
 from symenum.expressions import parse

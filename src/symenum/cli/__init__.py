@@ -13,9 +13,9 @@ import click
 from symenum import __version__
 from symenum.cli.bench import bench_group
 from symenum.cli.devices import devices_command
-from symenum.cli.errors import InputError
 from symenum.cli.fit import fit_command
 from symenum.cli.fit_ode import fit_ode_command
+from symenum.cli.messages import InputError
 from symenum.cli.resume import resume_command
 from symenum.cli.score import score_command
 from symenum.core.registration import PluginError, load_plugins

@@ -13,6 +13,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symenum import PSERegressor, make_operator
 from symenum.display.figures import summarise_data
@@ -293,3 +294,9 @@ def test_rows_of_weight_zero_are_not_in_the_summary_of_the_data() -> None:
     assert data is not None
     assert data.rows == len(Y) - 10
     np.testing.assert_array_equal(data.y, Y[10:])
+
+
+# A budget counted in steps, not in seconds: with a clock, a second fit could end elsewhere than the first.
+@parametrize_with_checks([quick(max_iterations=2)])
+def test_it_keeps_the_conventions_of_scikit_learn(estimator, check) -> None:
+    check(estimator)

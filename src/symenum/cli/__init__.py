@@ -39,7 +39,7 @@ def main(plugins: tuple[str, ...]) -> None:
     symenum fit data.csv --target y       search for y as a formula of the other columns
     symenum score data.csv "a*x**2 + b"   fit the constants of a formula that you have
     symenum fit --example planets         Kepler's third law from the eight planets
-    symenum resume DIR                    go on with a search that --out DIR has kept
+    symenum resume DIR                    go on with a search that --out DIR has saved
     symenum fit-ode motion.csv --time t   search for the laws of motion x' = f(x) of a trajectory
     """
     try:

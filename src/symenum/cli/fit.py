@@ -45,7 +45,7 @@ from symenum.cli.tables import (
 )
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
-from symenum.display.progress import Report, observer_for_command
+from symenum.display.progress import Observer, Report, observer_for_command
 from symenum.display.table import LawRow, r_squared_text, rows_of, short_text, text_table
 from symenum.estimator.parameters import PARAMETERS
 
@@ -54,6 +54,7 @@ __all__ = ["fit_command", "make_regressor", "operators_of", "run_fit"]
 MakeModel = Callable[..., Search]
 """Takes the parameters of PSERegressor and returns an estimator; tests put their own in its place."""
 
+_INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C has ended
 _SHORT_DIGITS = 3  # significant digits of a constant in the short form of the law: what one remembers
 
 
@@ -240,35 +241,11 @@ def run_fit(
     rule = rule_while_searching(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
     progress = observer_for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
-    model: Model | None = None
-    failure: str | None = None
-    try:
-        search = make_model(callbacks=[recorder, progress], **settings)
-        with sigterm_as_ctrl_c(), progress:
-            held_out = {} if validation is None else {"validation": (validation.X, validation.y, validation.weights)}
-            model = search.fit(table.X, table.y, sample_weight=table.weights, **held_out)
-    except (Exception, KeyboardInterrupt) as error:
-        if recorder.last is None:
-            raise _error_before_first_step(error) from error
-        failure = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
-        if not isinstance(error, KeyboardInterrupt):
-            click.echo("".join(traceback.format_exception(error)), err=True)
-    front = recorder.last.front if model is None else model.front_
-    interrupted = failure == "interrupted" if model is None else model.interrupted_
-    reason = failure if model is None else model.stop_reason_
-    result = Result(
-        target=table.target,
-        names=tuple(table.X.columns),
-        columns=table.columns,
-        laws=rows_of(front),
-        selected=front.select(rule) if model is None else model.selected_index_,
-        settings={**_plain_settings(settings), "operators": _operator_names(settings["operators"])},
-        stop_reason=reason or "",
-        interrupted=interrupted,
-        rows=len(table.y),
-        source=source,
-    )
-    problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
+    model, failure = _search(make_model, table, settings, validation, recorder, progress)
+    result = _result(table, settings, rule, source, model, recorder.last, failure)
+    problems = []
+    if failure and not result.interrupted:
+        problems.append(f"The search failed ({failure}); this is what it had found.")
     with ctrl_c_ignored():
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if errors and model is not None:
@@ -276,6 +253,54 @@ def run_fit(
     if problems:
         raise Failure(" ".join(problems))
     return result
+
+
+def _search(
+    make_model: MakeModel,
+    table: Table,
+    settings: Mapping[str, Any],
+    validation: Table | None,
+    recorder: _Recorder,
+    progress: Observer,
+) -> tuple[Model | None, str | None]:
+    """The fitted model, or None and why the search failed after its first step; an earlier error is raised."""
+    try:
+        search = make_model(callbacks=[recorder, progress], **settings)
+        with sigterm_as_ctrl_c(), progress:
+            held_out = {} if validation is None else {"validation": (validation.X, validation.y, validation.weights)}
+            return search.fit(table.X, table.y, sample_weight=table.weights, **held_out), None
+    except (Exception, KeyboardInterrupt) as error:
+        if recorder.last is None:
+            raise _error_before_first_step(error) from error
+        if isinstance(error, KeyboardInterrupt):
+            return None, _INTERRUPTED
+        click.echo("".join(traceback.format_exception(error)), err=True)
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _result(
+    table: Table,
+    settings: Mapping[str, Any],
+    rule: str,
+    source: str,
+    model: Model | None,
+    last: Report,
+    failure: str | None,
+) -> Result:
+    """The result of a fitted model; without one, that of the last report, with the law that `rule` chooses."""
+    front = last.front if model is None else model.front_
+    return Result(
+        target=table.target,
+        names=tuple(table.X.columns),
+        columns=table.columns,
+        laws=rows_of(front),
+        selected=front.select(rule) if model is None else model.selected_index_,
+        settings={**_plain_settings(settings), "operators": _operator_names(settings["operators"])},
+        stop_reason=(failure or "") if model is None else model.stop_reason_,
+        interrupted=failure == _INTERRUPTED if model is None else model.interrupted_,
+        rows=len(table.y),
+        source=source,
+    )
 
 
 def _deliver(

@@ -19,7 +19,7 @@ __all__ = ["resume_command"]
 
 
 @click.command("resume", no_args_is_help=True)
-@click.argument("kept", type=click.Path(path_type=Path, exists=True))
+@click.argument("saved", type=click.Path(path_type=Path, exists=True))
 @parameter_option("max_time", default=None, help="Seconds to go on. [default: as before]")
 @parameter_option("max_iterations", help="Steps, those before included. [default: as before]")
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
@@ -27,7 +27,7 @@ __all__ = ["resume_command"]
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: that of before]")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 def resume_command(
-    kept: Path,
+    saved: Path,
     max_time: float | None,
     max_iterations: int | None,
     validation: Path | None,
@@ -35,13 +35,13 @@ def resume_command(
     out: Path | None,
     quiet: bool,
 ) -> None:
-    """Go on with the search kept in KEPT: a folder of results, or a checkpoint file.
+    """Go on with the search saved in SAVED: a folder of results, or a checkpoint file.
 
     With an iteration limit and a seed the result is that of one search without a pause. Rows that were held out to
-    choose the law are not kept: name them again with --validation, or choose by another rule.
+    choose the law are not saved: name them again with --validation, or choose by another rule.
     """
-    path = kept / CHECKPOINT if kept.is_dir() else kept
-    out = out or (kept if kept.is_dir() else None)
+    path = saved / CHECKPOINT if saved.is_dir() else saved
+    out = out or (saved if saved.is_dir() else None)
     context = click.get_current_context()
     options = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
     changes = {name: value for name, value in options.items() if was_given(context, name)}
@@ -50,7 +50,7 @@ def resume_command(
     table, validation_table = hold_out(table, ColumnChoice(), silent if quiet else say, validation)
     if validation_table is None and settings["model_selection"] == "validation":
         raise click.UsageError(
-            "The law is to be chosen on rows that were held out, and these are not kept: name them with "
+            "The law is to be chosen on rows that were held out, and these are not saved: name them with "
             "--validation FILE, or another rule with --model-selection."
         )
     if out is not None:

@@ -75,6 +75,7 @@ class Example:
     law: str
 
 
+# For --example, by name.
 EXAMPLES = {
     "planets": Example(
         file="planets.csv",

@@ -85,10 +85,10 @@ def _draw_series(axes: Any, series: Series) -> None:
         axes.plot(series.x, series.y, drawstyle=style, color=colour, alpha=alpha, label=label)
     if series.dots:
         # Dots on a line are few: opaque. Dots without a line are many and may hide each other: half transparent.
-        few = series.large or bool(series.joined)
+        opaque = series.large or bool(series.joined)
         size = {"markersize": 10} if series.large else {}
-        alpha = 1.0 if few else 0.6
-        axes.plot(series.x, series.y, "o" if few else ".", color=colour, alpha=alpha, label=series.label, **size)
+        alpha = 1.0 if opaque else 0.6
+        axes.plot(series.x, series.y, "o" if opaque else ".", color=colour, alpha=alpha, label=series.label, **size)
 
 
 def _on_rows(model: FittedModel, X: object, y: object, index: int | None) -> LawOnRows:

@@ -1,4 +1,4 @@
-"""The search while it runs: what an observer is told, the observers that need no screen, and the choice of one.
+"""The search while it runs: the protocol of observers, those that need no screen, and the choice of one.
 
 An observer is opened around the search and called with a report after each step. It only shows: it never ends the
 search, and whoever drives the search does not know which observer it has. The observer of a terminal is in

@@ -33,7 +33,7 @@ MARK = ">>>>"
 """Stands before the law that is chosen."""
 _ALIKE_MARK = "   ~"  # as wide as MARK: stands before a law that the data cannot tell from the chosen one
 _SHORT_DIGITS = 5  # significant digits of a constant on the screen; files and DataFrames hold all of them
-_MIN_WIDTH = 60  # characters of a line: the numbers take 39 of them; a narrower terminal wraps the lines
+_MIN_WIDTH = 60  # characters of a line: mark and numbers take 41 of them; a narrower terminal wraps the lines
 _WIDTH_WITHOUT_TERMINAL = 120  # characters of a line in a file or a pipe
 
 

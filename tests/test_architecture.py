@@ -1,4 +1,7 @@
-"""The house rules that a machine can check: one-way imports, no eval, pickle or swallowed errors, traits not names."""
+"""House rules that a machine can check: one-way imports, no eval, pickle or swallowed errors, one home per decision.
+
+Seeds have their own check, in the test of `core/seeds.py`.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,12 @@ NAMES_ARE_TEXT = (
     "bench/systems/operon.py",
     "bench/systems/psrn.py",
 )
+
+# Thresholds of exactness are numbers here and formulas of these numbers elsewhere; a rival of the benchmark has a
+# stopping rule of its own.
+EXACTNESS_HOME = "core/exactness.py"
+RIVALS = "bench/systems/"
+SIGNALS_HOME = "core/interrupts.py"
 
 MODULES = sorted(ROOT.rglob("*.py"))
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -164,6 +173,42 @@ def names_operators(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in OPERATORS
 
 
+def signal_handlers(source: str) -> list[str]:
+    """Where a module sets a signal handler, one readable line each."""
+    return [
+        f"line {node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"signal.signal", "signal.sigaction"}
+    ] + [
+        f"line {line}: imports {name}"
+        for line, name in imported_modules(ast.parse(source), PACKAGE)
+        if name == "signal.signal"
+    ]
+
+
+def exactness_numbers(source: str) -> list[str]:
+    """Constants that say what is exact, or where rounding begins, by a number of their own; one readable line each."""
+    faults = []
+    for node in ast.walk(ast.parse(source)):
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        named = [name for name in names if "EXACT" in name or "ROUNDING_FLOOR" in name]
+        if named and is_number(node.value):
+            faults.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return faults
+
+
+def is_number(node: ast.AST | None) -> bool:
+    """A number, or a formula of numbers only."""
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand)
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) and is_number(node.right)
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+
+
 def is_empty(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -194,6 +239,42 @@ def test_no_module_decides_by_the_name_of_an_operator(path: Path) -> None:
         return
     faults = operator_name_tests(path.read_text(encoding="utf-8"))
     assert not faults, f"{path}: ask for a role or a trait of the record\n" + "\n".join(faults)
+
+
+@each_module
+def test_only_core_interrupts_sets_signal_handlers(path: Path) -> None:
+    if path.relative_to(ROOT).as_posix() != SIGNALS_HOME:
+        faults = signal_handlers(path.read_text(encoding="utf-8"))
+        assert not faults, f"{path}: use {SIGNALS_HOME}\n" + "\n".join(faults)
+
+
+@each_module
+def test_only_core_exactness_holds_thresholds_of_exactness_as_numbers(path: Path) -> None:
+    place = path.relative_to(ROOT).as_posix()
+    if place != EXACTNESS_HOME and not place.startswith(RIVALS):
+        faults = exactness_numbers(path.read_text(encoding="utf-8"))
+        assert not faults, f"{path}: derive them from EXACTNESS\n" + "\n".join(faults)
+
+
+@pytest.mark.parametrize("source", ["import signal\nsignal.signal(2, f)", "from signal import signal"])
+def test_guard_sees_a_signal_handler(source: str) -> None:
+    assert len(signal_handlers(source)) == 1
+
+
+def test_guard_accepts_a_signal_that_is_sent() -> None:
+    assert signal_handlers("import signal\nsignal.raise_signal(signal.SIGINT)") == []
+
+
+@pytest.mark.parametrize("source", ["_EXACT = 1e-12", "EXACT_LOSS: float = 1e-12**2", "_ROUNDING_FLOOR = -(2 * 1e-15)"])
+def test_guard_sees_a_threshold_of_exactness(source: str) -> None:
+    assert len(exactness_numbers(source)) == 1
+
+
+@pytest.mark.parametrize(
+    "source", ["_EXACT = EXACTNESS.fitted**2", "EXACT = True", "_EXACT_NAMES = ('a',)", "TIE = 1e-9"]
+)
+def test_guard_accepts_a_threshold_that_follows_from_another(source: str) -> None:
+    assert exactness_numbers(source) == []
 
 
 @pytest.mark.parametrize(

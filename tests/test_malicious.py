@@ -13,8 +13,7 @@ import pytest
 from click import ClickException
 
 from symenum import PSERegressor
-from symenum.cli.outputs import read_model
-from symenum.cli.tables import read_labels
+from symenum.cli.outputs import read_labels, read_model
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)

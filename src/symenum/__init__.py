@@ -1,7 +1,7 @@
 """symenum: symbolic regression by enumeration.
 
-Every expression that a set of operators can build on a few inputs is scored, and the exact best ones are kept. What
-users need stands here, flat; importing it touches neither a GPU nor the disk beyond the modules themselves.
+Every expression that a set of operators can build on a few inputs is scored, and the exact best ones are kept. All
+public names are here, in one flat list. Importing the package touches neither a GPU nor any file but its modules.
 
 A name is imported when it is first used: torch takes seconds, and `symenum --help` need not wait for it.
 """
@@ -66,7 +66,7 @@ _PARTS = {
 _HOME = {name: part for part, names in _PARTS.items() for name in names}
 
 
-if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is found here
+if not TYPE_CHECKING:  # with `__getattr__` a type checker would accept every misspelt name
 
     def __getattr__(name):
         if name not in _HOME:

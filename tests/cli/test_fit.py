@@ -1,19 +1,20 @@
 """`symenum fit`: what it asks of the estimator, what it prints and writes, and that it never loses a front."""
 
-import csv
 import errno
 import json
 import os
 import signal
 
+import pandas
 import pytest
 
 from symenum.cli import fit as fit_module
 from symenum.cli import outputs
 from symenum.cli.outputs import read_model
-from symenum.expressions import evaluate, parse
+from symenum.expressions import evaluate
 
 DATA = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
+TWENTY_ROWS = "a,b,y\n" + "".join(f"{i},{i % 7},{i * i + i % 7}\n" for i in range(1, 21))
 LAW = "y = a*a + sin(a)"
 
 
@@ -127,49 +128,6 @@ def test_a_target_too_small_to_square_costs_nothing(symenum, table):
     assert LAW in result.stdout
 
 
-def test_results_are_written_and_read_back(symenum, table, tmp_path):
-    out = tmp_path / "new" / "folder"
-    result = symenum("fit", table(DATA.replace("a,", "a (m),", 1)), "--out", out, "--seed", "1")
-    assert result.exit_code == 0, result.output
-    written = sorted(path.name for path in out.iterdir() if not path.name.startswith("checkpoint"))
-    assert written == ["front.csv", "law.tex", "law.txt", "model.json", "report.html"]
-    assert (out / "law.txt").read_text() == "y = a_m*a_m + sin(a_m)\n"
-    assert r"\sin\left" in (out / "law.tex").read_text()
-    rows = list(csv.DictReader((out / "front.csv").read_text().splitlines()))
-    assert [row["equation"] for row in rows] == ["1", "2.123456789*a_m", "a_m*a_m + sin(a_m)"]
-    document = json.loads((out / "model.json").read_text())
-    assert document["version"] == 1
-    assert document["variables"][0] == {"name": "a_m", "column": "a (m)"}
-    assert document["settings"]["random_state"] == 1
-    model = read_model(out / "model.json")
-    assert model.law.expression == parse("a_m*a_m + sin(a_m)")
-    assert model.law.loss == 1e-9
-    assert outputs.model_json(model) == (out / "model.json").read_text()
-
-
-def test_infinite_scores_are_valid_json(tmp_path):
-    law = outputs.LawRow(parse("x"), 0, 0.0, float("inf"), 1.0)
-    path = tmp_path / "model.json"
-    path.write_text(outputs.model_json(outputs.Result("y", ("x",), ("x",), (law,), 0)))
-    assert read_model(path).law.score == float("inf")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("no json", "cannot be read"),
-        ("[]", "not a model"),
-        ('{"format": "symenum model", "version": 99}', "version 99"),
-        ('{"format": "symenum model", "version": 1}', "damaged"),
-    ],
-)
-def test_a_file_that_is_no_model_is_refused(tmp_path, text, message):
-    path = tmp_path / "model.json"
-    path.write_text(text)
-    with pytest.raises(outputs.InputError, match=message):
-        read_model(path)
-
-
 def test_an_earlier_run_stays_until_the_new_one_is_complete(symenum, models, table, tmp_path):
     symenum("fit", table(DATA), "--out", tmp_path / "out")
     before = (tmp_path / "out" / "front.csv").read_text()
@@ -201,18 +159,12 @@ def test_no_folder_is_made_for_data_that_cannot_be_used(symenum, table, tmp_path
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
-def test_a_disk_that_is_full_at_the_start_is_seen(tmp_path, monkeypatch):
-    (tmp_path / f".probe-{os.getpid()}").symlink_to("/dev/full")
-    with pytest.raises(outputs.InputError, match="No space left"):
-        outputs.prepare(tmp_path)
-
-
 @pytest.mark.parametrize("quiet", [False, True])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
 def test_a_disk_that_fails_at_the_end_costs_nothing(symenum, table, tmp_path, monkeypatch, number, quiet):
     def fails(path, text):
-        raise OSError(number, os.strerror(number))
+        if not path.name.endswith(".labels.json"):  # these are written before the search
+            raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(outputs, "write_whole", fails)
     monkeypatch.setattr(fit_module, "write_whole", fails)
@@ -237,16 +189,6 @@ def test_a_folder_that_vanishes_costs_nothing(symenum, models, table, tmp_path):
     result = symenum("fit", table(DATA), "--out", out)
     assert result.exit_code == 1
     assert LAW in result.stdout
-
-
-def test_a_half_written_file_is_never_seen(tmp_path, monkeypatch):
-    path = tmp_path / "front.csv"
-    path.write_text("old")
-    monkeypatch.setattr(os, "fsync", lambda number: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
-    with pytest.raises(OSError, match="full"):
-        outputs.write_whole(path, "new")
-    assert path.read_text() == "old"
-    assert [found.name for found in tmp_path.iterdir()] == ["front.csv"]
 
 
 def test_an_interrupted_search_shows_and_writes_what_it_found(symenum, models, table, tmp_path):
@@ -293,3 +235,72 @@ def test_rounding_is_for_the_eye_only(symenum, table, tmp_path):
     import numpy as np
 
     assert evaluate(law, {"a": np.array([1.0])}).tolist() == [2.123456789]
+
+
+def test_what_the_user_knows_reaches_the_estimator(symenum, models, table):
+    symenum(
+        "fit", table(TWENTY_ROWS), "--loss", "huber", "--guess", "c*a**2", "--guess", "b + d", "--constant", "g=9.81",
+        "--require", "a,b", "--max-depth", "6",
+    )  # fmt: skip
+    wanted = {
+        "loss": "huber", "guesses": ["c*a**2", "b + d"], "constants": {"g": 9.81}, "required_variables": ["a", "b"],
+        "max_depth": 6,
+    }  # fmt: skip
+    assert {name: models.settings[name] for name in wanted} == wanted
+    assert models.validation is None
+
+
+def test_a_second_table_is_held_out(symenum, models, table):
+    other = table("y,b,a\n5,1,2\n7,3,2\n", "other.csv")
+    assert symenum("fit", table(TWENTY_ROWS), "--validation", other).exit_code == 0
+    X, y, weights = models.validation
+    assert list(X.columns) == ["a", "b"]
+    assert X["a"].tolist() == [2.0, 2.0]
+    assert y.tolist() == [5.0, 7.0]
+    assert weights is None
+    assert len(models.y) == 20
+
+
+def test_a_part_of_the_rows_is_held_out(symenum, models, table):
+    result = symenum("fit", table(TWENTY_ROWS), "--validation-fraction", "0.25", "--seed", "1")
+    assert "5 of 20 rows are held out" in result.stderr
+    assert (len(models.y), len(models.validation[1])) == (15, 5)
+    assert sorted([*models.X["a"], *models.validation[0]["a"]]) == list(range(1, 21))
+
+
+def test_the_law_is_the_one_that_the_estimator_chose(symenum, models, table, tmp_path):
+    models.selected_by = "accuracy"
+    result = symenum("fit", table(TWENTY_ROWS), "--validation-fraction", "0.25", "--out", tmp_path / "out")
+    assert result.stdout.splitlines()[-1].startswith(("y = ", "With")) or "a*a" in result.stdout
+    kept = json.loads((tmp_path / "out" / "model.json").read_text())
+    assert kept["selected"] == len(kept["front"]) - 1
+
+
+def test_standard_errors_are_shown_on_request(symenum, models, table):
+    models.uncertainties = pandas.DataFrame({"constant": [2.123456789], "standard_error": [0.0123]})
+    assert "±" not in symenum("fit", table(TWENTY_ROWS)).stdout
+    assert "2.1234568 ± 0.012" in symenum("fit", table(TWENTY_ROWS), "--errors").stdout
+
+
+def test_there_is_no_r_squared_of_another_loss(symenum, table):
+    assert "R²" in symenum("fit", table(TWENTY_ROWS)).stdout
+    assert "R²" not in symenum("fit", table(TWENTY_ROWS), "--loss", "mae").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--constant", "g=fast"], "must be a name and a number"),
+        (["--constant", "g=9.81", "--no-constants"], "contradict"),
+        (["--model-selection", "validation"], "--validation FILE or --validation-fraction"),
+        (["--validation-fraction", "0.01"], "too few on one side"),
+        (["--validation-fraction", "1.5"], "validation-fraction"),
+        (["--validation", "nowhere.csv"], "nowhere.csv"),
+        (["--validation", "nowhere.csv", "--validation-fraction", "0.5"], "not both"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(symenum, table, options, message):
+    result = symenum("fit", table(TWENTY_ROWS), *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from symenum.display.latex import latex_table
-from symenum.display.rows import LawRow
+from symenum.display.table import LawRow
 from symenum.expressions import parse, to_latex
 
 LONG = "1.23456*x1*sin(x2) - 2.34567*(x2 - x3)*cos(x1) + 3.45678*exp(x3)*log(x1) + 4.56789*x1*x2*x3 - 5.6789"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from symenum import ODERegressor, PSERegressor, plot_fit, plot_front, plot_residuals, plot_trajectories
+from symenum.expressions import parse
 
 matplotlib = pytest.importorskip("matplotlib")  # optional for users; the extra `dev` has it
 matplotlib.use("Agg")
@@ -81,6 +82,17 @@ def test_without_axes_a_figure_is_made(model) -> None:
     axes.figure.canvas.draw()
     assert axes.figure.axes == [axes]
     assert axes.has_data()
+
+
+def test_the_title_of_a_long_law_fits_the_figure(model, monkeypatch) -> None:
+    law = parse(" + ".join(f"{i}.25*x1*sin(x2)" for i in range(1, 12)))
+    monkeypatch.setattr(model, "best_expression_", law)
+    axes = plot_front(model)
+    axes.figure.canvas.draw()
+    box = axes.title.get_window_extent()
+    assert axes.get_title().endswith("…")
+    assert box.x0 >= 0
+    assert box.x1 <= axes.figure.bbox.x1
 
 
 def test_the_report_and_matplotlib_draw_the_same_figures(model, monkeypatch, tmp_path) -> None:

@@ -9,19 +9,19 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from symenum.display.figures import Evidence, front_points, law_on_rows
-from symenum.display.report import Content, report_page
-from symenum.display.rows import LawRow
+from symenum.display.figures import DataSummary, front_points, law_on_rows
+from symenum.display.report import ReportContent, report_page
+from symenum.display.table import LawRow
 from symenum.expressions import parse
 
 EVIL = "<img src=x onerror=alert(1)>"
 X = np.column_stack([np.linspace(-1, 3, 50), np.linspace(5, 2, 50)])
 
 
-def content(law: str, y: np.ndarray, columns: tuple[str, str] = ("a", "b"), **more: object) -> Content:
+def content(law: str, y: np.ndarray, columns: tuple[str, str] = ("a", "b"), **more: object) -> ReportContent:
     laws = [LawRow(parse("1"), 0, 2.0, 0.0, 0.4), LawRow(parse(law), 7, 0.0, 5.0, 0.9)]
-    evidence = Evidence.of(X, y, ("a", "b"), columns, "y")
-    return Content("y", laws, 1, evidence, **more)
+    data = DataSummary.of(X, y, ("a", "b"), columns, "y")
+    return ReportContent("y", laws, 1, data, **more)
 
 
 class Tags(HTMLParser):
@@ -68,22 +68,21 @@ def test_the_page_is_whole_and_needs_nothing_from_outside() -> None:
     assert "in time" in page
     assert "max_time" in page
     assert page.count("<svg") == 3
-    assert "R² = 1 - 0" in page
+    assert "R² = 1." in page
 
 
 def test_nothing_of_the_users_is_markup() -> None:
     y = X[:, 0] * X[:, 1]
-    told = content("a*b", y, (EVIL, "b"), run={EVIL: EVIL}, settings={EVIL: EVIL})
-    hostile = Content(
-        EVIL, told.laws, 1, Evidence.of(X, y, ("a", "b"), (EVIL, "b"), EVIL), 0.0, told.run, told.settings
-    )
+    harmless = content("a*b", y, (EVIL, "b"), run={EVIL: EVIL}, settings={EVIL: EVIL})
+    data = DataSummary.of(X, y, ("a", "b"), (EVIL, "b"), EVIL)
+    hostile = ReportContent(EVIL, harmless.laws, 1, data, 0.0, harmless.run, harmless.settings)
     tags = read(report_page(hostile))
     assert "img" not in tags.seen
     assert "onerror" not in tags.attributes
 
 
 def test_a_law_of_one_variable_is_drawn_as_a_line_between_the_data() -> None:
-    fitted = law_on_rows(parse("a**2"), Evidence.of(X, X[:, 0] ** 2, ("a", "b"), ("a", "b")))
+    fitted = law_on_rows(parse("a**2"), DataSummary.of(X, X[:, 0] ** 2, ("a", "b"), ("a", "b")))
     assert fitted.x is not None
     assert fitted.x[0] == "a"
     grid, curve = fitted.curve
@@ -100,17 +99,17 @@ def test_rows_where_the_law_is_undefined_are_counted_and_said() -> None:
 
 def test_of_many_rows_some_are_kept_and_it_says_so() -> None:
     rows = np.linspace(0, 1, 30_000)[:, None]
-    evidence = Evidence.of(rows, rows[:, 0], ("a",), ("a",))
-    assert (evidence.rows, len(evidence.y)) == (30_000, 1000)
-    assert (evidence.y[0], evidence.y[-1]) == (0.0, 1.0)
-    page = report_page(Content("y", [LawRow(parse("a"), 0, 0.0, 0.0, 1.0)], 0, evidence))
+    data = DataSummary.of(rows, rows[:, 0], ("a",), ("a",))
+    assert (data.rows, len(data.y)) == (30_000, 1000)
+    assert (data.y[0], data.y[-1]) == (0.0, 1.0)
+    page = report_page(ReportContent("y", [LawRow(parse("a"), 0, 0.0, 0.0, 1.0)], 0, data))
     assert "1000 of 30000 rows" in page
 
 
 def test_a_wide_table_is_not_kept_whole() -> None:
     wide = np.zeros((5000, 400))
-    evidence = Evidence.of(wide, wide[:, 0], [f"x{i}" for i in range(400)], [f"x{i}" for i in range(400)])
-    assert evidence.X.size <= 100_000
+    data = DataSummary.of(wide, wide[:, 0], [f"x{i}" for i in range(400)], [f"x{i}" for i in range(400)])
+    assert data.X.size <= 100_000
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
@@ -131,7 +130,7 @@ def test_a_constant_target_and_a_single_value_are_drawn() -> None:
 
 
 def test_without_data_the_page_says_so() -> None:
-    page = report_page(Content("y", [LawRow(parse("a"), 0, 0.5, 0.0, 0.6)], 0, None))
+    page = report_page(ReportContent("y", [LawRow(parse("a"), 0, 0.5, 0.0, 0.6)], 0, None))
     assert "not with the model" in page
     assert page.count("<svg") == 1
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from symenum.display.rows import rows_of, selected_row
-from symenum.display.table import equations_table, text_table
+from symenum.display.table import equations_table, rows_of, selected_row, text_table
 from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -103,6 +104,24 @@ def test_every_parameter_is_on_the_page_of_tables() -> None:
 def test_every_public_name_is_in_the_reference() -> None:
     page = (DOCS / "api.md").read_text(encoding="utf-8")
     assert [name for name in symenum.__all__ if not re.search(rf"\b{name}\b", page)] == []
+
+
+@pytest.mark.parametrize(
+    "entry", re.findall(r"^::: (\S+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+)
+def test_every_entry_of_the_reference_exists(entry: str) -> None:
+    assert pkgutil.resolve_name(entry) is not None
+
+
+def test_the_layout_names_every_part_in_the_order_of_imports() -> None:
+    page = (DOCS / "developing.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", page, re.MULTILINE)
+    package = Path(symenum.__file__).parent
+    parts = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert set(listed) == parts - {"__init__", "__main__"}
+    architecture = (ROOT / "tests" / "test_architecture.py").read_text(encoding="utf-8")
+    order = re.findall(r'^    "(\w+)",$', architecture.split("ORDER = (")[1].split(")")[0], re.MULTILINE)
+    assert listed == [part for part in order if part not in ("__init__", "__main__")]
 
 
 def test_there_are_blocks_to_run() -> None:

@@ -13,9 +13,10 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symenum import PSERegressor, make_operator
-from symenum.display.figures import evidence_of
+from symenum.display.figures import summarise_data
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)
@@ -285,11 +286,17 @@ def test_the_report_is_one_page_of_the_fit_or_of_other_data(tmp_path: Path) -> N
         model.report(None)
 
 
-def test_rows_of_no_weight_are_no_evidence() -> None:
+def test_rows_of_weight_zero_are_not_in_the_summary_of_the_data() -> None:
     weight = np.ones(len(Y))
     weight[:10] = 0
     model = quick().fit(X, Y, sample_weight=weight)
-    evidence = evidence_of(model, None, None)
-    assert evidence is not None
-    assert evidence.rows == len(Y) - 10
-    np.testing.assert_array_equal(evidence.y, Y[10:])
+    data = summarise_data(model, None, None)
+    assert data is not None
+    assert data.rows == len(Y) - 10
+    np.testing.assert_array_equal(data.y, Y[10:])
+
+
+# A budget counted in steps, not in seconds: with a clock, a second fit could end elsewhere than the first.
+@parametrize_with_checks([quick(max_iterations=2)])
+def test_it_keeps_the_conventions_of_scikit_learn(estimator, check) -> None:
+    check(estimator)

@@ -13,9 +13,9 @@ import click
 from symenum import __version__
 from symenum.cli.bench import bench_group
 from symenum.cli.devices import devices_command
-from symenum.cli.errors import InputError
 from symenum.cli.fit import fit_command
 from symenum.cli.fit_ode import fit_ode_command
+from symenum.cli.messages import InputError
 from symenum.cli.resume import resume_command
 from symenum.cli.score import score_command
 from symenum.core.registration import PluginError, load_plugins
@@ -39,7 +39,7 @@ def main(plugins: tuple[str, ...]) -> None:
     symenum fit data.csv --target y       search for y as a formula of the other columns
     symenum score data.csv "a*x**2 + b"   fit the constants of a formula that you have
     symenum fit --example planets         Kepler's third law from the eight planets
-    symenum resume DIR                    go on with a search that --out DIR has kept
+    symenum resume DIR                    go on with a search that --out DIR has saved
     symenum fit-ode motion.csv --time t   search for the laws of motion x' = f(x) of a trajectory
     """
     try:

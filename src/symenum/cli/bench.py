@@ -7,17 +7,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from symenum import __version__
-from symenum.cli.errors import InputError, did_you_mean
-from symenum.cli.fit import say
+from symenum.cli.messages import InputError, did_you_mean, say
 from symenum.cli.options import split_list
+
+if TYPE_CHECKING:
+    from symenum.bench.jobs import BenchPlan
 
 __all__ = ["bench_group"]
 
-_GIB = 1 << 30
+_GIB = 1 << 30  # bytes
 
 
 @click.group("bench")
@@ -76,7 +79,7 @@ def run_command(
     """Run systems on problem SETS. What is in the folder already is not run again; Ctrl-C loses nothing."""
     from symenum.bench.jobs import make_bench_plan
 
-    with _explained():
+    with _input_errors():
         levels = [float(level) for level in noise.split(",")]
         plan = make_bench_plan(
             sets,
@@ -86,7 +89,7 @@ def run_command(
             problems=problems,
             share=share,
         )
-        execute(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
+        _run_plan(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
 
 
 @bench_group.command("report", no_args_is_help=True)
@@ -97,12 +100,12 @@ def report_command(folder: Path, judge: bool) -> None:
     from symenum.bench.run import judge_again
     from symenum.bench.store import Store, read_rows
 
-    with _explained():
+    with _input_errors():
         if judge:
             _, rows, _ = read_rows(folder)
             with Store(folder).locked():
                 say(f"{judge_again(Store(folder), rows)} of {len(rows)} verdicts changed.")
-        write_report(folder)
+        _write_report(folder)
 
 
 @bench_group.command("ablation", no_args_is_help=True)
@@ -126,7 +129,7 @@ def ablation_command(
     from symenum.bench.jobs import make_bench_plan
     from symenum.display.html import html_table, markdown_table
 
-    with _explained():
+    with _input_errors():
         if name in MEASURED:
             result = MEASURED[name]()
             out.mkdir(parents=True, exist_ok=True)
@@ -142,21 +145,19 @@ def ablation_command(
         plan = make_bench_plan(
             sets or variants.sets, seeds=seeds, systems=variants.systems, problems=problems, share=share
         )
-        execute(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
+        _run_plan(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
 
 
-def execute(plan: object, out: Path, *, max_time: float, cores: int, jobs: int, memory: float) -> None:
-    """Run a plan into a folder, with a line for each run."""
-    from symenum.bench.jobs import BenchPlan
+def _run_plan(plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: int, memory: float) -> None:
+    """Run a plan, write its results to a folder, and print a line for each run and then the report."""
     from symenum.bench.run import Limits, Progress, run_plan
 
-    assert isinstance(plan, BenchPlan)
     for note in plan.notes:
         say(note)
     if not plan.systems:
         raise InputError("None of the systems can run here.")
 
-    def tell(progress: Progress) -> None:
+    def print_run(progress: Progress) -> None:
         row = progress.row
         seconds = "" if row.seconds is None else f" in {row.seconds:.2f} s"
         what = "solved" if row.solved else "not solved" if row.ended == "done" else row.ended
@@ -165,15 +166,15 @@ def execute(plan: object, out: Path, *, max_time: float, cores: int, jobs: int, 
     limits = Limits(max_time, cores, int(memory * _GIB))
     command = shlex.join(["symenum", *sys.argv[1:]])
     try:
-        run_plan(plan, out, limits, __version__, command, parallel=jobs, say=say, tell=tell)
+        run_plan(plan, out, limits, __version__, command, parallel=jobs, say=say, tell=print_run)
     except KeyboardInterrupt:
         say(f"Interrupted: what is done is kept in {out}; the same command goes on from there.")
         raise SystemExit(130) from None
-    write_report(out)
+    _write_report(out)
 
 
-def write_report(folder: Path) -> None:
-    """Both reports into the folder; the table of sets to stdout."""
+def _write_report(folder: Path) -> None:
+    """Write report.md and report.html into the folder, and print the table of sets."""
     from symenum.bench.report import html_report, markdown_report
     from symenum.bench.store import read_rows
 
@@ -198,8 +199,8 @@ def _split_systems(systems: tuple[str, ...]) -> list[str]:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """What users can mend becomes one message."""
+def _input_errors() -> Iterator[None]:
+    """An error that the user can correct becomes one message."""
     try:
         yield
     except (ValueError, FileNotFoundError) as error:

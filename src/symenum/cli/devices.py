@@ -10,7 +10,7 @@ import click
 
 __all__ = ["devices_command"]
 
-_GIB = 1 << 30
+_GIB = 1 << 30  # bytes
 
 
 @click.command("devices")

@@ -1,7 +1,7 @@
-"""`symenum fit`: a file in, the front of laws out.
+"""`symenum fit`: reads a table from a file, searches, and prints and writes the front of laws.
 
-The order of work keeps what was found: the folder for results is tried first, the front is printed before it is
-written, and it is printed even if the search itself fails.
+No failure costs what was found: the folder for results is tried before the search, the front is printed before it is
+written, and what was found before a search failed is printed, too.
 """
 
 from __future__ import annotations
@@ -15,46 +15,47 @@ from typing import Any
 
 import click
 
-from symenum.cli.errors import Failure, InputError
+from symenum.cli.messages import Failure, InputError, say, silent
 from symenum.cli.options import parameter_options, split_list, was_given
 from symenum.cli.outputs import (
+    CHECKPOINT,
     PARTIAL,
     REPORT,
-    Course,
+    Labels,
     Model,
     Result,
+    RunSummary,
     Search,
     error_lines,
     fit_report,
     front_csv,
-    prepare,
-    r_squared,
+    prepare_folder,
+    write_labels,
     write_results,
 )
 from symenum.cli.tables import (
-    CHECKPOINT,
     EXAMPLES,
-    Choice,
+    ColumnChoice,
     Example,
-    Labels,
     Table,
-    choose,
+    choose_columns,
     hold_out,
     read_frame,
     table_path,
-    write_labels,
 )
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
-from symenum.display.observers import for_command
-from symenum.display.progress import Report
-from symenum.display.rows import LawRow, rows_of, short_text
-from symenum.display.table import text_table
+from symenum.display.progress import Observer, Report, observer_for_command
+from symenum.display.table import LawRow, r_squared_text, rows_of, short_text, text_table
 from symenum.estimator.parameters import PARAMETERS
 
-__all__ = ["fit_command", "make_regressor", "operators_of", "run_fit", "say", "silent"]
+__all__ = ["fit_command", "make_regressor", "operators_of", "run_fit"]
 
 MakeModel = Callable[..., Search]
+"""Takes the parameters of PSERegressor and returns an estimator; tests put their own in its place."""
+
+_INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C has ended
+_SHORT_DIGITS = 3  # significant digits of a constant in the short form of the law: what one remembers
 
 
 @click.command("fit", no_args_is_help=True)
@@ -123,40 +124,40 @@ def fit_command(
     early and keeps what was found.
     """
     note = silent if quiet else say
-    _let_any_letter_be_printed()
-    shown = EXAMPLES[example] if example is not None else None
-    if shown is not None:
-        target, drop = target or shown.target, drop or shown.drop
-        settings |= {name: value for name, value in shown.settings.items() if not was_given(context, name)}
-    choice = Choice(target, features or None, drop, weights, drop_nan)
+    _escape_what_cannot_be_printed()
+    chosen_example = EXAMPLES[example] if example is not None else None
+    if chosen_example is not None:
+        target, drop = target or chosen_example.target, drop or chosen_example.drop
+        settings |= {name: value for name, value in chosen_example.settings.items() if not was_given(context, name)}
+    choice = ColumnChoice(target, features or None, drop, weights, drop_nan)
     table = _read_table(data, example, choice, note, header, delimiter)
-    table, held = hold_out(
+    table, validation_table = hold_out(
         table, choice, note, validation, validation_fraction, settings["random_state"], header, delimiter
     )
-    if held is None and settings["model_selection"] == "validation":
+    if validation_table is None and settings["model_selection"] == "validation":
         raise click.UsageError("--model-selection validation needs --validation FILE or --validation-fraction.")
-    settings = _for_estimator(settings, constant)
+    settings = _estimator_parameters(settings, constant)
     if out is not None:
-        prepare(out)
-    if shown is not None:
-        note(shown.story)
+        prepare_folder(out)
+    if chosen_example is not None:
+        note(chosen_example.story)
     source = str(data) if data is not None else f"example {example}"
-    kept = _labelled_checkpoint(checkpoint, out, Labels(table.target, table.columns, source))
+    checkpoint = _labelled_checkpoint(checkpoint, out, Labels(table.target, table.columns, source))
     run_fit(
         table,
-        {**settings, "checkpoint": kept},
+        {**settings, "checkpoint": checkpoint},
         out=out,
         quiet=quiet,
         source=source,
         make_model=context.obj or make_regressor,
-        example=shown,
-        held=held,
+        example=chosen_example,
+        validation=validation_table,
         errors=errors,
     )
 
 
-def _let_any_letter_be_printed() -> None:
-    # A terminal that cannot show a letter of a column's name must not cost the result.
+def _escape_what_cannot_be_printed() -> None:
+    """Let streams escape letters that the terminal cannot show: a column's name must not cost the result."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -165,7 +166,7 @@ def _let_any_letter_be_printed() -> None:
 def _read_table(
     data: Path | None,
     example: str | None,
-    choice: Choice,
+    choice: ColumnChoice,
     note: Callable[[str], None],
     header: bool | None,
     delimiter: str | None,
@@ -174,19 +175,19 @@ def _read_table(
         raise click.UsageError("Name one file with a table, such as data.csv, or an --example.")
     with table_path(data, example or "") as path:
         frame = read_frame(path, note, header=header, delimiter=delimiter)
-        return choose(frame, choice, note, f"'{path.name}'")
+        return choose_columns(frame, choice, note, f"'{path.name}'")
 
 
 def _labelled_checkpoint(checkpoint: Path | None, out: Path | None, labels: Labels) -> Path | None:
-    """The file to keep the search in, if it is to be kept, with the labels written beside it."""
-    kept = checkpoint or (None if out is None else out / CHECKPOINT)
-    if kept is not None:
-        write_labels(kept, labels)
-    return kept
+    """The file of the checkpoint, --checkpoint or one in --out, with the labels written beside it; or None."""
+    path = checkpoint or (None if out is None else out / CHECKPOINT)
+    if path is not None:
+        write_labels(path, labels)
+    return path
 
 
-def _for_estimator(settings: Mapping[str, Any], constant: Mapping[str, float]) -> dict[str, Any]:
-    """The options as parameters of PSERegressor, in the order of the table; lists only where they were given."""
+def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, float]) -> dict[str, Any]:
+    """The options as parameters of PSERegressor, in the order of its table; without empty lists, which are defaults."""
     parameters = {**settings, "operators": operators_of(settings["operators"])}
     parameters["guesses"] = list(settings["guesses"])
     parameters["required_variables"] = list(split_list(settings["required_variables"]))
@@ -198,7 +199,7 @@ def _for_estimator(settings: Mapping[str, Any], constant: Mapping[str, float]) -
 
 
 def operators_of(text: str) -> str | list[str]:
-    """A set's name as it is; a list of names and signs cut at its commas."""
+    """The value of --operators: the name of a set, or a list of names and signs that is cut at its commas."""
     from symenum.operators import OPERATOR_SETS, get_operators
 
     name = text.strip().lower().replace("-", "_")
@@ -227,80 +228,105 @@ def run_fit(
     quiet: bool = False,
     source: str = "",
     example: Example | None = None,
-    held: Table | None = None,
+    validation: Table | None = None,
     errors: bool = False,
 ) -> Result:
-    """Search, print, write. `make_model` takes the settings of PSERegressor and gives an estimator.
+    """Search, print the result and write it to the folder `out`.
 
-    `held`: rows that the search does not see, to choose the law on. `errors`: show those of the law's constants.
+    `settings` are parameters of PSERegressor. `source` names the table in the files. `validation`: rows that the search
+    does not see, to choose the law on. `errors`: print the standard errors of the law's constants.
     """
     from symenum.selection import rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
-    progress = for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
-    model: Model | None = None
-    failure: str | None = None
-    try:
-        search = make_model(callbacks=[recorder, progress], **settings)
-        with sigterm_as_ctrl_c(), progress:
-            validation = {} if held is None else {"validation": (held.X, held.y, held.weights)}
-            model = search.fit(table.X, table.y, sample_weight=table.weights, **validation)
-    except (Exception, KeyboardInterrupt) as error:
-        if recorder.last is None:
-            raise _beginning_failed(error) from error
-        failure = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
-        if not isinstance(error, KeyboardInterrupt):
-            click.echo("".join(traceback.format_exception(error)), err=True)
-    front = recorder.last.front if model is None else model.front_
-    interrupted = failure == "interrupted" if model is None else model.interrupted_
-    reason = failure if model is None else model.stop_reason_
-    result = Result(
-        target=table.target,
-        names=tuple(table.X.columns),
-        columns=table.columns,
-        laws=rows_of(front),
-        selected=front.select(rule) if model is None else model.selected_index_,
-        settings={**_plain_settings(settings), "operators": _spelled(settings["operators"])},
-        stop_reason=reason or "",
-        interrupted=interrupted,
-        rows=len(table.y),
-        source=source,
-    )
-    problems = [f"The search failed ({failure}); this is what it had found."] if failure and not interrupted else []
+    progress = observer_for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
+    model, failure = _search(make_model, table, settings, validation, recorder, progress)
+    result = _result(table, settings, rule, source, model, recorder.last, failure)
+    problems = []
+    if failure and not result.interrupted:
+        problems.append(f"The search failed ({failure}); this is what it had found.")
     with ctrl_c_ignored():
-        problems += _deliver(result, table, Course.of(model, recorder.last), out, quiet, example)
+        problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if errors and model is not None:
-            problems += _printed("\n".join(error_lines(model.uncertainties())))
+            problems += _print("\n".join(error_lines(model.uncertainties())))
     if problems:
         raise Failure(" ".join(problems))
     return result
 
 
+def _search(
+    make_model: MakeModel,
+    table: Table,
+    settings: Mapping[str, Any],
+    validation: Table | None,
+    recorder: _Recorder,
+    progress: Observer,
+) -> tuple[Model | None, str | None]:
+    """The fitted model, or None and why the search failed after its first step; an earlier error is raised."""
+    try:
+        search = make_model(callbacks=[recorder, progress], **settings)
+        with sigterm_as_ctrl_c(), progress:
+            held_out = {} if validation is None else {"validation": (validation.X, validation.y, validation.weights)}
+            return search.fit(table.X, table.y, sample_weight=table.weights, **held_out), None
+    except (Exception, KeyboardInterrupt) as error:
+        if recorder.last is None:
+            raise _error_before_first_step(error) from error
+        if isinstance(error, KeyboardInterrupt):
+            return None, _INTERRUPTED
+        click.echo("".join(traceback.format_exception(error)), err=True)
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _result(
+    table: Table,
+    settings: Mapping[str, Any],
+    rule: str,
+    source: str,
+    model: Model | None,
+    last: Report,
+    failure: str | None,
+) -> Result:
+    """The result of a fitted model; without one, that of the last report, with the law that `rule` chooses."""
+    front = last.front if model is None else model.front_
+    return Result(
+        target=table.target,
+        names=tuple(table.X.columns),
+        columns=table.columns,
+        laws=rows_of(front),
+        selected=front.select(rule) if model is None else model.selected_index_,
+        settings={**_plain_settings(settings), "operators": _operator_names(settings["operators"])},
+        stop_reason=(failure or "") if model is None else model.stop_reason_,
+        interrupted=failure == _INTERRUPTED if model is None else model.interrupted_,
+        rows=len(table.y),
+        source=source,
+    )
+
+
 def _deliver(
-    result: Result, table: Table, course: Course, out: Path | None, quiet: bool, example: Example | None
+    result: Result, table: Table, summary: RunSummary, out: Path | None, quiet: bool, example: Example | None
 ) -> list[str]:
-    """Print and write the result; what went wrong is given back, since one must not keep the other from happening."""
-    lines = [f"{result.target} = {result.law.expression}"] if quiet else _summary(result, table, example)
-    problems = _printed("\n".join(lines))
+    """Print and write the result. Returns what went wrong: an error of one must not prevent the other."""
+    lines = [f"{result.target} = {result.law.expression}"] if quiet else _result_lines(result, table, example)
+    problems = _print("\n".join(lines))
     if out is None:
         return problems
     try:
         written = [*write_results(out, result), out / REPORT]
-        write_whole(out / REPORT, fit_report(result, table, course))
+        write_whole(out / REPORT, fit_report(result, table, summary))
         if not quiet:
             say(f"Written to '{out}': {', '.join(path.name for path in written)}.")
     except (OSError, ValueError) as error:  # ValueError: text that the file system cannot encode
         why = getattr(error, "strerror", None) or error
         problems += [
             f"The results could not be written to '{out}' ({why}). They are printed above: copy them from there.",
-            *_printed(f"\n{front_csv(result.laws)}"),  # every digit, as the file would have had it
+            *_print(f"\n{front_csv(result.laws)}"),  # with every digit, as the file would have it
         ]
     return problems
 
 
-def _printed(text: str) -> list[str]:
-    """Print to stdout; what went wrong, if anything."""
+def _print(text: str) -> list[str]:
+    """Print to stdout; returns what went wrong, if anything."""
     try:
         click.echo(text)
     except OSError as error:
@@ -308,14 +334,14 @@ def _printed(text: str) -> list[str]:
     return []
 
 
-def _summary(result: Result, table: Table, example: Example | None) -> list[str]:
-    # Laws come last in a line: no line has to be cut.
+def _result_lines(result: Result, table: Table, example: Example | None) -> list[str]:
+    """The front, why the search ended, and the chosen law."""
     lines = text_table(result.laws, result.selected).splitlines()
     ended = (
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
-    lines += ["", ended, f"{_explained(result, table)}The law:", f"{result.target} = {result.law.expression}"]
-    short = short_text(result.law.expression, 3)
+    lines += ["", ended, f"{_r_squared(result, table)}The law:", f"{result.target} = {result.law.expression}"]
+    short = short_text(result.law.expression, _SHORT_DIGITS)
     if short != str(result.law.expression):
         lines += ["With three digits of each constant:", f"{result.target} = {short}"]
     if example is not None and example.target == result.target:
@@ -323,22 +349,21 @@ def _summary(result: Result, table: Table, example: Example | None) -> list[str]
     return lines
 
 
-def _explained(result: Result, table: Table) -> str:
-    """R², where the loss is the mean squared error."""
+def _r_squared(result: Result, table: Table) -> str:
+    """A sentence with R², which follows from the mean squared error; "" for another loss."""
     import numpy
 
     if result.settings.get("loss", "mse") != "mse":
         return ""
-
     mean = numpy.average(table.y, weights=table.weights)
     variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
-    if not variance > 0:  # values too small for their squares
+    if not variance > 0:  # the squares of very small values are zero
         return ""
-    return f"{r_squared(result.law.loss / variance)}. "
+    return f"{r_squared_text(result.law.loss / variance)}. "
 
 
 def _difference(law: LawRow, table: Table, example: Example) -> float:
-    """The largest relative difference of the law and the known one."""
+    """The largest relative difference between the law and the known law on the rows of the table."""
     from symenum.expressions import parse, to_callable
 
     found, known = (to_callable(tree, tuple(table.X.columns))(table.X) for tree in (law.expression, parse(example.law)))
@@ -346,10 +371,10 @@ def _difference(law: LawRow, table: Table, example: Example) -> float:
 
 
 class _Recorder:
-    """Keeps the last report, and if there is a path its front on the disk: a power cut must not lose it either."""
+    """A callback that holds the last report, and writes its front to `path`: a power cut must not lose it."""
 
     def __init__(self, path: Path | None) -> None:
-        self.last: Any = None  # the last report
+        self.last: Any = None
         self._path = path
         self._written = ""
 
@@ -368,7 +393,7 @@ class _Recorder:
             self._path = None
 
 
-def _beginning_failed(error: BaseException) -> BaseException:
+def _error_before_first_step(error: BaseException) -> BaseException:
     """What to raise for an error before anything was found."""
     if isinstance(error, KeyboardInterrupt):
         return click.Abort()
@@ -380,19 +405,11 @@ def _beginning_failed(error: BaseException) -> BaseException:
 
 
 def _plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as model.json holds them."""
+    """Settings as model.json can hold them: paths as text."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 
 
-def _spelled(operators: str | list[str]) -> list[str]:
+def _operator_names(operators: str | list[str]) -> list[str]:
     from symenum.operators import get_operators
 
     return [operator.name for operator in get_operators(operators)]
-
-
-def say(message: str) -> None:
-    click.echo(message, err=True)
-
-
-def silent(message: str) -> None:
-    """Says nothing."""

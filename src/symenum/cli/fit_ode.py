@@ -1,4 +1,4 @@
-"""`symenum fit-ode`: a trajectory in, one front of laws for each state out."""
+"""`symenum fit-ode`: reads trajectories from a file, and prints and writes a front of laws for each state."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from symenum.cli.errors import Failure, InputError, did_you_mean
-from symenum.cli.fit import operators_of, say, silent
+from symenum.cli.fit import operators_of
+from symenum.cli.messages import Failure, InputError, did_you_mean, say, silent
 from symenum.cli.options import parameter_option, parameter_options, split_list
-from symenum.cli.outputs import prepare
+from symenum.cli.outputs import prepare_folder
 from symenum.cli.tables import read_frame, table_path
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
-from symenum.display.observers import for_command
+from symenum.display.progress import observer_for_command
 
 if TYPE_CHECKING:
     import numpy
@@ -83,21 +83,21 @@ def fit_ode_command(
         frame = read_frame(path, note)
     found = choose_trajectories(frame, Columns(time_column, states, inputs, drop, trajectory), note, f"'{data.name}'")
     if out is not None:
-        prepare(out)
-    model = _fitted(found, {**settings, "operators": operators_of(operators)}, quiet)
+        prepare_folder(out)
+    model = _fit(found, {**settings, "operators": operators_of(operators)}, quiet)
     with ctrl_c_ignored():
         click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model)}")
         if out is not None:
             _write(out, model, found, note)
 
 
-def _fitted(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
+def _fit(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
     from symenum.dynamics import ODERegressor
     from symenum.dynamics.display import RULE_IF_HELD_OUT, title_of
     from symenum.selection import rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"], RULE_IF_HELD_OUT)
-    progress = for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
+    progress = observer_for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
     model = ODERegressor(callbacks=[progress], **settings)
     try:
         with sigterm_as_ctrl_c(), progress:
@@ -149,7 +149,7 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
 
 @dataclass(frozen=True)
 class Columns:
-    """What of a file is wanted; without `states`, all columns that are nothing else."""
+    """The columns that the user has named; without `states` they are all columns that have no other use."""
 
     time: str
     states: tuple[str, ...] = ()
@@ -160,34 +160,33 @@ class Columns:
 
 @dataclass(frozen=True)
 class Trajectories:
-    """One entry for each trajectory; missing values stay, as gaps. `inputs` is None where there are none."""
+    """One entry for each trajectory: times (points,), states and inputs (points, columns); inputs None without any.
+
+    Missing values stay NaN: they are gaps.
+    """
 
     times: list[numpy.ndarray]
     states: list[pandas.DataFrame]
     inputs: list[pandas.DataFrame] | None
 
-    @property
-    def points(self) -> int:
-        return sum(len(t) for t in self.times)
-
 
 def choose_trajectories(
     frame: pandas.DataFrame, columns: Columns, note: Callable[[str], None], where: str
 ) -> Trajectories:
-    """Times, states and inputs out of a frame; `where` names the file in messages."""
+    """Take times, states and inputs from a frame; `where` names the file in messages."""
     from symenum.expressions import formula_names
 
     names = [str(name) for name in frame.columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(f"{where} has more than one column called {', '.join(repeated)}: give each its own name.")
-    time = _found(columns.time, names, "--time")
-    inputs = [_found(name, names, "--inputs") for name in split_list(columns.inputs)]
-    drop = [_found(name, names, "--drop") for name in split_list(columns.drop)]
-    mark = None if columns.trajectory is None else _found(columns.trajectory, names, "--trajectory")
-    states = [_found(name, names, "--states") for name in split_list(columns.states)]
+    time = _find(columns.time, names, "--time")
+    inputs = [_find(name, names, "--inputs") for name in split_list(columns.inputs)]
+    drop = [_find(name, names, "--drop") for name in split_list(columns.drop)]
+    trajectory = None if columns.trajectory is None else _find(columns.trajectory, names, "--trajectory")
+    states = [_find(name, names, "--states") for name in split_list(columns.states)]
     if not states:
-        states = [name for name in names if name not in (time, mark, *inputs, *drop)]
+        states = [name for name in names if name not in (time, trajectory, *inputs, *drop)]
     if not states:
         raise InputError(f"There is no column left for a state in {where}: the time is '{time}'.")
     numbers = _numbers(frame, [time, *states, *inputs], where)
@@ -196,7 +195,8 @@ def choose_trajectories(
     if changed:
         pairs = ", ".join(f"'{name}' is {new}" for name, new in changed.items())
         note(f"Names that formulas cannot use are changed: {pairs}.")
-    groups = [numbers] if mark is None else [numbers.loc[part.index] for _, part in frame.groupby(mark, sort=False)]
+    parts = [frame] if trajectory is None else [part for _, part in frame.groupby(trajectory, sort=False)]
+    groups = [numbers.loc[part.index] for part in parts]
     return Trajectories(
         [group[time].to_numpy() for group in groups],
         [group[states].rename(columns=called) for group in groups],
@@ -204,7 +204,7 @@ def choose_trajectories(
     )
 
 
-def _found(name: str, names: Sequence[str], option: str) -> str:
+def _find(name: str, names: Sequence[str], option: str) -> str:
     if name in names:
         return name
     raise InputError(

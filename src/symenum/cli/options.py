@@ -1,4 +1,4 @@
-"""Options: those of the table of parameters, checks that click does not have, and what several commands share."""
+"""Options of commands: those of the table of parameters, and how their texts become values."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def parameter_option(name: str, **changes: Any) -> Callable[[Command], Command]:
 
 
 def _decorator(parameter: Parameter, option: Option, changes: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """The first option of a parameter sets it; any other one has the name of its flag."""
+    """An option of a parameter. The command gets the first option by the parameter's name, any other by its flag's."""
     first = parameter.options[0] is option
     default = changes.get("default", parameter.default) if first and not option.repeated else None
     shape: dict[str, Any] = {"help": option.help, "metavar": option.metavar, "multiple": option.repeated}
     if default is not None:
         shape |= {"default": f"{default:g}" if isinstance(default, float) else default, "show_default": True}
     if isinstance(parameter.constraint, WholeNumber):
-        shape["type"] = click.IntRange(min=parameter.constraint.least)
+        shape["type"] = click.IntRange(min=parameter.constraint.minimum)
     elif isinstance(parameter.constraint, OneOf):
         shape["type"] = click.Choice(parameter.constraint.choices)
     shape |= {name: value for name, value in changes.items() if name != "default"}
@@ -106,11 +106,11 @@ _READERS: Mapping[str, Mapping[str, Any]] = {
     "seed": {"type": click.IntRange(0, _LARGEST_SEED)},
     "file": {"type": click.Path(path_type=Path, dir_okay=False)},
 }
-"""What click needs to read each kind of text that a row of the table can name."""
+"""For each value of `Option.reads`, the arguments of `click.option` that read such text."""
 
 
 def was_given(context: click.Context, option: str) -> bool:
-    """Whether the user has set the option, be it to its default."""
+    """Whether the user has set the option, even if to its default."""
     return context.get_parameter_source(option) != click.core.ParameterSource.DEFAULT
 
 
@@ -122,5 +122,5 @@ def _number(text: str) -> float:
 
 
 def split_list(values: Sequence[str]) -> tuple[str, ...]:
-    """Words of options that may be repeated or hold several words with commas between them."""
+    """The words of an option that may be repeated, and each time may hold several words with commas between them."""
     return tuple(word for value in values for part in value.split(",") if (word := part.strip()))

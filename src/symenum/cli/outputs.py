@@ -1,7 +1,8 @@
-"""What a command has found, as plain values: shown, written to files, and read back.
+"""The result of `symenum fit` as plain values, and its files: how they are written and read back.
 
-The files: front.csv, model.json, law.txt, law.tex and report.html. A file appears under its name only when it is
-whole: it is written under another name, flushed to the disk and renamed.
+The files of a folder: front.csv, model.json, law.txt, law.tex and report.html; front.partial.csv while the search runs;
+the labels of the table beside a checkpoint. A file appears under its name only when it is whole: it is written under
+another name, flushed to the disk and renamed.
 """
 
 from __future__ import annotations
@@ -14,46 +15,53 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from symenum import __version__
-from symenum.cli.errors import InputError
+from symenum.cli.messages import InputError
 from symenum.cli.tables import Table
 from symenum.core.files import write_whole
-from symenum.display.rows import LawRow
+from symenum.display.table import LawRow
 
 __all__ = [
+    "CHECKPOINT",
     "FORMAT",
     "FORMAT_VERSION",
     "PARTIAL",
     "REPORT",
-    "Course",
+    "Labels",
     "Model",
     "Result",
+    "RunSummary",
     "Search",
     "error_lines",
     "fit_report",
     "front_csv",
     "model_json",
-    "prepare",
-    "r_squared",
+    "prepare_folder",
+    "read_labels",
     "read_model",
+    "write_labels",
     "write_results",
-    "write_whole",
 ]
 
 FORMAT = "symenum model"
 FORMAT_VERSION = 1
-PARTIAL = "front.partial.csv"
-"""The front while the search is running; gone once the results are written."""
-_PROBE = bytes(1 << 16)  # 64 KiB, about the size of the results
+"""Of model.json; a change that older versions cannot read raises it."""
+CHECKPOINT = "checkpoint.json"
+"""The checkpoint in a folder of results."""
 REPORT = "report.html"
+PARTIAL = "front.partial.csv"
+"""The front while the search is running; removed once the results are written."""
+_LABELS_FORMAT = "symenum labels"
+_LABELS_VERSION = 1  # of the labels beside a checkpoint, like FORMAT_VERSION
+_TRIAL_BYTES = 1 << 16  # written to try a folder: 64 KiB, about the size of the results
 
 
 class Model(Protocol):
-    """The fitted estimator, as far as the command line needs it."""
+    """The fitted estimator, as far as the command line reads it."""
 
     front_: Any
     interrupted_: bool
@@ -68,14 +76,17 @@ class Model(Protocol):
 
 
 class Search(Protocol):
-    """What is to be fitted."""
+    """An estimator that is not fitted yet, or a checkpoint to go on from."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> Model: ...
 
 
 @dataclass(frozen=True)
-class Course:
-    """How a search went: time, steps, what its network scored and looks like; and the loss that is rounding only."""
+class RunSummary:
+    """How a search went: seconds, steps, candidates that the network scored, the plan of the network.
+
+    `floor`: a loss up to it is zero up to rounding.
+    """
 
     elapsed: float
     steps: int
@@ -84,16 +95,16 @@ class Course:
     floor: float
 
     @staticmethod
-    def of(model: Model | None, last: Any) -> Course:
-        """Of a search that came to its end, which may be there before the first step, or of its last report."""
+    def of(model: Model | None, last: Any) -> RunSummary:
+        """The summary of a fitted model; without one, of the last report of a search that failed."""
         if model is not None:
-            return Course(model.elapsed_, model.n_iter_, model.scored_, model.plan_, model.front_.floor)
-        return Course(last.elapsed, last.iteration, last.scored, last.message, last.front.floor)
+            return RunSummary(model.elapsed_, model.n_iter_, model.scored_, model.plan_, model.front_.floor)
+        return RunSummary(last.elapsed, last.iteration, last.scored, last.message, last.front.floor)
 
 
 @dataclass(frozen=True)
 class Result:
-    """All that is kept of a run. `names` are the variables' names in the laws, `columns` those in the file."""
+    """The result of a run. `names` are the names of the variables in the laws, `columns` those in the file."""
 
     target: str
     names: tuple[str, ...]
@@ -108,35 +119,30 @@ class Result:
 
     @property
     def law(self) -> LawRow:
-        """The law to believe."""
+        """The chosen law."""
         return self.laws[self.selected]
 
 
-def r_squared(rest: float) -> str:
-    """R² for the part of the variance that is left; where R² is nearly 1, the text shows what is missing."""
-    return f"R² = {1 - rest:.4g}" if rest > 1e-3 or rest == 0 else f"R² = 1 - {rest:.2g}"
-
-
 def error_lines(uncertainties: Any) -> list[str]:
-    """The constants of a law with their standard errors, from left to right."""
+    """Lines that show the constants of a law, from left to right, with their standard errors."""
     if not len(uncertainties):
         return ["The law has no fitted constants."]
     pairs = zip(uncertainties["constant"], uncertainties["standard_error"], strict=True)
     return ["Its constants and their standard errors:", *(f"  {value:.8g} ± {error:.2g}" for value, error in pairs)]
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder and write into it, so that a search is not begun whose results could not be kept."""
-    probe = folder / f".probe-{os.getpid()}"
+def prepare_folder(folder: Path) -> None:
+    """Make the folder and write a trial file into it: an error here is better than one at the end of the search."""
+    trial = folder / f".probe-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            with probe.open("wb") as file:
-                file.write(_PROBE)
+            with trial.open("wb") as file:
+                file.write(bytes(_TRIAL_BYTES))
                 file.flush()
                 os.fsync(file.fileno())
         finally:
-            probe.unlink(missing_ok=True)
+            trial.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(
             f"--out: the folder '{folder}' cannot be written ({error.strerror or error}): name another one."
@@ -144,7 +150,7 @@ def prepare(folder: Path) -> None:
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:
-    """The four files; raises OSError where the disk does not take them. The machine-readable one comes first."""
+    """Write the four files, model.json first, since it holds everything; OSError if the disk does not take them."""
     texts = {
         "model.json": model_json(result),
         "front.csv": front_csv(result.laws),
@@ -158,7 +164,7 @@ def write_results(folder: Path, result: Result) -> list[Path]:
 
 
 def front_csv(laws: Sequence[LawRow]) -> str:
-    """One line for each law; numbers in full."""
+    """The front as CSV, one line for each law, numbers with all their digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["complexity", "loss", "score", "reward", "equation"])
@@ -174,7 +180,7 @@ def law_tex(result: Result) -> str:
 
 
 def model_json(result: Result) -> str:
-    """All of the result; the laws as text of our grammar, which `parse` reads."""
+    """The whole result as JSON; laws are text that `symenum.expressions.parse` reads."""
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -204,12 +210,12 @@ def model_json(result: Result) -> str:
 
 
 def read_model(path: Path) -> Result:
-    """The result that `model_json` has written; a file that is not one is refused with what is wrong."""
+    """The result that `model_json` has written; an error says what is wrong with any other file."""
     from symenum.expressions import parse
 
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # RecursionError: lists in lists in lists
+    except (OSError, ValueError, RecursionError) as error:  # RecursionError: lists nested too deeply
         raise InputError(f"'{path}' cannot be read as a model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"'{path}' is not a model of symenum.")
@@ -221,14 +227,14 @@ def read_model(path: Path) -> Result:
         )
     try:
         named = document["settings"].get("constants")
-        constants = named if isinstance(named, dict) else None  # True or False: whether there are any
+        constants = named if isinstance(named, dict) else None  # else True or False: whether laws may hold constants
         laws = tuple(
             LawRow(
                 parse(entry["equation"], constants=constants),
                 entry["complexity"],
-                _python_number(entry["loss"]),
-                _python_number(entry["score"]),
-                _python_number(entry["reward"]),
+                float(entry["loss"]),
+                float(entry["score"]),
+                float(entry["reward"]),
             )
             for entry in document["front"]
         )
@@ -249,20 +255,16 @@ def read_model(path: Path) -> Result:
 
 
 def _json_number(value: float) -> float | str:
-    # JSON has no infinity: a perfect fit has an infinite score in some conventions.
+    # JSON has no infinity, and the score of a perfect fit is infinite.
     return value if math.isfinite(value) else repr(value)
 
 
-def _python_number(value: Any) -> float:
-    return float(value)
+def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
+    """The report page: the result, the data, and how the search went."""
+    from symenum.display.figures import DataSummary
+    from symenum.display.report import ReportContent, report_page, run_facts
 
-
-def fit_report(result: Result, table: Table, course: Course) -> str:
-    """The page of a result, of the data behind it, and of how its search went."""
-    from symenum.display.figures import Evidence
-    from symenum.display.report import Content, report_page, run_facts
-
-    evidence = Evidence.of(
+    data = DataSummary.of(
         table.X.to_numpy(dtype=float),
         table.y.to_numpy(dtype=float),
         result.names,
@@ -271,9 +273,55 @@ def fit_report(result: Result, table: Table, course: Course) -> str:
         None if table.weights is None else table.weights.to_numpy(dtype=float),
     )
     run = {"command": shlex.join(["symenum", *sys.argv[1:]]), "data": result.source}
-    run |= run_facts(result.stop_reason, course.elapsed, course.steps, course.scored, course.plan)
+    run |= run_facts(result.stop_reason, summary.elapsed, summary.steps, summary.scored, summary.plan)
     squared = result.settings.get("loss", "mse") == "mse"
-    content = Content(
-        result.target, result.laws, result.selected, evidence, course.floor, run, result.settings, squared=squared
+    content = ReportContent(
+        result.target, result.laws, result.selected, data, summary.floor, run, result.settings, squared=squared
     )
     return report_page(content)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The names of a table, written beside a checkpoint, which holds numbers only.
+
+    The name of the target, the names of the variables' columns in the file, and the file that the table came from.
+    """
+
+    target: str
+    columns: tuple[str, ...]
+    source: str
+
+
+def write_labels(checkpoint: Path, labels: Labels) -> None:
+    """Write the labels beside the checkpoint; an error if the folder cannot be written."""
+    path = _labels_path(checkpoint)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps({"format": _LABELS_FORMAT, "version": _LABELS_VERSION, **asdict(labels)}))
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(f"--checkpoint: '{path}' cannot be written ({why}): name another one.") from error
+
+
+def read_labels(checkpoint: Path) -> Labels:
+    """The labels that `write_labels` has written; an error for any other file."""
+    path = _labels_path(checkpoint)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
+        _LABELS_FORMAT,
+        _LABELS_VERSION,
+    ):
+        raise InputError(f"'{path}' does not belong to a checkpoint of this symenum.")
+    target, columns, source = document.get("target"), document.get("columns"), document.get("source")
+    named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    if not isinstance(target, str) or not isinstance(source, str) or not named:
+        raise InputError(f"'{path}' is damaged: it names no target, columns and source.")
+    return Labels(target, tuple(columns or ()), source)
+
+
+def _labels_path(checkpoint: Path) -> Path:
+    return checkpoint.with_name(f"{checkpoint.stem}.labels.json")

@@ -1,4 +1,4 @@
-"""`symenum resume`: go on with a search that `symenum fit --out DIR` or `--checkpoint FILE` has kept."""
+"""`symenum resume`: goes on with a search from the checkpoint of `symenum fit --out DIR` or `--checkpoint FILE`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
-from symenum.cli.errors import InputError
-from symenum.cli.fit import run_fit, say, silent
+from symenum.cli.fit import run_fit
+from symenum.cli.messages import InputError, say, silent
 from symenum.cli.options import parameter_option, was_given
-from symenum.cli.outputs import Model, prepare
-from symenum.cli.tables import CHECKPOINT, Choice, Table, hold_out, read_labels
+from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
+from symenum.cli.tables import ColumnChoice, Table, hold_out
 
 __all__ = ["resume_command"]
 
 
 @click.command("resume", no_args_is_help=True)
-@click.argument("kept", type=click.Path(path_type=Path, exists=True))
+@click.argument("saved", type=click.Path(path_type=Path, exists=True))
 @parameter_option("max_time", default=None, help="Seconds to go on. [default: as before]")
 @parameter_option("max_iterations", help="Steps, those before included. [default: as before]")
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
@@ -27,7 +27,7 @@ __all__ = ["resume_command"]
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: that of before]")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 def resume_command(
-    kept: Path,
+    saved: Path,
     max_time: float | None,
     max_iterations: int | None,
     validation: Path | None,
@@ -35,39 +35,39 @@ def resume_command(
     out: Path | None,
     quiet: bool,
 ) -> None:
-    """Go on with the search kept in KEPT: a folder of results, or a checkpoint file.
+    """Go on with the search saved in SAVED: a folder of results, or a checkpoint file.
 
     With an iteration limit and a seed the result is that of one search without a pause. Rows that were held out to
-    choose the law are not kept: name them again with --validation, or choose by another rule.
+    choose the law are not saved: name them again with --validation, or choose by another rule.
     """
-    path = kept / CHECKPOINT if kept.is_dir() else kept
-    out = out or (kept if kept.is_dir() else None)
+    path = saved / CHECKPOINT if saved.is_dir() else saved
+    out = out or (saved if saved.is_dir() else None)
     context = click.get_current_context()
-    named = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
-    changes = {name: value for name, value in named.items() if was_given(context, name)}
+    options = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
+    changes = {name: value for name, value in options.items() if was_given(context, name)}
     labels = read_labels(path)
-    table, settings = _opened(path, changes, labels.target, labels.columns)
-    table, held = hold_out(table, Choice(), silent if quiet else say, validation)
-    if held is None and settings["model_selection"] == "validation":
+    table, settings = _read_checkpoint(path, changes, labels)
+    table, validation_table = hold_out(table, ColumnChoice(), silent if quiet else say, validation)
+    if validation_table is None and settings["model_selection"] == "validation":
         raise click.UsageError(
-            "The law is to be chosen on rows that were held out, and these are not kept: name them with "
+            "The law is to be chosen on rows that were held out, and these are not saved: name them with "
             "--validation FILE, or another rule with --model-selection."
         )
     if out is not None:
-        prepare(out)
+        prepare_folder(out)
     run_fit(
         table,
         settings,
         out=out,
         quiet=quiet,
         source=labels.source,
-        make_model=lambda callbacks, **settings: _Kept(path, {**changes, "callbacks": callbacks}),
-        held=held,
+        make_model=lambda callbacks, **settings: _ResumedSearch(path, {**changes, "callbacks": callbacks}),
+        validation=validation_table,
     )
 
 
-def _opened(path: Path, changes: dict[str, Any], target: str, columns: tuple[str, ...]) -> tuple[Table, dict[str, Any]]:
-    """The table as `symenum fit` had it, and the settings."""
+def _read_checkpoint(path: Path, changes: dict[str, Any], labels: Labels) -> tuple[Table, dict[str, Any]]:
+    """The table as `symenum fit` had it, and the parameters of PSERegressor."""
     import pandas
 
     from symenum import PSERegressor
@@ -78,16 +78,17 @@ def _opened(path: Path, changes: dict[str, Any], target: str, columns: tuple[str
     except ValueError as error:
         raise InputError(f"{error}.") from error
     data = found.data
-    if data is None or data.columns is None or len(data.columns) != len(columns):
+    if data is None or data.columns is None or len(data.columns) != len(labels.columns):
         raise InputError(f"'{path}' was not written by symenum fit: go on with PSERegressor.resume.")
     weights = None if data.weight is None else pandas.Series(data.weight)
-    table = Table(data.frame(), pandas.Series(data.y, name=target), weights, target, columns)
+    y = pandas.Series(data.y, name=labels.target)
+    table = Table(data.frame(), y, weights, labels.target, labels.columns)
     return table, {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A search whose `fit` goes on from a checkpoint."""
+class _ResumedSearch:
+    """What `run_fit` takes for an estimator: its `fit` goes on from a checkpoint."""
 
     path: Path
     changes: Mapping[str, Any]

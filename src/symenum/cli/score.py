@@ -1,4 +1,4 @@
-"""`symenum score`: a formula that one has, its constants fitted to a table."""
+"""`symenum score`: fits the constants of the user's formula to a table, and prints how well it does."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from symenum.cli.errors import InputError
-from symenum.cli.fit import say, silent
+from symenum.cli.messages import InputError, say, silent
 from symenum.cli.options import assignments, parameter_options
-from symenum.cli.outputs import r_squared
-from symenum.cli.tables import Choice, choose, read_frame, table_path
+from symenum.cli.tables import ColumnChoice, choose_columns, read_frame, table_path
+from symenum.display.table import r_squared_text
 
 if TYPE_CHECKING:
     from symenum.estimator import FittedForm
@@ -55,7 +54,7 @@ def score_command(
     note = silent if quiet else say
     with table_path(data) as path:
         frame = read_frame(path, note)
-        table = choose(frame, Choice(target, None, drop, weights, drop_nan), note, f"'{path.name}'")
+        table = choose_columns(frame, ColumnChoice(target, None, drop, weights, drop_nan), note, f"'{path.name}'")
     from symenum.estimator import fit_constants
 
     try:
@@ -79,5 +78,5 @@ def score_command(
 def _report_text(found: FittedForm, target: str, loss: str) -> str:
     lines = [f"{'constant':>10}  {'value':>14}  {'standard error':>14}"] if found.constants else []
     lines += [f"{name:>10}  {value:>14.8g}  {found.errors[name]:>14.2g}" for name, value in found.constants.items()]
-    lines += [f"{loss} {found.loss:.6g}, complexity {found.complexity}, {r_squared(1 - found.r2)}", "The law:"]
+    lines += [f"{loss} {found.loss:.6g}, complexity {found.complexity}, {r_squared_text(1 - found.r2)}", "The law:"]
     return "\n".join([*lines, f"{target} = {found.expression}"])

@@ -1,8 +1,9 @@
-"""A file to variables, target and weights, or to a message that says what is wrong with it.
+"""Reads a table from a file and takes variables, target and weights from it; an error says what is wrong with the file.
 
-Checks what a search cannot check so well: it knows the file, its rows and the options that would help. The layout of a
-text file (encoding, delimiter, header, decimal sign) is found from its first lines, before pandas is imported, so that
-a wrong file is refused at once. The names of columns are made fit for formulas here; the file itself is never changed.
+The checks are here and not in the estimator because only here the file, its rows and the options that would help are
+known. The layout of a text file (encoding, delimiter, header, decimal sign) is found from its first lines, before
+pandas is imported, so that a wrong file is refused at once. Names of columns that formulas cannot hold are changed in
+the table; the file itself is never changed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
-import json
 import lzma
 import re
 import shutil
@@ -19,99 +19,70 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from symenum.cli.errors import InputError, did_you_mean
+from symenum.cli.messages import InputError, did_you_mean
 from symenum.cli.options import split_list
-from symenum.core.files import write_whole
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    "CHECKPOINT",
     "EXAMPLES",
-    "Choice",
+    "ColumnChoice",
     "Example",
-    "Labels",
     "Table",
-    "choose",
+    "choose_columns",
     "hold_out",
     "read_frame",
-    "read_labels",
     "table_path",
-    "write_labels",
 ]
 
 Note = Callable[[str], None]
-_PARQUET = b"PAR1"
-_SHOWN = 8  # names of columns in a message
-_START = 1 << 16  # bytes that are read first to find the layout, 64 KiB; more of them until there are _LINES lines
-_MOST = 1 << 25  # but at most 32 MiB: lines of some hundred thousand columns
-_LINES = 50  # lines that decide on the layout
+"""Called with a sentence that the user should read."""
+_PARQUET = b"PAR1"  # the first bytes of a Parquet file
+_MAX_NAMES = 8  # names of columns in a message: about one line
+_MAX_LISTED = 12  # names of columns in a message about the header, whose reader looks for one that is missing
+_LAYOUT_LINES = 50  # lines from which the layout is found: one odd line among them is outvoted
+_CHUNK = 1 << 16  # bytes read at a time to find these lines, 64 KiB: they are in the first chunk of most files
+_MAX_START = 1 << 25  # bytes read in all to find these lines, 32 MiB: lines of some hundred thousand columns
 _WHITESPACE = r"\s+"
 _DELIMITERS = ("\t", ";", "|", ",")
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITESPACE, "whitespace": _WHITESPACE}
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# In lower case: what pandas reads as missing, as far as tables have it.
+# In lower case: the words for a missing value that pandas reads as such and that tables have.
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
-CHECKPOINT = "checkpoint.json"
-"""The checkpoint in a folder of results."""
-_LABELS_FORMAT = "symenum labels"
-_LABELS_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What of a file is wanted; None: the last column is the target, all others are variables."""
-
-    target: str | None = None
-    features: tuple[str, ...] | None = None
-    drop: tuple[str, ...] = ()
-    weights: str | None = None
-    drop_nan: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """Numbers ready for `fit`: X (rows, features) with the names of formulas, y and weights (rows,)."""
-
-    X: pandas.DataFrame
-    y: pandas.Series
-    weights: pandas.Series | None
-    target: str
-    columns: tuple[str, ...]
-    """What the variables are called in the file."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A packaged file, what to search in it, and the law that history found."""
+    """A file of the package, what to search for in it, and the law that science knows."""
 
     file: str
     target: str
     drop: tuple[str, ...]
     settings: Mapping[str, object]
-    """Instead of the defaults of `symenum fit`."""
+    """Used instead of the defaults of `symenum fit`."""
     story: str
     known: str
     law: str
 
 
+# For --example, by name.
 EXAMPLES = {
     "planets": Example(
         file="planets.csv",
         target="period_years",
         drop=("planet",),
-        # The table is of mean orbits, in which Kepler's law holds to 0.06%, and has eight rows: what fits better is
-        # chance, and the reward, which asks most for simplicity, says so.
+        # The table is of mean orbits, in which Kepler's law holds to 0.06%, and has eight rows: laws that fit better do
+        # so by chance. The rule "reward" weighs simplicity most and chooses Kepler's law.
         settings={"max_time": 2.0, "model_selection": "reward"},
         story="The eight planets: distance from the Sun (AU) and period (years). Which law gives the period?",
         known="Kepler's third law (1619) is period_years = distance_au**(3/2)",
@@ -120,11 +91,14 @@ EXAMPLES = {
 }
 
 
+# From a file to a DataFrame
+
+
 @contextmanager
 def table_path(data: Path | None, example: str = "") -> Iterator[Path]:
-    """The file to read, or that of an example.
+    """The file to read: `data`, or the file of an example.
 
-    What comes through a pipe is put into a file, since a table is looked at before it is read.
+    Standard input or a pipe is copied into a temporary file, since a table is read twice: its layout, then its rows.
     """
     if data is None:
         with as_file(files("symenum.data").joinpath(EXAMPLES[example].file)) as path:
@@ -140,7 +114,7 @@ def table_path(data: Path | None, example: str = "") -> Iterator[Path]:
 
 
 def read_frame(path: Path, note: Note, *, header: bool | None = None, delimiter: str | None = None) -> pandas.DataFrame:
-    """The file as it is, with the names of its columns; those of a file without a header are x1, x2, …"""
+    """The table of a file with the names of its columns; without a header they are called x1, x2, …"""
     start = read_start(path)
     if start.startswith(_PARQUET):
         return _read_parquet(path)
@@ -153,6 +127,170 @@ def read_frame(path: Path, note: Note, *, header: bool | None = None, delimiter:
         note(f"No header found: the columns are x1 to x{frame.shape[1]}, in the order of the file.")
         return frame
     return _without_unnamed(frame, layout.names, note)
+
+
+def read_start(path: Path) -> bytes:
+    """The first bytes of the file, unpacked; an error if it cannot be a table."""
+    shown = f"'{path}'"
+    if path.is_dir():
+        raise InputError(f"{shown} is a folder: name the file in it that holds the table.")
+    if not path.exists():
+        raise InputError(f"There is no file {shown}.{_nearest_file(path)}")
+    try:
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            start: bytes = file.read(_CHUNK)
+            while start.count(b"\n") < _LAYOUT_LINES and len(start) < _MAX_START and (more := file.read(_CHUNK)):
+                start += more
+    except OSError as error:
+        raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, lzma.LZMAError) as error:
+        raise InputError(f"{shown} cannot be unpacked: {error}.") from error
+    if not start.strip():
+        raise InputError(f"{shown} is empty: it needs a column for the target, one for each variable, and rows.")
+    if start.startswith(b"PK\x03\x04") or start.startswith(b"\xd0\xcf\x11\xe0"):
+        raise InputError(f"{shown} is a workbook or an archive, not a text table: save the sheet as CSV.")
+    return start
+
+
+def _nearest_file(path: Path) -> str:
+    try:
+        return did_you_mean(path.name, [found.name for found in path.parent.iterdir()], 0.75)
+    except OSError:
+        return f" There is no folder '{path.parent}' either."
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read a text file.
+
+    `names` is None without a header, `width` the number of columns, `skip` the number of lines before the first row.
+    `comments`: there are lines that begin with #.
+    """
+
+    encoding: str
+    delimiter: str
+    decimal: str
+    names: tuple[str, ...] | None
+    width: int
+    skip: int
+    comments: bool
+
+
+def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str | None) -> Layout:
+    """The layout of a text file from its first bytes; `header` and `delimiter` are found unless they are given."""
+    encoding, text = _decoded(path, start)
+    lines = re.split("\r\n|\n|\r", text)
+    if len(start) >= _CHUNK and len(lines) > 1:
+        lines.pop()  # may be cut off in the middle
+    numbered = [(i, line) for i, line in enumerate(lines) if line.strip()]
+    comments = [(i, line) for i, line in numbered if line.lstrip().startswith("#")]
+    content = [(i, line) for i, line in numbered if not line.lstrip().startswith("#")][:_LAYOUT_LINES]
+    if not content:
+        raise InputError(f"'{path}' holds only comments: there is no row in it.")
+    above = [line for i, line in comments if i < content[0][0]]
+    sample = [line for _, line in content]
+    delimiter = _find_delimiter(sample) if delimiter is None else _NAMED_DELIMITERS.get(delimiter, delimiter)
+    if delimiter != _WHITESPACE and len(delimiter) != 1:
+        raise InputError(f"--delimiter must be one character, 'tab' or 'space', not {delimiter!r}.")
+    rows = [_split(line, delimiter) for line in sample]
+    decimal = _find_decimal(rows, delimiter)
+    names: tuple[str, ...] | None = None
+    first = 0
+    if header if header is not None else _has_header(rows, decimal):
+        names, first = tuple(rows[0]), 1
+        if len(rows) == 1:
+            raise InputError(f"'{path}' has a header and no rows: the columns are {_listed(names)}.")
+    elif above and header is None:
+        # numpy.savetxt writes its header as a comment.
+        found = _split(above[-1].lstrip("# \t"), delimiter)
+        fits = len(found) == len(rows[0]) and not any(_is_number(cell, decimal) for cell in found)
+        names = tuple(found) if fits else None
+    width = Counter(len(row) for row in rows[first:]).most_common(1)[0][0]
+    if names is not None and len(names) != width:
+        names = _fitted_names(path, names, rows[first:], width)
+    return Layout(encoding, delimiter, decimal, names, width, content[first][0], bool(comments))
+
+
+def _decoded(path: Path, start: bytes) -> tuple[str, str]:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16", start[: len(start) // 2 * 2].decode("utf-16", errors="ignore")
+    if b"\0" in start:
+        raise InputError(f"'{path}' is not a text table: it holds binary data.")
+    try:
+        # The last character that was read may be cut off in the middle.
+        whole = start.rsplit(b"\n", 1)[0] if len(start) >= _CHUNK else start
+        return "utf-8-sig", whole.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "latin-1", start.decode("latin-1")
+
+
+def _find_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter with the highest merit: the share of lines of the usual width × (1 + the share of numbers)."""
+    best, best_merit = _WHITESPACE, 0.0
+    for delimiter in (*_DELIMITERS, _WHITESPACE):
+        rows = [_split(line, delimiter) for line in lines]
+        width, count = Counter(len(row) for row in rows).most_common(1)[0]
+        decimal = _find_decimal(rows, delimiter)
+        cells = [cell for row in rows for cell in row]
+        numbers = sum(_is_number(cell, decimal) for cell in cells) / len(cells)
+        merit = count / len(lines) * (1 + numbers) if width > 1 else 0.0
+        if merit > best_merit:
+            best, best_merit = delimiter, merit
+    return best
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    if delimiter == _WHITESPACE:
+        return [cell.strip("\"'") for cell in line.split()]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    except csv.Error as error:
+        raise InputError(f"A line cannot be cut into columns: {error}.") from error
+
+
+def _find_decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
+    if delimiter == ",":
+        return "."
+    cells = [cell for row in rows for cell in row]
+    commas = any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+    return "," if commas and not any(_DECIMAL_POINT.fullmatch(cell) for cell in cells) else "."
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    try:
+        float(cell.replace(",", ".") if decimal == "," else cell)
+    except ValueError:
+        return cell.casefold() in _MISSING and cell != ""
+    return True
+
+
+def _has_header(rows: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether the first line names the columns: it holds no number, or it has a word above a number."""
+    words = [bool(cell) and not _is_number(cell, decimal) for cell in rows[0]]
+    if not any(words):
+        return False
+    numbers = [_is_number(cell, decimal) for cell in rows[0]]
+    if not any(numbers):
+        return True
+    return any(
+        word and i < len(row) and _is_number(row[i], decimal) for row in rows[1:] for i, word in enumerate(words)
+    )
+
+
+def _fitted_names(path: Path, names: tuple[str, ...], rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
+    if len(names) < width and not any(any(row[len(names) :]) for row in rows):
+        return (*names, *[""] * (width - len(names)))  # lines that end in a delimiter
+    if len(names) > width and not any(names[width:]):
+        return names[:width]
+    raise InputError(
+        f"'{path}': the header names {len(names)} columns ({_listed(names)}), but the rows have {width} values. "
+        "Correct the header, or say --delimiter if the columns were cut wrongly."
+    )
+
+
+def _listed(names: Sequence[str], limit: int = _MAX_LISTED) -> str:
+    shown = ", ".join(names[:limit])
+    return f"{shown}, … ({len(names)} in all)" if len(names) > limit else shown
 
 
 def _read_parquet(path: Path) -> pandas.DataFrame:
@@ -211,10 +349,10 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
 
 
 def _without_unnamed(frame: pandas.DataFrame, names: Sequence[str], note: Note) -> pandas.DataFrame:
-    """The frame with its names; columns without one are empty, a row number, or named by their place."""
+    """The frame with its names; a column without one is left out if it is empty or counts the rows, else called xN."""
     import numpy
 
-    kept, called = [], []
+    places, called = [], []
     for i, name in enumerate(names):
         column = frame[i]
         if not name and column.isna().all():
@@ -223,28 +361,54 @@ def _without_unnamed(frame: pandas.DataFrame, names: Sequence[str], note: Note) 
         if not name and i == 0 and column.dtype.kind == "i" and (column == counts + column.iloc[0]).all():
             note("The first column has no name and counts the rows: it is left out.")
             continue
-        kept.append(i)
+        places.append(i)
         called.append(name or f"x{i + 1}")
         if not name:
             note(f"Column {i + 1} has no name: it is called x{i + 1}.")
-    frame = frame[kept]
+    frame = frame[places]
     frame.columns = called
     return frame
 
 
-def choose(frame: pandas.DataFrame, choice: Choice, note: Note, where: str) -> Table:
-    """Target, variables and weights out of a frame; `where` names the file in messages."""
+# From a DataFrame to variables, target and weights
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """The columns that the user has named; without names the last column is the target, all others are variables."""
+
+    target: str | None = None
+    features: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    weights: str | None = None
+    drop_nan: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers ready for `fit`: X (rows, features) with names that formulas can hold, y and weights (rows,)."""
+
+    X: pandas.DataFrame
+    y: pandas.Series
+    weights: pandas.Series | None
+    target: str
+    columns: tuple[str, ...]
+    """What the variables are called in the file."""
+
+
+def choose_columns(frame: pandas.DataFrame, choice: ColumnChoice, note: Note, where: str) -> Table:
+    """Take target, variables and weights from a frame; `where` names the file in messages."""
     names = [str(name) for name in frame.columns]
     dropped = {names[place] for place in _find_all(choice.drop, names, "--drop")}
-    left = [name for name in names if name not in dropped]
-    if not left:
+    remaining = [name for name in names if name not in dropped]
+    if not remaining:
         raise InputError(f"--drop leaves no column of {where}.")
-    target = left[-1] if choice.target is None else names[_find(choice.target, names, "--target")]
+    target = remaining[-1] if choice.target is None else names[_find(choice.target, names, "--target")]
     weights = None if choice.weights is None else names[_find(choice.weights, names, "--weights")]
     if weights == target:
         raise InputError(f"Column '{target}' cannot be both the target and the weights.")
     if choice.features is None:
-        features = [name for name in left if name not in (target, weights)]
+        features = [name for name in remaining if name not in (target, weights)]
     else:
         features = list(dict.fromkeys(names[place] for place in _find_all(choice.features, names, "--features")))
         if target in features:
@@ -270,22 +434,20 @@ def choose(frame: pandas.DataFrame, choice: Choice, note: Note, where: str) -> T
 
 
 def _find_all(words: Sequence[str], names: Sequence[str], option: str) -> list[int]:
-    """The places of columns; a word that is no name itself is cut at its commas."""
+    """The indices of columns; a word that is no column's name is a list with commas."""
     cut = [part for word in words for part in ([word] if word in names else split_list([word]))]
     return [_find(name, names, option) for name in cut]
 
 
 def _find(name: str, names: Sequence[str], option: str) -> int:
-    """The place of a column that is given by name or by number, counted from 1."""
+    """The index of a column that is named, or given by its number from 1, or from -1 at the end."""
     if name in names:
         return list(names).index(name)
     try:
         number = int(name)
     except ValueError:
-        shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names)} in all)" if len(names) > _SHOWN else "")
-        raise InputError(
-            f"{option}: there is no column '{name}'.{did_you_mean(name, names)} The columns are: {shown}."
-        ) from None
+        hint, shown = did_you_mean(name, names), _listed(names, _MAX_NAMES)
+        raise InputError(f"{option}: there is no column '{name}'.{hint} The columns are: {shown}.") from None
     if number == 0 or abs(number) > len(names):
         raise InputError(
             f"{option}: there is no column number {number}: columns are counted from 1 to {len(names)} "
@@ -295,7 +457,7 @@ def _find(name: str, names: Sequence[str], option: str) -> int:
 
 
 def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFrame:
-    """The frame as doubles; all columns that hold anything else are named in one message."""
+    """The frame as float64; one error names all columns that hold anything else."""
     import pandas
 
     columns: dict[str, Any] = {}
@@ -347,7 +509,7 @@ def _finite_rows(frame: pandas.DataFrame, drop_nan: bool, note: Note, where: str
         )
     if not drop_nan:
         raise InputError(
-            f"{what} (column {_quoted(columns[:_SHOWN])}). Fill them in, or leave these rows out with --drop-nan."
+            f"{what} (column {_quoted(columns[:_MAX_NAMES])}). Fill them in, or leave these rows out with --drop-nan."
         )
     note(f"{what}: left out.")
     return frame[~rows]
@@ -378,11 +540,11 @@ def _check_rows(frame: pandas.DataFrame, target: str, weights: str | None, where
 def _named(frame: pandas.DataFrame, features: Sequence[str], target: str, weights: str | None, note: Note) -> Table:
     from symenum.expressions import formula_names
 
-    called = formula_names(features)
+    called = formula_names(features)  # by the name in the file
     renamed = {name: new for name, new in called.items() if new != name}
     if renamed:
-        pairs = ", ".join(f"'{name}' is {new}" for name, new in list(renamed.items())[:_SHOWN])
-        note(f"Names that formulas cannot use are changed: {pairs}{', …' if len(renamed) > _SHOWN else ''}.")
+        pairs = ", ".join(f"'{name}' is {new}" for name, new in list(renamed.items())[:_MAX_NAMES])
+        note(f"Names that formulas cannot use are changed: {pairs}{', …' if len(renamed) > _MAX_NAMES else ''}.")
     frame = frame.reset_index(drop=True)
     X = frame[list(features)].rename(columns=called)
     return Table(X, frame[target], None if weights is None else frame[weights], target, tuple(features))
@@ -399,7 +561,7 @@ def _shell(names: Sequence[str]) -> str:
 
 def hold_out(
     table: Table,
-    choice: Choice,
+    choice: ColumnChoice,
     note: Note,
     path: Path | None,
     fraction: float | None = None,
@@ -407,19 +569,19 @@ def hold_out(
     header: bool | None = None,
     delimiter: str | None = None,
 ) -> tuple[Table, Table | None]:
-    """The rows to search on, and those to choose the law on, if there are any."""
+    """The rows to search on, and the rows to choose the law on: those of a file, a fraction of the table, or None."""
     if path is not None and fraction is not None:
         raise click.UsageError("Name a file with --validation, or a part with --validation-fraction, not both.")
     if path is not None:
         frame = read_frame(path, note, header=header, delimiter=delimiter)
         wanted = replace(choice, target=choice.target or table.target, features=choice.features or table.columns)
-        return table, choose(frame, wanted, note, f"'{path.name}'")
+        return table, choose_columns(frame, wanted, note, f"'{path.name}'")
     if fraction is None:
         return table, None
     import numpy
 
     rows = len(table.y)
-    order = numpy.random.default_rng(seed).permutation(rows)  # without a seed other rows in every run
+    order = numpy.random.default_rng(seed).permutation(rows)  # without a seed, other rows in every run
     count = round(fraction * rows)
     if count < 1 or rows - count < 2:
         raise InputError(f"--validation-fraction {fraction:g} of {rows} rows leaves too few on one side.")
@@ -431,209 +593,3 @@ def _rows(table: Table, rows: list[int]) -> Table:
     weights = None if table.weights is None else table.weights.iloc[rows].reset_index(drop=True)
     X, y = (part.iloc[rows].reset_index(drop=True) for part in (table.X, table.y))
     return replace(table, X=X, y=y, weights=weights)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How to read a file. `names` is None without a header; `skip` is the number of lines before the first row."""
-
-    encoding: str
-    delimiter: str
-    decimal: str
-    names: tuple[str, ...] | None
-    width: int
-    skip: int
-    comments: bool
-
-
-def read_start(path: Path) -> bytes:
-    """The first bytes of the file, unpacked; refuses what cannot be a table."""
-    shown = f"'{path}'"
-    if path.is_dir():
-        raise InputError(f"{shown} is a folder: name the file in it that holds the table.")
-    if not path.exists():
-        raise InputError(f"There is no file {shown}.{_nearest_file(path)}")
-    try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            start: bytes = file.read(_START)
-            while start.count(b"\n") < _LINES and len(start) < _MOST and (more := file.read(_START)):
-                start += more
-    except OSError as error:
-        raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from error
-    except (EOFError, lzma.LZMAError) as error:
-        raise InputError(f"{shown} cannot be unpacked: {error}.") from error
-    if not start.strip():
-        raise InputError(f"{shown} is empty: it needs a column for the target, one for each variable, and rows.")
-    if start.startswith(b"PK\x03\x04") or start.startswith(b"\xd0\xcf\x11\xe0"):
-        raise InputError(f"{shown} is a workbook or an archive, not a text table: save the sheet as CSV.")
-    return start
-
-
-def _nearest_file(path: Path) -> str:
-    try:
-        return did_you_mean(path.name, [found.name for found in path.parent.iterdir()], 0.75)
-    except OSError:
-        return f" There is no folder '{path.parent}' either."
-
-
-def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str | None) -> Layout:
-    """The layout of a text file from its first bytes; what the caller has fixed stays."""
-    encoding, text = _decoded(path, start)
-    lines = re.split("\r\n|\n|\r", text)
-    if len(start) >= _START and len(lines) > 1:
-        lines.pop()  # perhaps cut off in the middle
-    numbered = [(i, line) for i, line in enumerate(lines) if line.strip()]
-    comments = [(i, line) for i, line in numbered if line.lstrip().startswith("#")]
-    content = [(i, line) for i, line in numbered if not line.lstrip().startswith("#")][:_LINES]
-    if not content:
-        raise InputError(f"'{path}' holds only comments: there is no row in it.")
-    above = [line for i, line in comments if i < content[0][0]]
-    sample = [line for _, line in content]
-    delimiter = _find_delimiter(sample) if delimiter is None else _NAMED_DELIMITERS.get(delimiter, delimiter)
-    if delimiter != _WHITESPACE and len(delimiter) != 1:
-        raise InputError(f"--delimiter must be one character, 'tab' or 'space', not {delimiter!r}.")
-    rows = [_split(line, delimiter) for line in sample]
-    decimal = _find_decimal(rows, delimiter)
-    names: tuple[str, ...] | None = None
-    first = 0
-    if header if header is not None else _has_header(rows, decimal):
-        names, first = tuple(rows[0]), 1
-        if len(rows) == 1:
-            raise InputError(f"'{path}' has a header and no rows: the columns are {_listed(names)}.")
-    elif above and header is None:
-        # numpy.savetxt writes its header as a comment.
-        found = _split(above[-1].lstrip("# \t"), delimiter)
-        fits = len(found) == len(rows[0]) and not any(_is_number(cell, decimal) for cell in found)
-        names = tuple(found) if fits else None
-    width = Counter(len(row) for row in rows[first:]).most_common(1)[0][0]
-    if names is not None and len(names) != width:
-        names = _fitted_names(path, names, rows[first:], width)
-    return Layout(encoding, delimiter, decimal, names, width, content[first][0], bool(comments))
-
-
-def _decoded(path: Path, start: bytes) -> tuple[str, str]:
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16", start[: len(start) // 2 * 2].decode("utf-16", errors="ignore")
-    if b"\0" in start:
-        raise InputError(f"'{path}' is not a text table: it holds binary data.")
-    try:
-        # A character may be cut at the end of what was read.
-        whole = start.rsplit(b"\n", 1)[0] if len(start) >= _START else start
-        return "utf-8-sig", whole.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return "latin-1", start.decode("latin-1")
-
-
-def _find_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that cuts the lines into equally many fields, and these into numbers, as far as that goes."""
-    best, best_merit = _WHITESPACE, 0.0
-    for delimiter in (*_DELIMITERS, _WHITESPACE):
-        rows = [_split(line, delimiter) for line in lines]
-        width, count = Counter(len(row) for row in rows).most_common(1)[0]
-        decimal = _find_decimal(rows, delimiter)
-        cells = [cell for row in rows for cell in row]
-        numbers = sum(_is_number(cell, decimal) for cell in cells) / len(cells)
-        merit = count / len(lines) * (1 + numbers) if width > 1 else 0.0
-        if merit > best_merit:
-            best, best_merit = delimiter, merit
-    return best
-
-
-def _split(line: str, delimiter: str) -> list[str]:
-    if delimiter == _WHITESPACE:
-        return [cell.strip("\"'") for cell in line.split()]
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
-    except csv.Error as error:
-        raise InputError(f"A line cannot be cut into columns: {error}.") from error
-
-
-def _find_decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
-    if delimiter == ",":
-        return "."
-    cells = [cell for row in rows for cell in row]
-    commas = any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells)
-    return "," if commas and not any(_DECIMAL_POINT.fullmatch(cell) for cell in cells) else "."
-
-
-def _is_number(cell: str, decimal: str) -> bool:
-    try:
-        float(cell.replace(",", ".") if decimal == "," else cell)
-    except ValueError:
-        return cell.casefold() in _MISSING and cell != ""
-    return True
-
-
-def _has_header(rows: Sequence[Sequence[str]], decimal: str) -> bool:
-    """Whether the first line names the columns: no number in it, or words above numbers."""
-    words = [bool(cell) and not _is_number(cell, decimal) for cell in rows[0]]
-    if not any(words):
-        return False
-    numbers = [_is_number(cell, decimal) for cell in rows[0]]
-    if not any(numbers):
-        return True
-    return any(
-        word and i < len(row) and _is_number(row[i], decimal) for row in rows[1:] for i, word in enumerate(words)
-    )
-
-
-def _fitted_names(path: Path, names: tuple[str, ...], rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
-    if len(names) < width and not any(any(row[len(names) :]) for row in rows):
-        return (*names, *[""] * (width - len(names)))  # lines that end in a delimiter
-    if len(names) > width and not any(names[width:]):
-        return names[:width]
-    raise InputError(
-        f"'{path}': the header names {len(names)} columns ({_listed(names)}), but the rows have {width} values. "
-        "Correct the header, or say --delimiter if the columns were cut wrongly."
-    )
-
-
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown}, … ({len(names)} in all)" if len(names) > most else shown
-
-
-@dataclass(frozen=True)
-class Labels:
-    """What a table's columns are called, kept beside a checkpoint: the search itself knows numbers only.
-
-    The target's name, the names of the columns in the file, and where the table came from.
-    """
-
-    target: str
-    columns: tuple[str, ...]
-    source: str
-
-
-def write_labels(checkpoint: Path, labels: Labels) -> None:
-    """Beside the checkpoint; a folder that cannot be written is refused."""
-    path = _labels_path(checkpoint)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps({"format": _LABELS_FORMAT, "version": _LABELS_VERSION, **asdict(labels)}))
-    except OSError as error:
-        why = error.strerror or error
-        raise InputError(f"--checkpoint: '{path}' cannot be written ({why}): name another one.") from error
-
-
-def read_labels(checkpoint: Path) -> Labels:
-    """What `write_labels` has written; refused if it is something else."""
-    path = _labels_path(checkpoint)
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
-    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
-        _LABELS_FORMAT,
-        _LABELS_VERSION,
-    ):
-        raise InputError(f"'{path}' does not belong to a checkpoint of this symenum.")
-    target, columns, source = document.get("target"), document.get("columns"), document.get("source")
-    named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-    if not isinstance(target, str) or not isinstance(source, str) or not named:
-        raise InputError(f"'{path}' is damaged: it names no target, columns and source.")
-    return Labels(target, tuple(columns or ()), source)
-
-
-def _labels_path(checkpoint: Path) -> Path:
-    return checkpoint.with_name(f"{checkpoint.stem}.labels.json")

@@ -1,7 +1,7 @@
-"""The pictures of a fit, described: the numbers are prepared here once, whoever draws them.
+"""The figures of a fit as plain values: which points and lines, on which axes. Nothing is drawn here.
 
-`symenum.display.svg` draws a figure for the report, which needs nothing else; `symenum.display.plots` draws it with
-matplotlib. `Evidence` is what is needed of the data: a summary of all rows, and some of the rows themselves.
+`symenum.display.svg` draws a figure for the report page; `symenum.display.plots` draws it with matplotlib.
+`DataSummary` holds what figures and report need of the data: a summary of all rows, and some of the rows themselves.
 """
 
 from __future__ import annotations
@@ -15,40 +15,41 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
-from symenum.display.rows import LawRow
+from symenum.display.table import LawRow
 from symenum.expressions import Expression, evaluate, variables
 
 __all__ = [
     "COLOURS",
     "ColumnSummary",
-    "Evidence",
+    "DataSummary",
     "Figure",
     "FittedModel",
     "LawOnRows",
     "Series",
-    "evidence_of",
     "fit_figure",
     "front_figure",
     "front_points",
     "law_on_rows",
     "residual_figure",
+    "summarise_data",
 ]
 
 Array = npt.NDArray[np.float64]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Colours that differ for colour-blind eyes too (Okabe and Ito)."""
-_DATA, _LAW = 0, 1  # of COLOURS: blue dots and a vermilion line
-_MOST_ROWS = 1000  # more dots than that hide each other
-_MOST_NUMBERS = 100_000  # a model with very many columns should not grow by its data
-_CURVE = 300  # points of a law's line
+"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
+_DATA_COLOUR, _LAW_COLOUR = 0, 1  # indices into COLOURS: blue dots, a vermilion line
+_MAX_ROWS = 1000  # dots of a figure: more would hide each other in the 560 × 230 pixels of an SVG plot
+_MAX_NUMBERS = 100_000  # of all columns together: 800 kB, whatever the number of columns
+_CURVE_POINTS = 300  # points of a law's line: one for about two pixels of an SVG plot
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points (x, y) of a figure: dots unless `dots` is False, joined by "straight" lines or by "steps", or by none.
+    """Points (x, y) of a figure, drawn as dots unless `dots` is False.
 
-    `colour` is a place in COLOURS. `large` dots stand out.
+    `joined`: how a line joins them, "straight" or "steps"; "" draws no line. `colour`: an index into COLOURS. `large`:
+    whether the dots are larger than those of other series.
     """
 
     label: str
@@ -56,7 +57,7 @@ class Series:
     y: Sequence[float] | Array
     dots: bool = True
     joined: str = ""
-    colour: int = _DATA
+    colour: int = _DATA_COLOUR
     large: bool = False
 
 
@@ -72,7 +73,7 @@ class Figure:
 
 
 def front_figure(laws: Sequence[LawRow], selected: int, floor: float, loss_name: str) -> Figure:
-    """Loss against complexity, the chosen law marked; losses up to `floor` are zero up to rounding."""
+    """Loss against complexity, the chosen law marked; a loss up to `floor` is zero up to rounding."""
     drawn = front_points([law.complexity for law in laws], [law.loss for law in laws], floor)
     chosen = [point for point in drawn if point[0] == laws[selected].complexity]
     return Figure(
@@ -81,14 +82,14 @@ def front_figure(laws: Sequence[LawRow], selected: int, floor: float, loss_name:
         loss_name,
         (
             Series("laws", [x for x, _ in drawn], [y for _, y in drawn], joined="steps"),
-            Series("the chosen law", [x for x, _ in chosen], [y for _, y in chosen], colour=_LAW, large=True),
+            Series("the chosen law", [x for x, _ in chosen], [y for _, y in chosen], colour=_LAW_COLOUR, large=True),
         ),
         log_y=True,
     )
 
 
 def fit_figure(fitted: LawOnRows, target: str) -> Figure:
-    """A law of one variable as a line among the data; others as predicted against measured."""
+    """A law of one variable as a line among the data; a law of several as predicted against measured values."""
     if fitted.x is not None and fitted.curve is not None:
         name, x = fitted.x
         grid, curve = fitted.curve
@@ -100,15 +101,15 @@ def fit_figure(fitted: LawOnRows, target: str) -> Figure:
 
 
 def residual_figure(fitted: LawOnRows, target: str) -> Figure:
-    """What the law leaves, against what it says."""
+    """Residuals, measured minus predicted, against predicted values."""
     finite = fitted.predicted[np.isfinite(fitted.predicted)]
     ends = [float(finite.min()), float(finite.max())] if len(finite) else []
     series = (Series("rows", fitted.predicted, fitted.residual), _line("no difference", ends, [0.0] * len(ends)))
-    return Figure("What the law leaves", f"{target}, predicted", "measured - predicted", series)
+    return Figure("Residuals of the law", f"{target}, predicted", "measured - predicted", series)
 
 
 def _line(label: str, x: Sequence[float] | Array, y: Sequence[float] | Array) -> Series:
-    return Series(label, x, y, dots=False, joined="straight", colour=_LAW)
+    return Series(label, x, y, dots=False, joined="straight", colour=_LAW_COLOUR)
 
 
 def front_points(complexities: Sequence[int], losses: Sequence[float], floor: float) -> list[tuple[int, float]]:
@@ -130,8 +131,8 @@ def front_points(complexities: Sequence[int], losses: Sequence[float], floor: fl
 class LawOnRows:
     """A law on rows: measured, predicted and residual (measured - predicted), each (rows,).
 
-    A law of one variable also has `x`, that variable's name and values, and `curve`, its values (points,) between them.
-    `undefined` counts rows where the law has no finite value.
+    A law of one variable also has `x`, the name and the values (rows,) of that variable, and `curve`, a grid (points,)
+    over the range of these values and the law on it. `undefined`: the number of rows where the law is not finite.
     """
 
     measured: Array
@@ -142,41 +143,47 @@ class LawOnRows:
     curve: tuple[Array, Array] | None = None
 
 
-def law_on_rows(law: Expression, evidence: Evidence) -> LawOnRows:
-    """The law on the rows that were kept."""
-    columns = evidence.columns
+def law_on_rows(law: Expression, data: DataSummary) -> LawOnRows:
+    """The law on the rows that the summary holds."""
+    columns = data.columns
     predicted: Array = evaluate(law, columns)
     undefined = int(np.count_nonzero(~np.isfinite(predicted)))
-    with np.errstate(invalid="ignore", over="ignore"):  # where the law is infinite, so is what it leaves
-        residual = evidence.y - predicted
+    with np.errstate(invalid="ignore", over="ignore"):  # where the law is infinite, so is its residual
+        residual = data.y - predicted
     used = variables(law)
     if len(used) != 1:
-        return LawOnRows(evidence.y, predicted, residual, undefined)
+        return LawOnRows(data.y, predicted, residual, undefined)
     (name,) = used
     x = columns[name]
     low, high = float(x.min()), float(x.max())
-    grid = low + np.linspace(0.0, 1.0, _CURVE) * (high / 2 - low / 2) * 2
-    flat = {one: np.full(_CURVE, values[0]) for one, values in columns.items()}
-    return LawOnRows(evidence.y, predicted, residual, undefined, (name, x), (grid, evaluate(law, {**flat, name: grid})))
+    grid = low + np.linspace(0.0, 1.0, _CURVE_POINTS) * (high / 2 - low / 2) * 2  # halves: high - low may overflow
+    # `evaluate` wants all columns; the law uses no other.
+    others = {other: np.full(_CURVE_POINTS, values[0]) for other, values in columns.items()}
+    curve = evaluate(law, {**others, name: grid})
+    return LawOnRows(data.y, predicted, residual, undefined, (name, x), (grid, curve))
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """A column in numbers; `name` is its name in laws, `column` that in the data."""
+    """A column in numbers; `name` is its name in laws, `column` its name in the data.
+
+    `distinct`: the number of different values.
+    """
 
     name: str
     column: str
-    least: float
+    minimum: float
     median: float
-    most: float
+    maximum: float
     distinct: int
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """`rows` counts all; `variance` is the weighted one of all targets.
+class DataSummary:
+    """The data of a fit: numbers for all rows, and at most 1,000 rows to draw.
 
-    X (kept, features) and y (kept,) are evenly spaced rows, all where they are few.
+    `rows` is the number of all rows, `variance` the weighted variance of y over all of them. X (drawn, features) and y
+    (drawn,) are evenly spaced rows, or all of them where there are few.
     """
 
     rows: int
@@ -189,28 +196,31 @@ class Evidence:
     @staticmethod
     def of(
         X: Array, y: Array, names: Sequence[str], columns: Sequence[str], target: str = "y", weight: Array | None = None
-    ) -> Evidence:
-        """The evidence of X (rows, features), y (rows,) and weights (rows,)."""
-        most = max(1, min(_MOST_ROWS, _MOST_NUMBERS // (X.shape[1] + 1)))
-        kept = np.unique(np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(int))
+    ) -> DataSummary:
+        """The summary of X (rows, features), y (rows,) and weights (rows,), all float64.
+
+        `names` are the names of the features in laws, `columns` those in the data.
+        """
+        max_rows = max(1, min(_MAX_ROWS, _MAX_NUMBERS // (X.shape[1] + 1)))
+        drawn = np.unique(np.linspace(0, len(y) - 1, min(len(y), max_rows)).round().astype(int))
         described = zip(X.T, names, columns, strict=True)
-        return Evidence(
+        return DataSummary(
             len(y),
             _variance(y, weight),
             tuple(_summary(values, name, column) for values, name, column in described),
             _summary(y, target, target),
-            X[kept].copy(),
-            y[kept].copy(),
+            X[drawn].copy(),
+            y[drawn].copy(),
         )
 
     @property
     def columns(self) -> dict[str, Array]:
-        """The kept rows as columns, by their names in laws."""
-        return {one.name: np.ascontiguousarray(self.X[:, i]) for i, one in enumerate(self.variables)}
+        """The rows to draw as columns (drawn,), by their names in laws."""
+        return {variable.name: np.ascontiguousarray(self.X[:, i]) for i, variable in enumerate(self.variables)}
 
 
 class FittedModel(Protocol):
-    """A fitted PSERegressor, as far as its pictures need it."""
+    """A fitted PSERegressor, as far as its figures need it."""
 
     front_: Any
     selected_index_: int
@@ -221,31 +231,29 @@ class FittedModel(Protocol):
     def get_best(self, index: int | None = None) -> Any: ...
 
 
-def evidence_of(model: FittedModel, X: object, y: object) -> Evidence | None:
-    """The evidence of the data given, or of those of the fit, if the model has them."""
+def summarise_data(model: FittedModel, X: object, y: object) -> DataSummary | None:
+    """The summary of X (rows, features) and y (rows,); without them, of the data of the fit, if the model has them."""
     if (X is None) != (y is None):
         raise ValueError("X and y belong together: give both, or none for the data of the fit")
     names = model.variable_names_
     columns = [str(name) for name in getattr(model, "feature_names_in_", names)]
     if X is not None:
         rows, target = validate_data(model, X, y, dtype=np.float64, y_numeric=True, reset=False)
-        return Evidence.of(rows, np.asarray(target, dtype=np.float64), names, columns)
+        return DataSummary.of(rows, np.asarray(target, dtype=np.float64), names, columns)
     training = getattr(model, "training_", None)
     if training is None:
         return None
     table: Array = np.column_stack([training.columns[name].numpy() for name in names])
-    return Evidence.of(table, training.target.y.numpy(), names, columns, weight=training.target.weight.numpy())
+    return DataSummary.of(table, training.target.y.numpy(), names, columns, weight=training.target.weight.numpy())
 
 
 def _variance(y: Array, weight: Array | None) -> float:
-    with np.errstate(over="ignore"):  # infinite where squares are no doubles any more
+    with np.errstate(over="ignore"):  # infinite where a square exceeds the range of a double
         return float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
 
 
 def _summary(values: Array, name: str, column: str) -> ColumnSummary:
     ordered = np.sort(values)
     distinct = int(np.count_nonzero(np.diff(ordered))) + 1
-    # One of the values, so that no sum of two can overflow.
-    return ColumnSummary(
-        name, column, float(ordered[0]), float(ordered[len(ordered) // 2]), float(ordered[-1]), distinct
-    )
+    median = ordered[len(ordered) // 2]  # one of the values: the mean of two could overflow
+    return ColumnSummary(name, column, float(ordered[0]), float(median), float(ordered[-1]), distinct)

@@ -1,4 +1,4 @@
-"""The frame of a page and its tables. All text is escaped, unless it says that it is `Markup`."""
+"""HTML pages and tables, and the same tables as Markdown. All text is escaped, unless it is of the type `Markup`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ svg { max-width: 100%; height: auto }
 
 
 class Markup(str):
-    """Text that is HTML already; whoever makes one has escaped what is in it."""
+    """Text that is HTML already: the caller has escaped what is in it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Table:
-    """A heading, what it says, the columns' names, the cells, and the row to mark, if any."""
+    """A table with its heading, a note below the heading, and the index of the row to mark, if any."""
 
     title: str
     note: str
@@ -40,7 +40,7 @@ class Table:
 
 
 def html_page(title: str, body: str) -> str:
-    """A whole page around a body that is HTML already."""
+    """A whole page around a body, which is HTML already."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
@@ -49,7 +49,7 @@ def html_page(title: str, body: str) -> str:
 
 
 def html_table(table: Table) -> str:
-    """A table as HTML, with its title and note."""
+    """A table as HTML, with its heading and note where they are not empty."""
     titles = "".join(f"<th>{_cell(name)}</th>" for name in table.columns)
     head = f"<thead><tr>{titles}</tr></thead>" if any(table.columns) else ""
     body = "".join(
@@ -62,7 +62,7 @@ def html_table(table: Table) -> str:
 
 
 def markdown_table(table: Table) -> str:
-    """The same as Markdown."""
+    """A table as Markdown, with its heading and note; the mark of a row is not shown."""
     lines = [f"## {table.title}", "", *([table.note, ""] if table.note else [])]
     lines += [f"| {' | '.join(table.columns)} |", f"|{'---|' * len(table.columns)}"]
     lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in table.cells]
@@ -70,7 +70,7 @@ def markdown_table(table: Table) -> str:
 
 
 def inline(text: str) -> str:
-    """Escaped, with `code` as code."""
+    """Text as HTML, escaped; what stands between backquotes becomes code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
 

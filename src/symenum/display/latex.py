@@ -1,6 +1,6 @@
 r"""A front of laws as a LaTeX table, for a paper: needs \usepackage{amsmath,booktabs} there.
 
-A pure function of rows: where they come from, and which of them are shown, is the caller's choice.
+Pure functions of rows and expressions: which laws are shown is the caller's choice.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from symenum.display.rows import LawRow
+from symenum.display.table import LawRow
 from symenum.expressions.render import latex_name, to_latex
 from symenum.expressions.tree import Apply, Expression, Variable
 from symenum.operators.traits import ADDITIVE
 
 __all__ = ["latex_equation", "latex_number", "latex_table"]
 
-# Longer lines, in characters of LaTeX without its commands, do not fit on a page beside the numbers.
-_LONG = 60
+_COLUMNS = ("equation", "complexity", "loss", "score")
+# Characters of an equation's line, LaTeX commands not counted: about what fits on a page beside the numbers.
+_MAX_LINE = 60
 
 
 def latex_table(
@@ -25,7 +26,7 @@ def latex_table(
     *,
     target: str = "y",
     precision: int = 3,
-    columns: Sequence[str] = ("equation", "complexity", "loss", "score"),
+    columns: Sequence[str] = _COLUMNS,
 ) -> str:
     r"""The table, one line for each row; a sum that is too long for one line is broken between its terms.
 
@@ -39,10 +40,9 @@ def latex_table(
     \bottomrule
     \end{tabular}
     """
-    known = ("equation", "complexity", "loss", "score")
-    unknown = [column for column in columns if column not in known]
+    unknown = [column for column in columns if column not in _COLUMNS]
     if unknown or not columns or isinstance(columns, str):
-        raise ValueError(f"columns must name some of {', '.join(known)}, not {columns!r}")
+        raise ValueError(f"columns must name some of {', '.join(_COLUMNS)}, not {columns!r}")
     lines = [
         rf"\begin{{tabular}}{{@{{}}{''.join('l' if column == 'equation' else 'r' for column in columns)}@{{}}}}",
         r"\toprule",
@@ -61,7 +61,7 @@ def latex_table(
 
 
 def latex_number(value: float, precision: int) -> str:
-    """A number of a table, in mathematical mode."""
+    """A number of a table in math mode, with so many significant digits; a dash for NaN."""
     if not math.isfinite(value):
         return r"\text{--}" if math.isnan(value) else r"\infty" if value > 0 else r"-\infty"
     mantissa, _, exponent = f"{value:.{precision}g}".partition("e")
@@ -69,28 +69,28 @@ def latex_number(value: float, precision: int) -> str:
 
 
 def latex_equation(expression: Expression, target: str = "y", precision: int | None = None) -> str:
-    """target = expression, in mathematical mode; a sum that is too long for one line is broken between its terms."""
-    left = latex_name(target) if target.isidentifier() else rf"\text{{{_escaped(target)}}}"
+    """target = expression in math mode; a sum that is too long for one line is broken between its terms."""
+    left_side = latex_name(target) if target.isidentifier() else rf"\text{{{_escaped(target)}}}"
     whole = to_latex(expression, precision)
     lines: list[str] = []
-    if _width(whole) > _LONG:
+    if _width(whole) > _MAX_LINE:
         for term in _terms(expression, precision):
-            if lines and _width(lines[-1]) + _width(term) <= _LONG:
+            if lines and _width(lines[-1]) + _width(term) <= _MAX_LINE:
                 lines[-1] += f" {term}"
             else:
                 lines.append(term)
     if len(lines) < 2:
-        return f"{left} = {whole}"
+        return f"{left_side} = {whole}"
     body = " \\\\ ".join(f"&{'' if i == 0 else ' {}'}{line}" for i, line in enumerate(lines))
-    return rf"\begin{{aligned}}[t] {left} = {{}} {body} \end{{aligned}}"
+    return rf"\begin{{aligned}}[t] {left_side} = {{}} {body} \end{{aligned}}"
 
 
 def _terms(expression: Expression, precision: int | None) -> list[str]:
-    """The terms of the outermost sum, each but the first with its sign before it."""
+    """The terms of the outermost sum as LaTeX; each but the first begins with its sign."""
     terms: list[str] = []
     while isinstance(expression, Apply) and expression.operator.role in ADDITIVE:
         rest, last = expression.operands
-        # Written as what follows a term, so that the brackets are those of the whole.
+        # Written after a term z, so that the term has the sign and the brackets that it has in the whole sum.
         shown = to_latex(Apply(expression.operator, (Variable("z"), last)), precision)
         terms.append(shown.removeprefix("z "))
         expression = rest
@@ -98,9 +98,10 @@ def _terms(expression: Expression, precision: int | None) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Plain text for LaTeX; the three characters that only a command could show are left out."""
+    """Plain text for LaTeX; the backslash, ^ and ~, which need commands of their own, become spaces."""
     return re.sub(r"([&%$#_{}])", r"\\\1", re.sub(r"[\\^~\s]+", " ", text))
 
 
 def _width(latex: str) -> int:
+    """The number of characters that are set, roughly: commands, braces and spaces do not count."""
     return len(re.sub(r"\\[A-Za-z]+|[{}\\ ]", "", latex))

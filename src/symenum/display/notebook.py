@@ -1,4 +1,4 @@
-"""The search in a notebook: an output that renews itself after each step. Uses IPython's display, and only there."""
+"""The search in a notebook: an output under the cell that is renewed after each step. Nothing else uses IPython."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from html import escape
 from typing import Any
 
 from symenum.display.html import Table, html_table
-from symenum.display.progress import Losses, Report, Title, status_line
-from symenum.display.rows import rows_of, selected_row, short_text
+from symenum.display.progress import LossHistory, Report, Title, status_line
+from symenum.display.table import rows_of, selected_row, short_text
 
 __all__ = ["NotebookTable", "in_notebook"]
 
-_INTERVAL = 0.25  # seconds between two renewals: many quick steps must not flood the notebook
+_MIN_INTERVAL = 0.25  # seconds between two renewals, as on a terminal: quick steps must not flood the notebook
 
 
 def in_notebook() -> bool:
-    """Whether this is a kernel of Jupyter, which can show HTML; an IPython in a terminal has none."""
+    """Whether this process is a kernel of Jupyter, which can show HTML; IPython in a terminal is none."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and getattr(shell, "kernel", None) is not None
@@ -31,9 +31,9 @@ class NotebookTable:
         self._title = title
         self._rule = rule
         self._clock = clock
-        self._shown = -_INTERVAL
+        self._shown_at = -_MIN_INTERVAL
         self._last: Report | None = None
-        self._losses = Losses()
+        self._history = LossHistory()
         self._handle: Any = None
 
     def __enter__(self) -> NotebookTable:
@@ -44,15 +44,15 @@ class NotebookTable:
             self._show(self._last)
 
     def __call__(self, report: Report) -> None:
-        self._losses.add(report, self._title(report))
+        self._history.add(report, self._title(report))
         self._last = report
-        if self._clock() - self._shown >= _INTERVAL:
+        if self._clock() - self._shown_at >= _MIN_INTERVAL:
             self._show(report)
 
     def _show(self, report: Report) -> None:
         from IPython.display import HTML, display
 
-        self._shown = self._clock()
+        self._shown_at = self._clock()
         page = HTML(self.html(report))
         if self._handle is None:
             self._handle = display(page, display_id=True)
@@ -60,7 +60,7 @@ class NotebookTable:
             self._handle.update(page)
 
     def html(self, report: Report) -> str:
-        """What is shown."""
+        """The output: status, fall of the best loss, and the table of laws."""
         rows = rows_of(report.front)
         table = Table(
             "",
@@ -70,5 +70,5 @@ class NotebookTable:
             selected_row(report.front, self._rule),
         )
         style = "<style scoped>.symenum .chosen { font-weight: bold } .symenum td { text-align: left }</style>"
-        losses = f"<code>{escape(self._losses.text())}</code>"
-        return f'<div class="symenum">{style}<p>{escape(status_line(report))}</p>{losses}{html_table(table)}</div>'
+        history = f"<code>{escape(self._history.text())}</code>"
+        return f'<div class="symenum">{style}<p>{escape(status_line(report))}</p>{history}{html_table(table)}</div>'

@@ -1,4 +1,7 @@
-"""Pictures in matplotlib, which is optional: pip install 'symenum[plot]'. They are drawn on given axes or new ones."""
+"""The figures of a fit in matplotlib, on the caller's axes or on new ones. What they show is in `display.figures`.
+
+matplotlib is optional: pip install 'symenum[plot]'.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +17,24 @@ from symenum.display.figures import (
     FittedModel,
     LawOnRows,
     Series,
-    evidence_of,
     fit_figure,
     front_figure,
     law_on_rows,
     residual_figure,
+    summarise_data,
 )
-from symenum.display.rows import rows_of
+from symenum.display.table import rows_of
 from symenum.expressions import Expression, to_text
 
 __all__ = ["draw", "new_axes", "new_panels", "plot_fit", "plot_front", "plot_residuals"]
 
-_DIGITS = 3  # of constants in a title
-_LONG = 70  # characters of a title
+_SIZE = (6.4, 4.0)  # inches, width and height: matplotlib's own width
+_TITLE_DIGITS = 3  # significant digits of a constant in a title
+_MAX_TITLE = 55  # characters: a title in matplotlib's 12 points is as wide as _SIZE at about 58
 
 
 def plot_front(model: FittedModel, ax: Any = None) -> Any:
-    """Loss against complexity, the chosen law marked; gives the axes.
+    """Draw loss against complexity, the chosen law marked; returns the axes.
 
     A loss that is zero up to rounding is drawn at the level of rounding.
     """
@@ -43,9 +47,10 @@ def plot_front(model: FittedModel, ax: Any = None) -> Any:
 def plot_fit(
     model: FittedModel, X: object = None, y: object = None, *, index: int | None = None, ax: Any = None
 ) -> Any:
-    """A law of one variable as a line among the data, others as predicted against measured; gives the axes.
+    """Draw a law of one variable as a line among the data, others as predicted against measured; returns the axes.
 
-    Without X and y it shows the data of the fit, at most 1,000 rows of them; `index` picks a row of `equations_`.
+    X (rows, features) and y (rows,) are the data; without them it shows those of the fit, at most 1,000 rows of them.
+    `index` picks a row of `equations_`.
     """
     return draw(replace(fit_figure(_on_rows(model, X, y, index), "y"), title=_title(model, index)), ax)
 
@@ -53,12 +58,15 @@ def plot_fit(
 def plot_residuals(
     model: FittedModel, X: object = None, y: object = None, *, index: int | None = None, ax: Any = None
 ) -> Any:
-    """What a law leaves, measured minus predicted, against what it says; gives the axes."""
+    """Draw the residuals of a law, measured minus predicted, against predicted values; returns the axes.
+
+    X, y and `index` as in `plot_fit`.
+    """
     return draw(replace(residual_figure(_on_rows(model, X, y, index), "y"), title=_title(model, index)), ax)
 
 
 def draw(figure: Figure, ax: Any = None) -> Any:
-    """A figure on the axes given, or on those of a new figure of matplotlib; gives the axes."""
+    """Draw a figure on the caller's axes, or on those of a new figure of matplotlib; returns the axes."""
     axes = new_axes(ax)
     for series in figure.series:
         _draw_series(axes, series)
@@ -76,43 +84,43 @@ def _draw_series(axes: Any, series: Series) -> None:
         label, alpha = (None, 0.4) if series.dots else (series.label, 1.0)
         axes.plot(series.x, series.y, drawstyle=style, color=colour, alpha=alpha, label=label)
     if series.dots:
-        # Few dots with a line through them are drawn in full; many without one may hide each other.
-        few = series.large or bool(series.joined)
+        # Dots on a line are few: opaque. Dots without a line are many and may hide each other: half transparent.
+        opaque = series.large or bool(series.joined)
         size = {"markersize": 10} if series.large else {}
-        alpha = 1.0 if few else 0.6
-        axes.plot(series.x, series.y, "o" if few else ".", color=colour, alpha=alpha, label=series.label, **size)
+        alpha = 1.0 if opaque else 0.6
+        axes.plot(series.x, series.y, "o" if opaque else ".", color=colour, alpha=alpha, label=series.label, **size)
 
 
 def _on_rows(model: FittedModel, X: object, y: object, index: int | None) -> LawOnRows:
     check_is_fitted(model, "front_")
-    evidence = evidence_of(model, X, y)
-    if evidence is None:
+    data = summarise_data(model, X, y)
+    if data is None:
         raise ValueError("the data of the fit are not with this model: give X and y")
-    return law_on_rows(_law(model, index), evidence)
+    return law_on_rows(_law(model, index), data)
 
 
 def _law(model: FittedModel, index: int | None) -> Expression:
-    model.get_best(index)  # refuses what is no row
+    model.get_best(index)  # raises an error if there is no such row
     law: Expression = model.best_expression_ if index is None else model.front_[index].expression
     return law
 
 
 def _title(model: FittedModel, index: int | None) -> str:
-    text = f"y = {to_text(_law(model, index), _DIGITS)}"
-    # A dollar sign would begin mathematics.
-    return (text if len(text) <= _LONG else f"{text[: _LONG - 1]}…").replace("$", r"\$")
+    text = f"y = {to_text(_law(model, index), _TITLE_DIGITS)}"
+    # matplotlib reads what stands between dollar signs as mathematics.
+    return (text if len(text) <= _MAX_TITLE else f"{text[: _MAX_TITLE - 1]}…").replace("$", r"\$")
 
 
 def new_axes(ax: Any) -> Any:
-    """The axes that the caller has, or those of a new figure."""
-    return ax if ax is not None else new_panels(1, 4.0)[0]
+    """The caller's axes, or those of a new figure."""
+    return ax if ax is not None else new_panels(1, _SIZE[1])[0]
 
 
 def new_panels(count: int, height: float) -> list[Any]:
-    """Axes one below the other in a new figure of pyplot, which a notebook shows by itself."""
+    """Axes one below the other in a new figure of pyplot, which a notebook shows by itself; `height` in inches."""
     if find_spec("matplotlib") is None:
         raise ImportError("plots need matplotlib, which is not installed: pip install 'symenum[plot]'")
     from matplotlib import pyplot
 
-    _, axes = pyplot.subplots(count, 1, sharex=True, squeeze=False, figsize=(6.4, height), layout="constrained")
+    _, axes = pyplot.subplots(count, 1, sharex=True, squeeze=False, figsize=(_SIZE[0], height), layout="constrained")
     return list(axes[:, 0])

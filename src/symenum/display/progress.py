@@ -1,39 +1,45 @@
-"""Observers of a search: what they are told, what all of them show, the silent one, and the one that writes lines.
+"""The search while it runs: the protocol of observers, those that need no screen, and the choice of one.
 
-Whoever drives the search does not know which observer it has. Observers only look: they never ask to stop. Nothing here
-imports torch at once: the command line says what is wrong with a request before it waits for that.
+An observer is opened around the search and called with a report after each step. It only shows: it never ends the
+search, and whoever drives the search does not know which observer it has. The observer of a terminal is in
+`symenum.display.terminal`, that of a notebook in `symenum.display.notebook`. Nothing here imports torch at once: the
+command line says what is wrong with a request before it waits for that.
 """
 
 from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
-from symenum.display.rows import rows_of, selected_row, short_text
+from symenum.display.table import rows_of, selected_row, short_text
 
 __all__ = [
-    "Lines",
-    "Losses",
+    "LossHistory",
+    "NoProgress",
     "Observer",
-    "Quiet",
+    "ProgressLines",
     "Report",
     "Title",
     "clock_text",
+    "observer_for_command",
+    "observer_for_estimator",
     "sparkline",
     "status_line",
     "work_text",
 ]
 
 _BARS = "▁▂▃▄▅▆▇█"
-_LEAST = 1e-32  # an exact law is drawn as this: below the square of the rounding of a double
-_MOST = 10_000  # steps that are kept for the sparkline; it shows 30 of them
+_SPARKLINE_WIDTH = 30  # characters
+_LEAST_LOSS = 1e-32  # a smaller loss is drawn as this: about the square of the relative rounding error of a double
+_MAX_HISTORY = 10_000  # steps whose losses are held for the sparkline, about 300 kB
 
 
 class Report(Protocol):
-    """What the search tells after each step."""
+    """What the search says after each step."""
 
     @property
     def iteration(self) -> int: ...
@@ -54,11 +60,11 @@ class Report(Protocol):
 
 
 Title = Callable[[Report], str]
-"""What the laws of a report are laws of."""
+"""The name of the quantity that the laws of a report explain: "y", or "v'" for a state of a system."""
 
 
 class Observer(Protocol):
-    """Opened around the search and told of each step."""
+    """Opened around the search, and called with the report of each step."""
 
     def __enter__(self) -> Any: ...
     def __exit__(
@@ -67,10 +73,51 @@ class Observer(Protocol):
     def __call__(self, report: Any) -> None: ...
 
 
-class Quiet:
-    """Says nothing."""
+def observer_for_command(
+    title: Title, rule: str, max_time: float | None, *, quiet: bool, several: bool = False
+) -> Observer:
+    """The observer of a command, whose results go to stdout and all else to stderr: a live table, or lines.
 
-    def __enter__(self) -> Quiet:
+    `rule` marks the chosen law. `several`: there are laws of several states, so each line names its state.
+    """
+    if quiet:
+        return NoProgress()
+    on_screen = all(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
+    return _observer_on(sys.stderr, on_screen, title, rule, max_time, several)
+
+
+def observer_for_estimator(
+    title: Title, rule: str, max_time: float | None, *, verbose: bool | int, several: bool = False
+) -> Observer:
+    """The observer of an estimator: an output in a notebook, a live table on a terminal, lines elsewhere."""
+    from symenum.display.notebook import NotebookTable, in_notebook
+
+    if not verbose:
+        return NoProgress()
+    if in_notebook():
+        return NotebookTable(title, rule)
+    on_screen = sys.stdout is not None and sys.stdout.isatty()
+    return _observer_on(sys.stdout, on_screen, title, rule, max_time, several)
+
+
+def _observer_on(
+    stream: TextIO | None, on_screen: bool, title: Title, rule: str, max_time: float | None, several: bool
+) -> Observer:
+    if stream is None:  # closed by the shell
+        return NoProgress()
+    if not on_screen:
+        return ProgressLines(stream, rule, title if several else None)
+    from rich.console import Console
+
+    from symenum.display.terminal import LiveTable
+
+    return LiveTable(Console(file=stream, highlight=False), title, rule, max_time)
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def __enter__(self) -> NoProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,21 +127,80 @@ class Quiet:
         return None
 
 
+class ProgressLines(NoProgress):
+    """A line for each step that changes the front: for files, pipes and logs.
+
+    A stream that nobody reads any more does not end the search.
+    """
+
+    def __init__(self, stream: TextIO, rule: str, title: Title | None = None) -> None:
+        self._stream = stream
+        self._rule = rule
+        self._title = title
+        self._last_front: object = None
+
+    def __call__(self, report: Report) -> None:
+        rows = rows_of(report.front)
+        name = "" if self._title is None else f"{self._title(report)}: "
+        front = (name, [(row.complexity, row.loss) for row in rows])
+        if not rows or front == self._last_front:
+            return
+        self._last_front = front
+        row = rows[selected_row(report.front, self._rule) or 0]
+        law = f"loss {row.loss:.3g}, complexity {row.complexity}: {short_text(row.expression)}"
+        try:
+            print(f"{name}{status_line(report)} | {law}", file=self._stream, flush=True)
+        except OSError:  # the reader of a pipe has gone; the search goes on for the result
+            self._stream = io.StringIO()
+
+
 def status_line(report: Report) -> str:
-    """Where the search stands, in one line."""
+    """Where the search stands, in one line: time and work."""
     return f"{clock_text(report.elapsed, report.time_left)} | {work_text(report)}"
 
 
-def clock_text(elapsed: float, left: float | None) -> str:
-    return f"{elapsed:.1f} s" if left is None else f"{elapsed:.1f} s, {left:.0f} s left"
+def clock_text(elapsed: float, time_left: float | None) -> str:
+    """Seconds since the start, and seconds to the limit if there is one."""
+    return f"{elapsed:.1f} s" if time_left is None else f"{elapsed:.1f} s, {time_left:.0f} s left"
 
 
 def work_text(report: Report) -> str:
+    """Number and kind of the step, and the candidates that the network has scored, if any."""
     count = f" | {report.scored:.3g} candidates, {report.rate:.3g} a second" if report.scored else ""
     return f"step {report.iteration} ({report.stage}){count}"
 
 
-def sparkline(values: Sequence[float], width: int = 30) -> str:
+class LossHistory:
+    """How the best loss has fallen, step by step: what the sparkline draws.
+
+    Holds decimal logarithms of the best loss of the laws of one name; laws of another name begin a new history.
+    """
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._logs: list[float] = []
+
+    def add(self, report: Report, name: str) -> None:
+        """Append the best loss of a report."""
+        if name != self._name:
+            self._name, self._logs = name, []
+        best = min((entry.loss for entry in report.front), default=math.inf)
+        if math.isfinite(best):
+            self._logs.append(math.log10(max(best, _LEAST_LOSS)))
+        if len(self._logs) > _MAX_HISTORY:
+            del self._logs[::2]
+
+    def text(self) -> str:
+        """A line with first loss, sparkline and last loss; "" before there are two steps to compare."""
+        if len(self._logs) < 2:
+            return ""
+        first, last = (
+            f"{10**log:.2g}" if log > math.log10(_LEAST_LOSS) else "0" for log in (self._logs[0], self._logs[-1])
+        )
+        return f"best loss {first} {sparkline(self._logs)} {last}"
+
+
+def sparkline(values: Sequence[float], width: int = _SPARKLINE_WIDTH) -> str:
     """The values as a line of bars, the least lowest; of more values than `width`, the last of each group.
 
     >>> sparkline([3, 2, 1, 0])
@@ -107,57 +213,3 @@ def sparkline(values: Sequence[float], width: int = 30) -> str:
     low, high = min(shown), max(shown)
     steps = len(_BARS) - 1
     return "".join(_BARS[round(steps * (value - low) / (high - low)) if high > low else 0] for value in shown)
-
-
-class Losses:
-    """How the best loss has fallen, step by step: what the sparkline draws.
-
-    Collects the decimal logarithms of the best loss, of the laws of one name at a time.
-    """
-
-    def __init__(self) -> None:
-        self._name = ""
-        self._logs: list[float] = []
-
-    def add(self, report: Report, name: str) -> None:
-        if name != self._name:  # the laws of another state: their losses have nothing to do with those before
-            self._name, self._logs = name, []
-        best = min((entry.loss for entry in report.front), default=math.inf)
-        if math.isfinite(best):
-            self._logs.append(math.log10(max(best, _LEAST)))
-        if len(self._logs) > _MOST:
-            del self._logs[::2]  # half as fine, and no longer than before
-
-    def text(self) -> str:
-        """A line with the sparkline; nothing before there are two steps to compare."""
-        if len(self._logs) < 2:
-            return ""
-        first, last = (f"{10**log:.2g}" if log > math.log10(_LEAST) else "0" for log in (self._logs[0], self._logs[-1]))
-        return f"best loss {first} {sparkline(self._logs)} {last}"
-
-
-class Lines(Quiet):
-    """A line for each step that changes the front: for files, pipes and logs.
-
-    Writes to a stream; one that nobody reads any more does not end the search.
-    """
-
-    def __init__(self, stream: TextIO, rule: str, title: Title | None = None) -> None:
-        self._stream = stream
-        self._rule = rule
-        self._title = title
-        self._shown: object = None
-
-    def __call__(self, report: Report) -> None:
-        rows = rows_of(report.front)
-        name = "" if self._title is None else f"{self._title(report)}: "
-        state = (name, [(row.complexity, row.loss) for row in rows])
-        if not rows or state == self._shown:
-            return
-        self._shown = state
-        row = rows[selected_row(report.front, self._rule) or 0]
-        fit = f"loss {row.loss:.3g}, complexity {row.complexity}: {short_text(row.expression)}"
-        try:
-            print(f"{name}{status_line(report)} | {fit}", file=self._stream, flush=True)
-        except OSError:  # whoever read this has gone; the search goes on for the result
-            self._stream = io.StringIO()

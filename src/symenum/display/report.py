@@ -1,4 +1,4 @@
-"""The report of a fit as one HTML page: no script, no network, and nothing of the user's is markup."""
+"""The report of a fit as one HTML page: no script, no network, and no text of the user's is read as markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from symenum.display.figures import (
     ColumnSummary,
-    Evidence,
+    DataSummary,
     LawOnRows,
     fit_figure,
     front_figure,
@@ -21,27 +21,29 @@ from symenum.display.figures import (
     residual_figure,
 )
 from symenum.display.html import Markup, Table, html_page, html_table
-from symenum.display.rows import LawRow
 from symenum.display.svg import svg_figure
+from symenum.display.table import LawRow, r_squared_text
 from symenum.expressions import Expression, mathml_equation, to_latex, to_mathml, to_text
+from symenum.version import __version__
 
-__all__ = ["Content", "installed_version", "report_page", "run_facts"]
+__all__ = ["ReportContent", "installed_version", "report_page", "run_facts"]
 
-_DIGITS = 4  # of constants in formulas; the law to copy has them all
-_MOST_COLUMNS = 60  # of the data that are listed
+_DIGITS = 4  # significant digits of a constant in formulas, as many as the table shows of a loss; the text has all
+_MAX_COLUMNS = 60  # columns of the data in the table: about two screens
 
 
 @dataclass(frozen=True)
-class Content:
-    """All that the page says. `floor`: losses up to it are zero up to rounding. `run`: how the law was found.
+class ReportContent:
+    """All that the page says.
 
-    `squared`: whether the loss is the mean squared error; of another loss there is no R².
+    `floor`: a loss up to it is zero up to rounding. `run`: how the law was found, as names and texts. `squared`: the
+    loss is the mean squared error, from which R² follows.
     """
 
     target: str
     laws: Sequence[LawRow]
     selected: int
-    evidence: Evidence | None
+    data: DataSummary | None
     floor: float = 0.0
     run: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -56,60 +58,54 @@ class Content:
         return "mean squared error" if self.squared else "loss"
 
 
-def report_page(content: Content) -> str:
-    """The page, as text of one HTML file."""
-    body = [f"<h1>A law for {escape(content.target)}</h1>", _chosen(content)]
-    if content.evidence is None:
+def report_page(content: ReportContent) -> str:
+    """The page: the text of one HTML file."""
+    body = [f"<h1>A law for {escape(content.target)}</h1>", _chosen_law(content)]
+    if content.data is None:
         body.append("<p>The data are not with the model: no summary of them, and no plot of the fit.</p>")
         body.append(f'<div class="plots">{_front_plot(content)}</div>')
     else:
-        fitted = law_on_rows(content.law.expression, content.evidence)
+        fitted = law_on_rows(content.law.expression, content.data)
         figures = (fit_figure(fitted, content.target), residual_figure(fitted, content.target))
         plots = (_front_plot(content), *map(svg_figure, figures))
         body.append(f'<div class="plots">{"".join(plots)}</div>')
-        body += [f"<p>{escape(note)}</p>" for note in _notes(content.evidence, fitted)]
+        body += [f"<p>{escape(note)}</p>" for note in _notes(content.data, fitted)]
     body.append(html_table(_front_table(content)))
-    if content.evidence is not None:
-        body.append(html_table(_data_table(content.evidence)))
+    if content.data is not None:
+        body.append(html_table(_data_table(content.data)))
     body.append(html_table(Table("How it was found", "", ("", ""), tuple(content.run.items()))))
     settings = tuple((name, str(value)) for name, value in content.settings.items())
     body.append(html_table(Table("Settings", "", ("setting", "value"), settings)))
     return html_page(f"A law for {content.target}", "".join(body))
 
 
-def _chosen(content: Content) -> str:
+def _chosen_law(content: ReportContent) -> str:
     law = content.law
     facts = f"{content.loss_name.capitalize()} {law.loss:.4g}, complexity {law.complexity}"
-    explained = _explained(law.loss, content.evidence) if content.squared else ""
+    if content.squared and content.data is not None and 0 < content.data.variance < np.inf:
+        facts += f", {r_squared_text(law.loss / content.data.variance)}"
     return (
         f'<div class="law wide">{mathml_equation(content.target, law.expression, _DIGITS)}</div>'
-        f"<p>{escape(facts + explained)}. With every digit, to copy:</p>"
+        f"<p>{escape(facts)}. With every digit, to copy:</p>"
         f"<p><code>{escape(to_text(law.expression))}</code></p>"
         f"<p>In LaTeX: <code>{escape(to_latex(law.expression, _DIGITS))}</code></p>"
     )
 
 
-def _explained(loss: float, evidence: Evidence | None) -> str:
-    if evidence is None or not 0 < evidence.variance < np.inf:
-        return ""
-    rest = loss / evidence.variance
-    return f", R² = {1 - rest:.4f}" if rest > 1e-4 else f", R² = 1 - {rest:.1g}"
-
-
-def _front_plot(content: Content) -> str:
+def _front_plot(content: ReportContent) -> str:
     return svg_figure(front_figure(content.laws, content.selected, content.floor, content.loss_name))
 
 
-def _notes(evidence: Evidence, fitted: LawOnRows) -> list[str]:
+def _notes(data: DataSummary, fitted: LawOnRows) -> list[str]:
     notes = []
-    if evidence.rows > len(evidence.y):
-        notes.append(f"The plots show {len(evidence.y)} of {evidence.rows} rows, evenly spaced.")
+    if data.rows > len(data.y):
+        notes.append(f"The plots show {len(data.y)} of {data.rows} rows, evenly spaced.")
     if fitted.undefined:
         notes.append(f"At {fitted.undefined} of these rows the law has no finite value; they are not drawn.")
     return notes
 
 
-def _front_table(content: Content) -> Table:
+def _front_table(content: ReportContent) -> Table:
     return Table(
         "The front",
         "Each law is more accurate than all simpler ones; the chosen one is marked. Score: how fast the logarithm of "
@@ -124,41 +120,41 @@ def _formula(expression: Expression) -> Markup:
     return Markup(f'<math displaystyle="true"><mrow>{to_mathml(expression, _DIGITS)}</mrow></math>')
 
 
-def _data_table(evidence: Evidence) -> Table:
-    listed = [evidence.target, *evidence.variables][:_MOST_COLUMNS]
-    count = len(evidence.variables)
-    left = count + 1 - len(listed)
-    more = f" {left} further columns are not listed." if left else ""
+def _data_table(data: DataSummary) -> Table:
+    listed = [data.target, *data.variables][:_MAX_COLUMNS]
+    count = len(data.variables)
+    unlisted = count + 1 - len(listed)
+    more = f" {unlisted} further columns are not listed." if unlisted else ""
     return Table(
         "The data",
-        f"{evidence.rows} rows, {count} variable{'s' * (count != 1)}. The first line is the target.{more}",
+        f"{data.rows} rows, {count} variable{'s' * (count != 1)}. The first line is the target.{more}",
         ("column", "in the law", "least", "median", "greatest", "distinct values"),
-        tuple(_data_cells(one) for one in listed),
+        tuple(_data_cells(column) for column in listed),
     )
 
 
-def _data_cells(one: ColumnSummary) -> tuple[str, ...]:
-    numbers = (f"{value:.6g}" for value in (one.least, one.median, one.most))
-    return (one.column, one.name, *numbers, str(one.distinct))
+def _data_cells(summary: ColumnSummary) -> tuple[str, ...]:
+    numbers = (f"{value:.6g}" for value in (summary.minimum, summary.median, summary.maximum))
+    return (summary.column, summary.name, *numbers, str(summary.distinct))
 
 
 def run_facts(reason: str, seconds: float, steps: int, scored: int, plan: str) -> dict[str, str]:
-    """What a report says of a run; versions, machine and date are those of now."""
-    versions = [f"{package} {installed_version(package)}" for package in ("symenum", "torch")]
+    """What a report says of a run; versions, machine and date are those of this moment."""
+    versions = f"Python {platform.python_version()}, symenum {__version__}, torch {installed_version('torch')}"
     return {
         "ended": reason,
         "time": f"{seconds:.1f} s",
         "steps": str(steps),
         "candidates that the network scored": f"{scored:.4g}",
         "network": plan,
-        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        "versions": versions,
         "machine": f"{platform.system()} {platform.machine()}",
         "written": datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
     }
 
 
 def installed_version(package: str) -> str:
-    """The version of a package, in words where it is used from its source."""
+    """The version of an installed package; "from source" for one that is used without being installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,34 +1,36 @@
-"""Plots as SVG text of our own, for pages that need nothing else: figures, steps of a share, and bars."""
+"""Plots as SVG text, for pages that need nothing from outside: the figures of a fit, and three plots of a benchmark."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from symenum.display.figures import COLOURS, Figure
-from symenum.display.figures import Series as FigureSeries
+from symenum.display.figures import COLOURS, Figure, Series
 
 __all__ = ["bars", "points", "steps", "svg_figure"]
 
+# In pixels: two plots fit side by side on a page of 78 em; above the axes there is room for a title and three lines of
+# legend, on the left for numbers of ten characters.
 _WIDTH, _HEIGHT = 640, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # the legend has room for three lines
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48
+_PLAIN_TICKS = 5  # about this many ticks on a plain axis: their numbers stay apart
+_LOG_TICKS = 6  # about this many ticks on a logarithmic axis
+_LEGEND_COLUMNS, _LEGEND_WIDTH = 4, 140  # pixels of a column; four of them fill the width of the axes
 
-_TICKS = 5  # about so many on a plain axis
-_DECADES = 6  # about so many on a logarithmic one
-
-Series = Mapping[str, Sequence[tuple[float, float]]]
+Lines = Mapping[str, Sequence[tuple[float, float]]]
+"""Points (x, y) by the name of their line."""
 
 
-def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
-    """Shares from 0 to 1 that grow by steps, over a logarithmic axis."""
-    xs = [x for line in series.values() for x, _ in line if x > 0]
+def steps(title: str, lines: Lines, x_label: str, y_label: str) -> str:
+    """Shares from 0 to 1 that grow by steps, over a logarithmic x axis; "" if there is nothing to draw."""
+    xs = [x for line in lines.values() for x, _ in line if x > 0]
     if not xs:
         return ""
     low, high = _decades(xs)
     body = [_axes(title, x_label, y_label), _x_ticks(low, high), _y_ticks([i / 5 for i in range(6)], _percent)]
-    for i, (name, line) in enumerate(series.items()):
+    for i, (name, line) in enumerate(lines.items()):
         path, last = "", 0.0
         for x, y in line:
             path += f"{'L' if path else 'M'}{_x(max(x, 10**low), low, high):.1f},{_y(last):.1f}"
@@ -39,20 +41,23 @@ def steps(title: str, series: Series, x_label: str, y_label: str) -> str:
     return _svg(body)
 
 
-def points(title: str, series: Series, x_label: str, y_label: str) -> str:
-    """Points on a plain x axis and a logarithmic y axis, joined in their order: memory against inputs, and the like."""
+def points(title: str, lines: Lines, x_label: str, y_label: str) -> str:
+    """Points on a plain x axis and a logarithmic y axis, joined in their order; "" if there is nothing to draw."""
     drawn = [
-        FigureSeries(name, [x for x, _ in line], [y for _, y in line], joined="straight", colour=i)
-        for i, (name, line) in enumerate(series.items())
+        Series(name, [x for x, _ in line], [y for _, y in line], joined="straight", colour=i)
+        for i, (name, line) in enumerate(lines.items())
     ]
     return svg_figure(Figure(title, x_label, y_label, tuple(drawn), log_y=True))
 
 
 def svg_figure(figure: Figure) -> str:
-    """A figure as SVG, or "" if there is nothing to draw: what is not finite, or not positive on a logarithmic axis."""
+    """A figure as SVG; "" if there is no point to draw.
+
+    Left out are points that are not finite, or not positive on a logarithmic axis.
+    """
     drawn = [
-        [(x, y) for x, y in zip(one.x, one.y, strict=True) if _has_place(x, y, log_y=figure.log_y)]
-        for one in figure.series
+        [(x, y) for x, y in zip(series.x, series.y, strict=True) if _has_place(x, y, log_y=figure.log_y)]
+        for series in figure.series
     ]
     everything = [point for line in drawn for point in line]
     if not everything:
@@ -62,24 +67,29 @@ def svg_figure(figure: Figure) -> str:
     body = [_axes(figure.title, figure.x_label, figure.y_label)]
     body += [_tick_x(_x_at(share), text) for share, text in across.ticks]
     body += [_tick_y(_y(share), text) for share, text in upward.ticks]
-    for i, (one, line) in enumerate(zip(figure.series, drawn, strict=True)):
+    for i, (series, line) in enumerate(zip(figure.series, drawn, strict=True)):
         places = [(_x_at(across.share(x)), _y(upward.share(y))) for x, y in line]
-        colour = _colour(one.colour)
-        if one.joined:
-            opacity = ' opacity="0.6"' if one.dots else ""
-            path = _path(places, stairs=one.joined == "steps")
-            body.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{opacity}/>')
-        if one.dots:
-            # Few dots with a line through them are drawn in full; many without one may hide each other.
-            size, opacity = (5, "") if one.large else (3.5, "") if one.joined else (3, ' opacity="0.6"')
-            body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colour}"{opacity}/>' for x, y in places]
-        body.append(_legend(i, one.label, one.colour))
+        body += [*_marks(series, places), _legend(i, series.label, series.colour)]
     return _svg(body)
+
+
+def _marks(series: Series, places: Sequence[tuple[float, float]]) -> Iterator[str]:
+    """The line and the dots of a series at these places, in pixels."""
+    colour = _colour(series.colour)
+    if series.joined:
+        opacity = ' opacity="0.6"' if series.dots else ""
+        path = _path(places, stairs=series.joined == "steps")
+        yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{opacity}/>'
+    if series.dots:
+        # Dots on a line are few: opaque. Dots without a line are many and may hide each other: half transparent.
+        radius, opacity = (5, "") if series.large else (3.5, "") if series.joined else (3, ' opacity="0.6"')
+        for x, y in places:
+            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"{opacity}/>'
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where values stand on an axis, as shares of its length, and its ticks: their shares and their text."""
+    """An axis: the place of a value as a share of the length, and the ticks as shares and texts."""
 
     share: Callable[[float], float]
     ticks: Sequence[tuple[float, str]]
@@ -89,14 +99,14 @@ def _plain_axis(values: Sequence[float]) -> _Axis:
     low, high = _span(values)
     return _Axis(
         lambda value: _share(value, low, high),
-        [(_share(value, low, high), f"{value:.6g}") for value in _nice(low, high)],
+        [(_share(value, low, high), f"{value:.6g}") for value in _round_numbers(low, high)],
     )
 
 
 def _log_axis(values: Sequence[float]) -> _Axis:
     low, high = _decades(values)
-    decades = range(low, high + 1, max(1, (high - low) // _DECADES))
-    # By the decades themselves: the powers at the ends of the doubles are no doubles.
+    decades = range(low, high + 1, max(1, (high - low) // _LOG_TICKS))
+    # From the exponents, not from the powers: 10**decade may lie outside the range of a double.
     ticks = [((decade - low) / (high - low), _power(decade)) for decade in decades]
     return _Axis(lambda value: (math.log10(value) - low) / (high - low), ticks)
 
@@ -106,7 +116,7 @@ def _has_place(x: float, y: float, *, log_y: bool) -> bool:
 
 
 def _path(places: Sequence[tuple[float, float]], *, stairs: bool) -> str:
-    """Through all places in their order; as stairs, level up to the next place and then up or down to it."""
+    """A path through all places in their order; as stairs, first across to the x of the next place, then to its y."""
     parts = [f"{'L' if n else 'M'}{x:.1f},{y:.1f}" for n, (x, y) in enumerate(places)]
     if stairs:
         parts[1:] = [f"H{x:.1f}V{y:.1f}" for x, y in places[1:]]
@@ -114,7 +124,7 @@ def _path(places: Sequence[tuple[float, float]], *, stairs: bool) -> str:
 
 
 def bars(title: str, groups: Mapping[str, Mapping[str, tuple[float, float, float]]], y_label: str) -> str:
-    """Shares with their intervals (share, low, high), side by side in groups."""
+    """Bars in groups: (share, low, high) by group and name, low and high the ends of the interval; "" without any."""
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
     if not names:
         return ""
@@ -160,8 +170,8 @@ def _axes(title: str, x_label: str, y_label: str) -> str:
 
 
 def _legend(i: int, name: str, colour: int | None = None) -> str:
-    x = _LEFT + 10 + 140 * (i % 4)
-    y = 32 + 13 * (i // 4)
+    x = _LEFT + 10 + _LEGEND_WIDTH * (i % _LEGEND_COLUMNS)
+    y = 32 + 13 * (i // _LEGEND_COLUMNS)
     return (
         f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{_colour(i if colour is None else colour)}"/>'
         f'<text x="{x + 14}" y="{y}">{escape(name)}</text>'
@@ -185,35 +195,36 @@ def _x_at(share: float) -> float:
 
 
 def _share(value: float, low: float, high: float) -> float:
-    """Where a value stands between two ends; halves, since the distance of two doubles may be no double."""
+    """The place of a value between two ends, from 0 to 1; halves, since high - low may overflow."""
     span = high / 2 - low / 2
-    return (value / 2 - low / 2) / span if span > 0 else 0.5  # nothing lies between neighbours
+    return (value / 2 - low / 2) / span if span > 0 else 0.5  # the halves of two neighbours may be equal
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis that holds the values, with a margin; of one value too."""
+    """The ends of an axis with a margin on each side: 3% of the range, or half of the value where there is only one."""
     low, high = min(values), max(values)
     margin = 0.03 * (high - low) if low < high else 0.5 * abs(low) or 0.5
-    wide = low - margin, high + margin
-    return wide if all(map(math.isfinite, wide)) else (low, high)
+    widened = low - margin, high + margin
+    return widened if all(map(math.isfinite, widened)) else (low, high)
 
 
-def _nice(low: float, high: float) -> list[float]:
-    """Round numbers between two ends: 1, 2 or 5 times a power of ten apart.
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten between two ends; the ends where they are too near or too far.
 
-    >>> _nice(0.3, 11.2)
+    >>> _round_numbers(0.3, 11.2)
     [2.0, 4.0, 6.0, 8.0, 10.0]
     """
-    rough = high / _TICKS - low / _TICKS
+    rough = high / _PLAIN_TICKS - low / _PLAIN_TICKS
     decade = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 0.0
     if decade == 0.0 or not math.isfinite(rough):
         return [low, high]
-    step = min((one * decade for one in (1, 2, 5, 10)), key=lambda one: abs(math.log(one / rough)))
+    step = min((factor * decade for factor in (1, 2, 5, 10)), key=lambda step: abs(math.log(step / rough)))
     first, last = math.ceil(low / step), math.floor(high / step)
     return [step * i for i in range(first, last + 1)]
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
+    """The exponents of the powers of ten around positive values, at least one decade apart."""
     low = math.floor(math.log10(min(values)))
     return low, max(low + 1, math.ceil(math.log10(max(values))))
 

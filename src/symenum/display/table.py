@@ -1,20 +1,85 @@
-"""The front as tables: a DataFrame to work with, and text to read."""
+"""The laws of a front as rows, and the rows as a table: a DataFrame to work with, text to read.
+
+Every display shows laws as `LawRow`s: estimator, command line, terminal, notebook and report. Nothing here imports
+torch or pandas at once: the command line starts with this module.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from symenum.display.rows import MARK, LawRow, short_text
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["equations_table", "terminal_width", "text_table"]
+    from symenum.expressions import Expression
 
-_NARROWEST = 60  # characters; a narrower terminal wraps the lines
-_ALIKE = "   ~"
+__all__ = [
+    "MARK",
+    "Front",
+    "LawRow",
+    "equations_table",
+    "r_squared_text",
+    "rows_of",
+    "selected_row",
+    "short_text",
+    "terminal_width",
+    "text_table",
+]
+
+MARK = ">>>>"
+"""Stands before the law that is chosen."""
+_ALIKE_MARK = "   ~"  # as wide as MARK: stands before a law that the data cannot tell from the chosen one
+_SHORT_DIGITS = 5  # significant digits of a constant on the screen; files and DataFrames hold all of them
+_MIN_WIDTH = 60  # characters of a line: mark and numbers take 41 of them; a narrower terminal wraps the lines
+_WIDTH_WITHOUT_TERMINAL = 120  # characters of a line in a file or a pipe
+
+
+class Front(Protocol):
+    """The front of a search, as far as it is shown: entries by complexity ascending, each with a number per entry."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def scores(self) -> Sequence[float]: ...
+    def rewards(self) -> Sequence[float]: ...
+    def select(self, rule: str) -> int: ...
+
+
+@dataclass(frozen=True)
+class LawRow:
+    """One law of a front with its numbers."""
+
+    expression: Expression
+    complexity: int
+    loss: float
+    score: float
+    reward: float
+
+    def numbers(self) -> tuple[str, str, str]:
+        """Complexity, loss and score, as they are printed."""
+        return f"{self.complexity}", f"{self.loss:.4g}", f"{self.score:.4g}"
+
+
+def rows_of(front: Front) -> tuple[LawRow, ...]:
+    """The rows of a front, by complexity ascending."""
+    return tuple(
+        LawRow(entry.expression, int(entry.complexity), float(entry.loss), float(score), float(reward))
+        for entry, score, reward in zip(front, front.scores(), front.rewards(), strict=True)
+    )
+
+
+def selected_row(front: Front, rule: str) -> int | None:
+    """The index of the row that a rule picks; None for an empty front."""
+    return front.select(rule) if len(front) else None
+
+
+def short_text(expression: Expression, digits: int = _SHORT_DIGITS) -> str:
+    """The expression with its constants rounded to so many significant digits: to read, not to compute with."""
+    from symenum.expressions import to_text
+
+    return to_text(expression, digits)
 
 
 def equations_table(
@@ -22,7 +87,7 @@ def equations_table(
 ) -> pandas.DataFrame:
     """One row for each law, in PySR's columns; `lambda_format` takes arrays (rows, features).
 
-    `validation`: the laws' losses on rows that were held out, for a column of their own.
+    `validation`: the loss of each law on rows that were held out, for a column of its own.
     """
     import pandas
 
@@ -48,18 +113,28 @@ def text_table(
 ) -> str:
     """The front as text, >>>> at the chosen row; constants are rounded, and lines longer than `width` are cut.
 
-    `alike`: rows that the data cannot tell from the chosen one, marked with ~.
+    `alike`: for each row, whether the data cannot tell it from the chosen one; such a row is marked with ~.
     """
     lines = [_line("", ("complexity", "loss", "score"), "equation")]
     for i, law in enumerate(laws):
-        mark = MARK if i == selected else _ALIKE if i < len(alike) and alike[i] else ""
+        mark = MARK if i == selected else _ALIKE_MARK if i < len(alike) and alike[i] else ""
         lines.append(_line(mark, law.numbers(), short_text(law.expression)))
     return "\n".join(line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines)
 
 
+def r_squared_text(unexplained: float) -> str:
+    """R² = 1 - `unexplained`, the share of the variance of y that a law leaves; near 1 the text shows what is missing.
+
+    >>> r_squared_text(0.25), r_squared_text(2e-7)
+    ('R² = 0.75', 'R² = 1 - 2e-07')
+    """
+    shown_whole = unexplained > 1e-3 or unexplained == 0  # four digits show a share of 1e-3 and no less
+    return f"R² = {1 - unexplained:.4g}" if shown_whole else f"R² = 1 - {unexplained:.2g}"
+
+
 def terminal_width() -> int:
-    """Characters of a line on this terminal, or 120 where there is none."""
-    return max(_NARROWEST, shutil.get_terminal_size((120, 24)).columns)
+    """Characters of a line on this terminal, at least 60; 120 where there is no terminal."""
+    return max(_MIN_WIDTH, shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns)
 
 
 def _line(mark: str, numbers: tuple[str, str, str], law: str) -> str:

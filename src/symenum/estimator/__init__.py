@@ -1,6 +1,6 @@
-"""The estimator: scikit-learn's interface to the search, and to formulas that the user has.
+"""The estimator: scikit-learn's interface to the search, and to formulas of the user's own.
 
-A name is imported when it is first used: the command line needs the table of parameters without waiting for torch.
+A name is imported when it is first used: the command line reads the table of parameters without waiting for torch.
 """
 
 from importlib import import_module
@@ -15,7 +15,7 @@ __all__ = ["FittedForm", "PSERegressor", "fit_constants"]
 _HOME = {"FittedForm": "formulas", "PSERegressor": "regressor", "fit_constants": "formulas"}
 
 
-if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is found here
+if not TYPE_CHECKING:  # with `__getattr__` a type checker would accept every misspelt name
 
     def __getattr__(name):
         if name not in _HOME:

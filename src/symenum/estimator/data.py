@@ -1,6 +1,6 @@
-"""The data that `fit` and its like are given, checked: a refusal names the argument that it is about.
+"""Checks of the data that `fit` gets: X, y, weights and validation rows become float64 arrays and tensors, or an error.
 
-scikit-learn's own checks do not always say which argument they are about.
+An error names the argument that is wrong; those of scikit-learn's checks do not always do so.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ __all__ = ["FitData", "check_fit_data", "check_validation", "column_names", "mak
 
 Array = npt.NDArray[np.float64]
 
-_NAMED = re.compile(r"\b(X|y|feature names|sample_weight)\b")
+_ARGUMENT_NAME = re.compile(r"\b(X|y|feature names|sample_weight)\b")  # in a message of scikit-learn
 
 
 @dataclass(frozen=True)
 class FitData:
-    """The data of a fit as they came: X (rows, features), y and weight (rows,), float64."""
+    """The data of a fit: X (rows, features), y and weight (rows,), all float64, with rows of weight zero."""
 
     X: Array
     y: Array
     weight: Array | None
-    columns: tuple[str, ...] | None  # of a DataFrame
+    columns: tuple[str, ...] | None  # names of the columns of a DataFrame; None for an array
 
     def frame(self) -> Any:
-        """X as `fit` takes it."""
+        """X as it was given: an array, or a DataFrame with its names."""
         return self.X if self.columns is None else pandas.DataFrame(self.X, columns=list(self.columns))
 
-    def counted(self) -> tuple[torch.Tensor, Target]:
-        """The rows (rows, features) of weight above zero, and their target; refused where they are fewer than two."""
+    def weighted_rows(self) -> tuple[torch.Tensor, Target]:
+        """The rows of weight above zero, float64 (rows, features) on the CPU, and their target.
+
+        Fewer than two of them are an error.
+        """
         target, rows = check_target(self.y, self.weight, len(self.X))
         if len(rows) < 2:
             raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
@@ -51,7 +54,7 @@ class FitData:
 
 
 def check_fit_data(estimator: Any, X: object, y: object, sample_weight: object) -> FitData:
-    """X, y and weights as numbers; the estimator learns how many features it has and what they are called."""
+    """X (rows, features), y and weights (rows,) as float64; sets `n_features_in_` and `feature_names_in_`."""
     _check_columns(X)
     with _naming_arguments(y):
         values, target = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
@@ -62,7 +65,10 @@ def check_fit_data(estimator: Any, X: object, y: object, sample_weight: object) 
 
 
 def check_validation(estimator: Any, validation: object, names: Sequence[str]) -> Training | None:
-    """The rows of `fit(validation=...)`, for an estimator that knows its features, `names` in laws; or an error."""
+    """The rows of `fit(validation=...)`; None where there are none.
+
+    The estimator must have its `n_features_in_`; `names` are the names of the features in laws.
+    """
     if validation is None:
         if estimator.model_selection == "validation":
             raise ValueError("model_selection='validation' needs rows to choose on: fit(X, y, validation=(X2, y2))")
@@ -75,16 +81,16 @@ def check_validation(estimator: Any, validation: object, names: Sequence[str]) -
         )
         weight = validation[2] if len(validation) == 3 else None
         target, rows = check_target(np.asarray(y, dtype=np.float64), weight, len(values))
-        make_loss(estimator.loss, target, weighted=weight is not None)  # only to refuse what it cannot judge
+        make_loss(estimator.loss, target, weighted=weight is not None)  # an error if the loss cannot judge this y
     except (TypeError, ValueError) as error:
         raise ValueError(f"validation: {error}") from error
     return Training.of(torch.tensor(values)[rows], names, target)
 
 
 def make_training(X: object, y: object, sample_weight: object, names: tuple[str, ...] | None = None) -> Training:
-    """The rows of an array or a DataFrame; those of weight zero are left out.
+    """The rows of X (rows, features), an array or a DataFrame, and y (rows,); rows of weight zero are left out.
 
-    `names` are the names of the columns in formulas; None: those of the frame, or x1, x2, …
+    `names` are the names of the columns in formulas; None takes those of the DataFrame, or x1, x2, … for an array.
     """
     labels = getattr(X, "columns", None)
     values, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
@@ -95,33 +101,33 @@ def make_training(X: object, y: object, sample_weight: object, names: tuple[str,
 
 
 def column_names(labels: Iterable[object] | None, count: int) -> tuple[str, ...]:
-    """x1, x2, … for an array; the columns' own names for a DataFrame, made readable where they must be."""
+    """Names for formulas: x1, x2, … without labels; else the labels, changed where a formula could not hold them."""
     if labels is None:
         return tuple(f"x{i + 1}" for i in range(count))
     return tuple(formula_names([str(label) for label in labels]).values())
 
 
 def _check_columns(X: object) -> None:
-    """Refuse a table of which two columns have one name: a law could not say which of them it means."""
+    """Refuse a table with two columns of one name: a law could not say which of them it means."""
     names = [str(name) for name in getattr(X, "columns", ())]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        shown = ", ".join(f"{name!r:.40}" for name in twice[:3]) + (", …" if len(twice) > 3 else "")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        shown = ", ".join(f"{name!r:.40}" for name in repeated[:3]) + (", …" if len(repeated) > 3 else "")
         raise ValueError(f"X has more than one column of the name {shown}: rename them")
 
 
 @contextmanager
 def _naming_arguments(y: object) -> Iterator[None]:
-    """Inside, a ValueError or TypeError of the checks of X and y names the one that it is about."""
+    """Makes a ValueError or TypeError of the checks of X and y name the argument that is wrong."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        if _NAMED.search(str(error)):
+        if _ARGUMENT_NAME.search(str(error)):
             raise
-        raise type(error)(f"{'X' if _is_numbers(y) else 'y'}: {error}") from error
+        raise type(error)(f"{'X' if _is_finite(y) else 'y'}: {error}") from error
 
 
-def _is_numbers(y: object) -> bool:
+def _is_finite(y: object) -> bool:
     try:
         values = np.asarray(y)
         return not np.iscomplexobj(values) and bool(np.isfinite(values.astype(np.float64)).all())

@@ -1,4 +1,4 @@
-"""Formulas that the user has: their constants fitted, and their place beside what a search has found."""
+"""Formulas of the user's own: their constants are fitted, and they are compared with the laws of a front."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from symenum.operators import Operator
 __all__ = [
     "FittedForm",
     "Form",
-    "beside_front",
     "check_constants",
+    "compare_with_front",
     "constant_errors",
     "fit_constants",
     "fit_form",
@@ -47,7 +47,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Form:
-    """An expression some of whose variables are constants to be fitted, with their starts (None: anywhere)."""
+    """An expression with constants to be fitted, which stand in it as variables.
+
+    `starts` holds the names of these constants and the values to start from; None tries several starts.
+    """
 
     expression: Expression
     starts: Mapping[str, float | None]
@@ -55,11 +58,12 @@ class Form:
 
 @dataclass(frozen=True)
 class FittedForm:
-    """A formula with its constants: values and standard errors by name, and how well it fits.
+    """A formula with its fitted constants: their values and standard errors by name, and how well it fits.
 
-    `loss` is in the measure that was asked for, `r2` the part of the variance of y that the law explains. Where it was
-    compared with a front: `beaten_by` is the row of `equations_` that is no more complex and fits at least as well, if
-    there is one, and `beats` are the rows that it would replace.
+    `loss` is in the measure that was asked for; `r2` is the share of the variance of y that the law explains. After a
+    comparison with a front, `beaten_by` is the first row of `equations_` that is no more complex and fits at least as
+    well, or None, and `beats` are the rows that are no simpler and fit no better. A row that is as good in both counts
+    for neither.
     """
 
     expression: Expression
@@ -73,7 +77,7 @@ class FittedForm:
 
     @property
     def on_front(self) -> bool:
-        """Whether nothing on the front beats it."""
+        """Whether no law of the front beats it."""
         return self.beaten_by is None
 
     def __str__(self) -> str:
@@ -95,12 +99,12 @@ def fit_constants(
     operators: Iterable[Operator] = (),
     seed: int = 0,
 ) -> FittedForm:
-    """Fit the constants of a given form, and nothing else.
+    """Fit the constants of a formula to X (rows, features) and y (rows,); the formula itself stays as it is.
 
-    Names in the formula that are no columns of X (x1, x2, … for an array) are the constants; one that occurs twice is
-    one constant. `constants` declares values that stay. Numbers stay as they are unless `fit_numbers`, which fits
-    those with a decimal point. `start` says where to begin; where a constant has no start, several are tried, drawn
-    with random numbers of that `seed`. `loss` as in PSERegressor.
+    A name in the formula that is no column of X (x1, x2, … for an array) is a constant; one that occurs twice is one
+    constant. `constants` gives names with values that stay. Numbers stay as they are; with `fit_numbers` those with a
+    decimal point are fitted. `start` gives values to start from; for a constant without one, several are drawn at
+    random from `seed`. `loss` as in PSERegressor.
 
     >>> import numpy as np
     >>> x = np.linspace(0, 3, 20)
@@ -123,7 +127,7 @@ def read_form(
     start: Mapping[str, float] | None = None,
     fit_numbers: bool = False,
 ) -> Form:
-    """The form of a formula in the variables `names`: all other names that are not declared are to be fitted."""
+    """The form of a formula in the variables `names`; its other names, unless in `constants`, are to be fitted."""
     if isinstance(formula, (Variable, Constant, Apply)):
         expression: Expression = formula
     elif isinstance(formula, str):
@@ -142,16 +146,16 @@ def read_form(
     if fit_numbers:
         numbers = free_constants(expression, integers=False)
         taken = known | set(starts)
-        free = (name for i in range(len(numbers) + len(taken)) if (name := f"c{i + 1}") not in taken)
-        called = dict(zip(free, numbers, strict=False))
-        expression = with_leaves(expression, [Variable(name) for name in called], integers=False)
-        starts |= called
+        unused = (name for i in range(len(numbers) + len(taken)) if (name := f"c{i + 1}") not in taken)
+        named = dict(zip(unused, numbers, strict=False))
+        expression = with_leaves(expression, [Variable(name) for name in named], integers=False)
+        starts |= named
     return Form(expression, starts)
 
 
 @single_threaded()
 def fit_form(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None, seed: int = 0) -> FittedForm:
-    """The form with its constants of least loss on these rows, or the best of those that were tried in time."""
+    """The form with the constants of least loss on these rows; if the budget ends first, the best that were tried."""
     columns, target = training.columns, training.target
     found = fit_form_under(
         form.expression, form.starts, columns, target.y, target.weight, loss, budget=budget, seed=seed
@@ -163,8 +167,8 @@ def fit_form(form: Form, training: Training, loss: Loss, *, budget: Budget | Non
     return FittedForm(law, found.loss, law.complexity, r2, dict(found.constants), dict(found.errors))
 
 
-def beside_front(form: FittedForm, front: Front) -> FittedForm:
-    """The same, with the rows of the front that beat it and those that it beats."""
+def compare_with_front(form: FittedForm, front: Front) -> FittedForm:
+    """The form with `beaten_by` and `beats` filled in; losses that differ by rounding only count as equal."""
     beaten = [
         i
         for i, entry in enumerate(front)
@@ -175,31 +179,31 @@ def beside_front(form: FittedForm, front: Front) -> FittedForm:
         for i, entry in enumerate(front)
         if entry.complexity >= form.complexity and entry.loss >= form.loss * (1 - EXACTNESS.tie)
     ]
-    same = set(beaten) & set(beats)  # the law itself, or one that is as good: neither beats the other
+    equal = set(beaten) & set(beats)  # the law itself, or one that is as good
     return replace(
         form,
-        beaten_by=min((i for i in beaten if i not in same), default=None),
-        beats=tuple(i for i in beats if i not in same),
+        beaten_by=min((i for i in beaten if i not in equal), default=None),
+        beats=tuple(i for i in beats if i not in equal),
     )
 
 
 def constant_errors(law: Expression, training: Training, loss: Loss) -> pandas.DataFrame:
-    """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
+    """The numbers of a law that are not integers, from left to right, with their standard errors.
 
-    The errors are those of a fit of all of them at once, σ² from the residuals; they are infinite where the data do not
-    determine the constants.
+    They come from the Fisher information of a fit of all these numbers at once, with σ² from the residuals. Where the
+    data do not determine a number, its error is infinite.
     """
     target = training.target
     factors = None if loss.is_squared else loss.weights(target.y, evaluate(law, training.columns))
     values = free_constants(law, integers=False)
-    called = {f"constant{i}_": value for i, value in enumerate(values)}
-    form = with_leaves(law, [Variable(name) for name in called], integers=False)
-    found = judge_form(form, called, training.columns, target.y, target.weight, factors)
+    named = {f"constant{i}_": value for i, value in enumerate(values)}
+    form = with_leaves(law, [Variable(name) for name in named], integers=False)
+    found = judge_form(form, named, training.columns, target.y, target.weight, factors)
     return pandas.DataFrame({"constant": list(values), "standard_error": list(found.errors.values())})
 
 
 def check_constants(constants: object, names: Iterable[str]) -> dict[str, float]:
-    """Constants that the user declares, by name: none of a variable's name, each a finite number."""
+    """The named constants of the user: each a finite number other than zero, under a name that is no variable's."""
     if constants is None or isinstance(constants, bool):
         return {}
     if not isinstance(constants, Mapping):

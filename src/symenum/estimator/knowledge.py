@@ -1,4 +1,4 @@
-"""What the user has told the estimator about the law, checked against the data and in the words of the search."""
+"""What the user knows about the law: parameters of the estimator, checked and converted for the search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Knowledge", "check_found", "prior_knowledge"]
 
 
 class Parameters(Protocol):
-    """The parameters of an estimator that are read here, as the user gave them."""
+    """The parameters of an estimator that are read here, as the user has set them."""
 
     operators: Any
     constants: Any
@@ -36,7 +36,7 @@ class Parameters(Protocol):
 
 @dataclass(frozen=True)
 class Knowledge:
-    """See the fields of `Settings` of these names."""
+    """Fields of `symenum.search.Settings`, of the same names."""
 
     loss: Loss
     prior: Prior
@@ -48,7 +48,10 @@ class Knowledge:
 def prior_knowledge(
     parameters: Parameters, training: Training, budget: Budget, seed: int, *, weighted: bool
 ) -> Knowledge:
-    """All of it, or a clear error that names the parameter; budget and seed are for the constants of guesses."""
+    """Check and convert these parameters; an error names the parameter.
+
+    `budget` and `seed` are for fitting the constants of guesses. `weighted`: whether the rows have weights.
+    """
     names = tuple(training.columns)
     loss = make_loss(parameters.loss, training.target, weighted=weighted)
     declared = check_constants(parameters.constants, names)
@@ -61,8 +64,8 @@ def prior_knowledge(
         raise ValueError(f"{', '.join(both)} cannot be in both required_variables and forbidden_variables")
     prior = Prior(
         None if parameters.max_depth is None else int(parameters.max_depth),
-        _nested(parameters.nested_constraints),
-        _acting(parameters.variable_operators, names),
+        _nested_constraints(parameters.nested_constraints),
+        _variable_operators(parameters.variable_operators, names),
         required,
     )
     guesses = _guesses(parameters, training, declared, loss, budget, seed)
@@ -74,7 +77,7 @@ def prior_knowledge(
 
 
 def check_found(front: Front, error: BaseException | None) -> None:
-    """Refuse a front without entries, which no law can be chosen from; what ended the search goes before."""
+    """Raise an error if the front is empty: the one that ended the search, or one that names the constraints."""
     if not front and error is not None:
         raise error
     if not front:
@@ -96,7 +99,7 @@ def _variables(parameter: str, value: object, names: tuple[str, ...]) -> tuple[s
     return listed
 
 
-def _nested(value: object) -> dict[str | Operator, dict[str | Operator, int]]:
+def _nested_constraints(value: object) -> dict[str | Operator, dict[str | Operator, int]]:
     if value is None:
         return {}
     shape = "nested_constraints must be a mapping such as {'sin': {'sin': 0, 'cos': 0}}"
@@ -106,10 +109,10 @@ def _nested(value: object) -> dict[str | Operator, dict[str | Operator, int]]:
     for outer, limits in value.items():
         if not isinstance(limits, Mapping):
             raise ValueError(f"{shape}; that of {outer!r} is {limits!r}")
-        for inner, most in limits.items():
-            if isinstance(most, bool) or not isinstance(most, Integral) or most < 0:
-                raise ValueError(f"{shape}: {inner!r} inside {outer!r} must be a number of times, not {most!r}")
-            nested.setdefault(_operator(outer), {})[_operator(inner)] = int(most)
+        for inner, limit in limits.items():
+            if isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 0:
+                raise ValueError(f"{shape}: {inner!r} inside {outer!r} must be a number of times, not {limit!r}")
+            nested.setdefault(_operator(outer), {})[_operator(inner)] = int(limit)
     return nested
 
 
@@ -123,7 +126,7 @@ def _operator(name: object) -> Operator:
     return operator
 
 
-def _acting(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+def _variable_operators(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""The parameters of PSERegressor: one table that makes the checks of `fit`, the command line's options and the docs.
+"""The parameters of PSERegressor: one table makes the checks of `fit`, the options of the command line and the docs.
 
-Adding a parameter means a row here and an argument of `PSERegressor.__init__`; a test holds the two together. Nothing
-here imports torch: `symenum fit --help` need not wait for it.
+A new parameter needs a row here and an argument of `PSERegressor.__init__`; a test compares the two. Nothing here
+imports torch: `symenum fit --help` need not wait for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Constraint(Protocol):
-    """What a value must be, and the words for it."""
+    """What a value must be: a test, and the words for it that an error message uses."""
 
     @property
     def words(self) -> str: ...
@@ -37,35 +37,35 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class WholeNumber:
-    """A whole number of at least `least`; or None, where `or_none`."""
+    """A whole number of at least `minimum`; or None, where `or_none`."""
 
-    least: int
+    minimum: int
     or_none: bool = False
 
     @property
     def words(self) -> str:
-        return f"a whole number of at least {self.least}{' or None' if self.or_none else ''}"
+        return f"a whole number of at least {self.minimum}{' or None' if self.or_none else ''}"
 
     def allows(self, value: object) -> bool:
         if value is None:
             return self.or_none
-        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= self.least
+        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= self.minimum
 
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number from `least`, which belongs to them unless `open_below`, to `most`; or None, where `or_none`."""
+    """A finite number from `minimum` (excluded, where `open_below`) to `maximum`; or None, where `or_none`."""
 
-    least: float
-    most: float = math.inf
+    minimum: float
+    maximum: float = math.inf
     open_below: bool = False
     or_none: bool = False
 
     @property
     def words(self) -> str:
         below = "above" if self.open_below else "of at least"
-        above = "" if self.most == math.inf else f" and at most {self.most:g}"
-        return f"a number {below} {self.least:g}{above}{' or None' if self.or_none else ''}"
+        above = "" if self.maximum == math.inf else f" and at most {self.maximum:g}"
+        return f"a number {below} {self.minimum:g}{above}{' or None' if self.or_none else ''}"
 
     def allows(self, value: object) -> bool:
         if value is None:
@@ -73,7 +73,7 @@ class Number:
         if not isinstance(value, Real) or not _is_number(value):
             return False
         number = float(value)
-        return (self.least < number if self.open_below else self.least <= number) and number <= self.most
+        return (self.minimum < number if self.open_below else self.minimum <= number) and number <= self.maximum
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Predicate:
-    """Whatever passes a test."""
+    """A value that passes a test; `words` say what the test wants."""
 
     words: str
     test: Callable[[object], bool]
@@ -105,8 +105,8 @@ class Predicate:
 class Option:
     """A parameter on the command line.
 
-    `reads` names how its text becomes a value, where the constraint does not say so: see `symenum.cli.options`. One
-    that is `repeated` may be given several times.
+    `reads` is a key of the table of readers in `symenum.cli.options`: how text becomes a value. `repeated`: the option
+    may be given several times.
     """
 
     flag: str
@@ -120,9 +120,9 @@ class Option:
 class Parameter:
     """A parameter of PSERegressor.
 
-    `meaning` is its line in the docstring and in the docs, where `page` is linked. Without a `constraint` the value is
-    checked by the part that knows what it means. `fixed`: it decides what the search does, and cannot change when a
-    search goes on. `stored`: a checkpoint holds it.
+    `meaning` is its line in the docstring and in the docs, `page` the page of the docs that this line links to. A
+    parameter without a `constraint` is checked by the module that uses it. `fixed`: it decides what the search does, so
+    it cannot change when a search goes on. `stored`: a checkpoint holds it.
     """
 
     name: str
@@ -152,6 +152,7 @@ def _is_callbacks(value: object) -> bool:
 
 _TRUE_OR_FALSE = Predicate("True or False", lambda value: isinstance(value, bool))
 
+# In the order of `PSERegressor.__init__`.
 _ROWS = (
     Parameter(
         "operators",
@@ -163,7 +164,7 @@ _ROWS = (
     Parameter(
         "max_time",
         60.0,
-        "seconds after which the search ends, or None",
+        "seconds after which the search ends, or None for no limit",
         Number(0.0, open_below=True, or_none=True),
         (Option("--max-time", "Seconds to search, or 'none'.", "SECONDS", "seconds"),),
         page="stopping.md",
@@ -172,7 +173,8 @@ _ROWS = (
     Parameter(
         "max_iterations",
         None,
-        "steps after which it ends, or None; with a seed and only this limit, results repeat exactly",
+        "steps after which the search ends, or None for no limit; with a seed and only this limit, results repeat "
+        "exactly",
         WholeNumber(1, or_none=True),
         (Option("--max-iterations", "Steps to search."),),
         page="stopping.md",
@@ -181,7 +183,7 @@ _ROWS = (
     Parameter(
         "stop_loss",
         None,
-        "the loss at which it ends; without, it ends at a law that equals the data up to rounding",
+        "the loss at which the search ends; None: it ends at a law that equals the data up to rounding",
         Number(0.0, or_none=True),
         (Option("--stop-loss", "Loss that is good enough to end the search.", "NUMBER", "number"),),
         page="stopping.md",
@@ -190,14 +192,14 @@ _ROWS = (
     Parameter(
         "layers",
         None,
-        "of the network; chosen from the data, the operators and the machine where None",
+        "number of layers of the network; None: chosen from the data, the operators and the machine",
         WholeNumber(1, or_none=True),
         (Option("--layers", "Layers of the network. [default: chosen]"),),
     ),
     Parameter(
         "inputs",
         None,
-        "of the network; chosen likewise where None, and said in `plan_`",
+        "number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen",
         WholeNumber(1, or_none=True),
         (Option("--inputs", "Inputs of the network. [default: chosen]"),),
     ),
@@ -211,8 +213,8 @@ _ROWS = (
     Parameter(
         "constants",
         True,
-        'whether laws may hold fitted constants; or constants that have a name, as {"g": 9.81}, which then appear by '
-        "it (fitted ones are allowed too)",
+        'whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by their '
+        "names (fitted ones are allowed too)",
         Predicate("True or False, or a mapping such as {'g': 9.81}", lambda value: isinstance(value, (bool, Mapping))),
         (
             Option("--constants/--no-constants", "Whether laws may hold constants.", reads="switch"),
@@ -223,7 +225,7 @@ _ROWS = (
     Parameter(
         "constant_range",
         (-3.0, 3.0),
-        "from which constants inside tokens are drawn",
+        "the range (low, high) from which constants inside tokens are drawn",
         Predicate("a pair (low, high) of numbers with low < high", _is_range),
     ),
     Parameter(
@@ -237,14 +239,14 @@ _ROWS = (
     Parameter(
         "max_complexity",
         50,
-        "of a law on the front",
+        "largest complexity of a law on the front",
         WholeNumber(1),
         (Option("--max-complexity", "Of a law."),),
     ),
     Parameter(
         "max_depth",
         None,
-        "of a law on the front: how many operators may stand inside one another",
+        "largest depth of a law on the front: how many operators may stand inside one another",
         WholeNumber(1, or_none=True),
         (Option("--max-depth", "Of a law: operators inside one another."),),
         page="knowledge.md",
@@ -252,28 +254,28 @@ _ROWS = (
     Parameter(
         "nested_constraints",
         None,
-        'how often an operator may occur inside another, as {"sin": {"sin": 0, "cos": 0}}',
+        'how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}',
         page="knowledge.md",
     ),
     Parameter(
         "variable_operators",
         None,
-        'the only operators that may act on what holds a variable, as {"angle": ["sin", "cos", "*"]}; numbers may '
-        "scale and shift in any case",
+        'the only operators that may act on a variable and on what holds it, such as {"angle": ["sin", "cos", "*"]}; '
+        "numbers may scale and shift it in any case",
         page="knowledge.md",
     ),
     Parameter(
         "required_variables",
         None,
-        "names that every law has",
+        "names of variables that every law must hold",
         options=(Option("--require", "Variables that every law must have.", "A,B,…", repeated=True),),
         page="knowledge.md",
     ),
-    Parameter("forbidden_variables", None, "names that no law has", page="knowledge.md"),
+    Parameter("forbidden_variables", None, "names of variables that no law may hold", page="knowledge.md"),
     Parameter(
         "guesses",
         None,
-        'formulas to begin with, as "a*x1**2 + b"; names that are no variables are constants to be fitted',
+        'formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted',
         options=(Option("--guess", 'A law to begin with, such as "a*x**2 + b".', "FORMULA", repeated=True),),
         page="knowledge.md",
     ),
@@ -281,8 +283,8 @@ _ROWS = (
         "loss",
         "mse",
         'what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of '
-        "(prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber "
-        "and LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is",
+        "(prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or Huber "
+        "or LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the loss is",
         options=(Option("--loss", "mse, mae, huber, log_cosh or relative."),),
         page="knowledge.md",
     ),
@@ -290,7 +292,7 @@ _ROWS = (
         "model_selection",
         "best",
         '"best" (PySR\'s rule; with validation data, "validation"), "accuracy", "reward", "mdl", "validation" '
-        '(simplest of those that do best on validation data) or "kfold" (the same by cross-validation)',
+        '(the simplest of the laws that do best on validation data) or "kfold" (the same by cross-validation)',
         OneOf(("best", "accuracy", "reward", "mdl", "validation", "kfold")),
         (Option("--model-selection", "How the law is chosen from the front."),),
         page="choosing.md",
@@ -316,7 +318,7 @@ _ROWS = (
         False,
         "show the search: a live table on a terminal, an output in a notebook, lines elsewhere",
         Predicate("True, False or a whole number", lambda value: isinstance(value, (bool, Integral))),
-        page="looking.md",
+        page="watching.md",
         fixed=False,
     ),
     Parameter(
@@ -324,7 +326,7 @@ _ROWS = (
         None,
         "a callable, or several, that get a StepReport after each step; one that returns True ends the search",
         Predicate("a callable, a sequence of callables, or None", _is_callbacks),
-        page="looking.md",
+        page="watching.md",
         fixed=False,
         stored=False,
     ),
@@ -350,7 +352,7 @@ _ROWS = (
     Parameter(
         "max_memory",
         None,
-        'bytes that the search may take, as a number or as "2GB"; chosen from the machine\'s memory where None',
+        'bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine\'s memory',
         options=(Option("--max-memory", "Such as 2GB. [default: from the machine]", "SIZE", "size"),),
         page="machines.md",
         fixed=False,
@@ -367,7 +369,7 @@ def as_callbacks(value: Callable[..., object] | Iterable[Callable[..., object]] 
 
 
 def check_parameters(values: Mapping[str, object]) -> None:
-    """Refuse the first value that its row of the table does not allow; names without a row are not looked at."""
+    """Raise an error for the first value that its row of the table does not allow; names without a row are ignored."""
     for name, parameter in PARAMETERS.items():
         constraint = parameter.constraint
         if name in values and constraint is not None and not constraint.allows(values[name]):
@@ -380,8 +382,8 @@ def check_parameters(values: Mapping[str, object]) -> None:
 def markdown_table() -> str:
     """The table of docs/guide/table.md: name with default, and meaning."""
     lines = ["| parameter | meaning |", "| --- | --- |"]
-    for one in PARAMETERS.values():
-        default = f'"{one.default}"' if isinstance(one.default, str) else f"{one.default}"
-        more = "" if one.page is None else f" ([more]({one.page}))"
-        lines.append(f"| `{one.name}={default}` | {one.meaning}{more} |")
+    for parameter in PARAMETERS.values():
+        default = f'"{parameter.default}"' if isinstance(parameter.default, str) else f"{parameter.default}"
+        more = "" if parameter.page is None else f" ([more]({parameter.page}))"
+        lines.append(f"| `{parameter.name}={default}` | {parameter.meaning}{more} |")
     return "\n".join(lines)

@@ -1,8 +1,9 @@
-"""A fit that can be stopped and taken up again: what is kept of it on the disk, and where the next one starts.
+"""A fit that can be stopped and resumed: what is written of it to the disk, and where the next fit starts.
 
-A checkpoint holds parameters and data beside the search's own state, so that its path alone is enough to go on. The
-data lie in an npz file beside the checkpoint, written once; its name holds their signature, so that a checkpoint never
-belongs to the data of another fit. Both files are plain data, and nothing in them is ever run.
+The state of the search is written by `symenum.search.checkpoint`. Here parameters and data are added to it, so that the
+path of a checkpoint alone is enough to go on. The data are in an npz file beside the checkpoint, written once; its name
+holds the signature of data and settings, so that a checkpoint is never read with the data of another fit. Both files
+are plain data, and nothing in them is ever run.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restore
 
 __all__ = ["LastRun", "OpenedCheckpoint", "Start", "find_start", "open_checkpoint"]
 
-_FREE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
-_NOT_KEPT = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
-_SHOWN_DIGITS = 16  # of the signature, in the name of the file with the data
+_CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
+_NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
+_NAME_DIGITS = 16  # hexadecimal digits of the signature in a file's name: 64 bits, no two alike by chance
 
 
 class Estimator(Protocol):
-    """PSERegressor, as far as the start of its fit needs it."""
+    """PSERegressor, as far as the start of its fit reads it."""
 
     checkpoint: str | Path | None
     warm_start: bool
@@ -52,18 +53,19 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class LastRun:
-    """What a fit leaves for the next one: its last whole state, the signature of data and settings, and the loss."""
+    """What a fit leaves for `warm_start`: its last whole state, the signature of data and settings, and the loss."""
 
     state: State
     signature: str | None
-    loss: object  # the parameter: a callable is not in the signature
+    loss: object  # the parameter itself: the signature cannot tell two callables apart
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a fit starts: the state to go on from, if there is one, laws that are known already, and who keeps it.
+    """Where a fit starts.
 
-    `done`: steps of earlier fits, which an iteration limit does not count.
+    `state`: the state to go on from, or None. `known`: laws that an earlier fit has found. `keeper` writes checkpoints.
+    `signature`: that of data and settings. `done`: steps of earlier fits, which an iteration limit does not count.
     """
 
     state: State | None = None
@@ -73,18 +75,18 @@ class Start:
     done: int = 0
 
     def write_last_checkpoint(self, outcome: Outcome) -> None:
-        """The last checkpoint, whatever was written before."""
+        """Write the checkpoint of the end, and remove the data of earlier fits beside it."""
         if self.keeper is not None and self.signature is not None:
             self.keeper.write(outcome.whole, outcome.front)
             _remove_other_data(self.keeper.path, self.signature)
 
     def last_iteration(self, max_iterations: int | None) -> int | None:
-        """The limit of iterations on the state's own count."""
+        """The number of the last step, counted from the first step of the state."""
         return None if max_iterations is None else max_iterations + self.done
 
 
 def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoint | None) -> Start:
-    """Where a fit of `model` on these data starts: at nothing, at the last fit (`warm_start`), or at a checkpoint."""
+    """Where a fit of `model` on these data starts: anew, at the last fit (`warm_start`), or at a checkpoint."""
     if model.checkpoint is None and not model.warm_start and checkpoint is None:
         return Start()
     parameters = model.get_params(deep=False)
@@ -108,7 +110,7 @@ def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoi
 
 
 def _still_allowed(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The laws of an earlier front that the task allows, finite on every row of its data, with their losses there."""
+    """The laws of an earlier front that the task allows and that are finite on its data, with their losses there."""
     settings, target = task.settings, task.target
     usable = set(task.columns) - set(settings.forbidden)
     allowed = [
@@ -123,22 +125,26 @@ def _still_allowed(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, .
 
 
 def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
-    """The same for the same data and settings only."""
+    """A hash of the data and of all settings that cannot change when a search goes on."""
     digest = hashlib.sha256()
-    kept = {name: value for name, value in _plain(parameters).items() if name not in _FREE}
-    digest.update(json.dumps([kept, data.columns, data.X.shape], sort_keys=True, default=repr).encode())
+    fixed = {name: value for name, value in _json_parameters(parameters).items() if name not in _CHANGEABLE}
+    digest.update(json.dumps([fixed, data.columns, data.X.shape], sort_keys=True, default=repr).encode())
     for array in (data.X, data.y, data.weight):
         digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signature: str) -> Keeper:
-    """Ready to write, the data written; refuses a place where no checkpoint can be written, or something else lies."""
+    """Write the data and return the keeper of the checkpoint.
+
+    An error says where `path` is a file of something else or in a folder that cannot be written. A full disk is a
+    warning only: the search can go on without its data on the disk.
+    """
     if path.exists():
-        _refuse_foreign(path)
+        _refuse_other_file(path)
     file = _data_file(path, signature)
     about = {
-        "parameters": _plain(parameters),
+        "parameters": _json_parameters(parameters),
         "columns": None if data.columns is None else list(data.columns),
         "data": file.name,
     }
@@ -162,37 +168,37 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
     return Keeper(path, str(parameters["token_generator"]), signature, about)
 
 
-def _refuse_foreign(path: Path) -> None:
-    """A file that is not ours is not overwritten, and one of ours may be."""
+def _refuse_other_file(path: Path) -> None:
+    """Raise an error unless `path` is a checkpoint of symenum or empty: no other file is overwritten."""
     if path.is_dir():
         raise ValueError(f"checkpoint must name a file, and '{path}' is a folder: '{path / 'checkpoint.json'}', say")
     with path.open("rb") as file:
-        begin = file.read(64)
-    if begin and b'"symenum checkpoint"' not in begin:
+        first_bytes = file.read(64)  # a checkpoint names its format at the beginning
+    if first_bytes and b'"symenum checkpoint"' not in first_bytes:
         raise ValueError(f"checkpoint: '{path}' is no checkpoint of symenum and is not overwritten: name another file")
 
 
 def _remove_unfinished(path: Path) -> None:
-    """Files that a process was writing when it was killed."""
+    """Remove files that a process was writing when it was killed."""
     for found in path.parent.glob(f".{glob.escape(path.name)}.*"):
         if found.suffix[1:].isdigit():
             found.unlink(missing_ok=True)
 
 
 def _remove_other_data(path: Path, signature: str) -> None:
-    """The data of earlier fits to the same checkpoint, which nothing points at any more."""
+    """Remove the data of earlier fits with the same checkpoint, which no checkpoint names any more."""
     for found in path.parent.glob(f"{glob.escape(path.name)}.*.npz"):
         if found.name != _data_file(path, signature).name:
             found.unlink(missing_ok=True)
 
 
 def _data_file(path: Path, signature: str) -> Path:
-    return path.with_name(f"{path.name}.{signature[:_SHOWN_DIGITS]}.npz")
+    return path.with_name(f"{path.name}.{signature[:_NAME_DIGITS]}.npz")
 
 
 @dataclass(frozen=True)
 class OpenedCheckpoint:
-    """A checkpoint with what is needed to go on: the estimator's parameters, and the data where they were kept."""
+    """A checkpoint with what is needed to go on: the parameters of the estimator, and the data if they were read."""
 
     checkpoint: Checkpoint
     parameters: dict[str, Any]
@@ -202,21 +208,24 @@ class OpenedCheckpoint:
 def open_checkpoint(
     path: Path, changes: Mapping[str, Any], names: Collection[str], *, with_data: bool
 ) -> OpenedCheckpoint:
-    """The checkpoint at `path`, for an estimator with parameters of these names, some of them changed."""
+    """Read the checkpoint at `path` for an estimator whose parameters have these names.
+
+    `changes` are parameters that take other values than before. `with_data`: read the data, too.
+    """
     document = read_document(path)
     about = document.get("about")
-    kept = about.get("parameters") if isinstance(about, dict) else None
-    if not isinstance(kept, dict) or not isinstance(kept.get("operators"), list) or not set(kept) <= set(names):
+    stored = about.get("parameters") if isinstance(about, dict) else None
+    if not isinstance(stored, dict) or not isinstance(stored.get("operators"), list) or not set(stored) <= set(names):
         raise ValueError(f"the checkpoint '{path}' is damaged: it does not say how it was made")
-    known = {name: _tuples(value) for name, value in kept.items() if name not in _NOT_KEPT}
+    known = {name: _tuples(value) for name, value in stored.items() if name not in _NOT_STORED}
     parameters = {"checkpoint": str(path), **known, **changes}
-    own = _own_operators(path, kept, parameters)
-    for name, value in _plain(parameters).items():
-        if name not in _FREE and name in changes and value != kept.get(name):
-            raise ValueError(f"{name} cannot change when a search goes on: it was {kept.get(name)!r}; start anew")
+    own = _own_operators(path, stored, parameters)
+    for name, value in _json_parameters(parameters).items():
+        if name not in _CHANGEABLE and name in changes and value != stored.get(name):
+            raise ValueError(f"{name} cannot change when a search goes on: it was {stored.get(name)!r}; start anew")
     missing = [name for name, value in parameters.items() if isinstance(value, dict) and "not kept" in value]
     if missing:
-        what = kept[missing[0]]["not kept"]
+        what = stored[missing[0]]["not kept"]
         raise ValueError(f"{missing[0]} was a {what}, which a checkpoint cannot hold: give it to resume again")
     constants = parameters.get("constants")
     named = constants if isinstance(constants, dict) else None
@@ -224,26 +233,27 @@ def open_checkpoint(
     return OpenedCheckpoint(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
 
 
-def _own_operators(path: Path, kept: Mapping[str, Any], parameters: Mapping[str, Any]) -> Sequence[Operator]:
-    """The user's own operators, which are code and must be given again."""
+def _own_operators(path: Path, stored: Mapping[str, Any], parameters: Mapping[str, Any]) -> Sequence[Operator]:
+    """The user's own operators among `parameters`; they are code, so a checkpoint holds their names only."""
     try:
         records = get_operators(parameters["operators"])
     except (ValueError, TypeError) as error:
+        names = ", ".join(map(str, stored["operators"]))
         raise ValueError(
-            f"operators: the search of '{path}' had operators of your own ({', '.join(map(str, kept['operators']))}): "
+            f"operators: the search of '{path}' had operators of your own ({names}): "
             f"give them to resume again ({error})"
         ) from error
     return [record for record in records if not record.built_in]
 
 
-def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON can hold them; what it cannot is named by its type."""
-    kept = {name: value for name, value in parameters.items() if name not in _NOT_KEPT}
-    kept["operators"] = [operator.name for operator in get_operators(parameters["operators"])]
-    return {name: _value(value) for name, value in kept.items()}
+def _json_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON can hold them; a value that it cannot hold becomes {"not kept": its type}."""
+    stored = {name: value for name, value in parameters.items() if name not in _NOT_STORED}
+    stored["operators"] = [operator.name for operator in get_operators(parameters["operators"])]
+    return {name: _json_value(value) for name, value in stored.items()}
 
 
-def _value(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if isinstance(value, Operator):
@@ -251,19 +261,19 @@ def _value(value: Any) -> Any:
     if isinstance(value, (Variable, Constant, Apply)):
         return str(value)
     if isinstance(value, (list, tuple)):
-        return [_value(one) for one in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((_value(one) for one in value), key=str)
+        return sorted((_json_value(item) for item in value), key=str)
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {name: _value(one) for name, one in value.items()}
+        return {name: _json_value(item) for name, item in value.items()}
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return {"not kept": repr(value) if _is_plain_record(value) else type(value).__name__}
 
 
 def _is_plain_record(value: Any) -> bool:
-    """As Huber(0.1), whose text says which one it is; that of a callable is another in each process."""
-    return is_dataclass(value) and all(isinstance(one, (int, float, str)) for one in vars(value).values())
+    """Whether the text of a value identifies it, like Huber(0.1); the text of a callable differs between processes."""
+    return is_dataclass(value) and all(isinstance(field, (int, float, str)) for field in vars(value).values())
 
 
 def _tuples(value: Any) -> Any:

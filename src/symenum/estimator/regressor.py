@@ -1,4 +1,8 @@
-"""PSERegressor: the search behind scikit-learn's conventions. A thin shell: it checks, hands on, and shows."""
+"""PSERegressor: the search with scikit-learn's interface.
+
+A thin shell. `fit` checks parameters and data, makes the task and runs the search; the other methods show, export and
+judge the laws of the front. Nothing is searched or fitted here.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,16 @@ from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
-from symenum.display.figures import evidence_of
+from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
-from symenum.display.observers import for_estimator
-from symenum.display.report import Content, report_page, run_facts
-from symenum.display.rows import rows_of
-from symenum.display.table import equations_table, terminal_width, text_table
+from symenum.display.progress import observer_for_estimator
+from symenum.display.report import ReportContent, report_page, run_facts
+from symenum.display.table import equations_table, rows_of, terminal_width, text_table
 from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
 from symenum.estimator.formulas import (
     FittedForm,
-    beside_front,
     check_constants,
+    compare_with_front,
     constant_errors,
     fit_form,
     read_form,
@@ -66,22 +69,23 @@ __all__ = ["PSERegressor"]
 Array = npt.NDArray[np.float64]
 
 _EXPORTS = ("python", "numpy", "torch", "c")
-_BEFORE_SEARCH = 0.3  # of the time, at most, for what is fitted before the first step
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 
 
 @dataclass(frozen=True)
 class FitSession:
-    """A fit that runs: when it began, on the monotonic clock, and the budget that Ctrl-C or `stop` ends."""
+    """A running fit: when it began, in seconds of the monotonic clock, and the budget that Ctrl-C or `stop` ends."""
 
     began: float = field(default_factory=time.monotonic)
     stopping: Budget = field(default_factory=Budget)
 
-    def before_search(self, max_time: float | None) -> Budget:
-        """For what is fitted before the first step, as the constants of guesses."""
+    def budget_for_guesses(self, max_time: float | None) -> Budget:
+        """The budget for fitting the constants of guesses, before the first step."""
         if max_time is None:
             return Budget(stop=self.stopping.over)
-        left = _BEFORE_SEARCH * max_time - (time.monotonic() - self.began)
-        return Budget(max(left, 1e-9), stop=self.stopping.over)  # a budget is above zero
+        seconds = _GUESSES_SHARE * max_time - (time.monotonic() - self.began)
+        return Budget(max(seconds, 1e-9), stop=self.stopping.over)  # a budget must be above zero
 
 
 class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -90,30 +94,33 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     operators : a set's name ("koza", "arithmetic", …), or a list of signs, names and Operator records
-    max_time : seconds after which the search ends, or None
-    max_iterations : steps after which it ends, or None; with a seed and only this limit, results repeat exactly
-    stop_loss : the loss at which it ends; without, it ends at a law that equals the data up to rounding
-    layers : of the network; chosen from the data, the operators and the machine where None
-    inputs : of the network; chosen likewise where None, and said in `plan_`
+    max_time : seconds after which the search ends, or None for no limit
+    max_iterations : steps after which the search ends, or None for no limit; with a seed and only this limit,
+        results repeat exactly
+    stop_loss : the loss at which the search ends; None: it ends at a law that equals the data up to rounding
+    layers : number of layers of the network; None: chosen from the data, the operators and the machine
+    inputs : number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen
     token_generator : "gp", "mcts", "random", or the name of a registered one
-    constants : whether laws may hold fitted constants; or constants that have a name, as {"g": 9.81}, which then
-        appear by it (fitted ones are allowed too)
-    constant_range : from which constants inside tokens are drawn
+    constants : whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by
+        their names (fitted ones are allowed too)
+    constant_range : the range (low, high) from which constants inside tokens are drawn
     top_k : candidates of each pass whose coefficients are fitted
     discount : η of the reward η^complexity / (1 + √MSE)
-    max_complexity : of a law on the front
-    max_depth : of a law on the front: how many operators may stand inside one another
-    nested_constraints : how often an operator may occur inside another, as {"sin": {"sin": 0, "cos": 0}}
-    variable_operators : the only operators that may act on what holds a variable, as {"angle": ["sin", "cos",
-        "*"]}; numbers may scale and shift in any case
-    required_variables : names that every law has
-    forbidden_variables : names that no law has
-    guesses : formulas to begin with, as "a*x1**2 + b"; names that are no variables are constants to be fitted
+    max_complexity : largest complexity of a law on the front
+    max_depth : largest depth of a law on the front: how many operators may stand inside one another
+    nested_constraints : how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}
+    variable_operators : the only operators that may act on a variable and on what holds it, such as {"angle":
+        ["sin", "cos", "*"]}; numbers may scale and shift it in any case
+    required_variables : names of variables that every law must hold
+    forbidden_variables : names of variables that no law may hold
+    guesses : formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted
     loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
-        (prediction - y)/y), or a callable (y, prediction) or (y, prediction, weights) that gives one number; Huber
-        and LogCosh of symenum.fitting.losses say where they bend. Scans are least squares, whatever the loss is
+        (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or
+        Huber or LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the
+        loss is
     model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
-        "validation" (simplest of those that do best on validation data) or "kfold" (the same by cross-validation)
+        "validation" (the simplest of the laws that do best on validation data) or "kfold" (the same by
+        cross-validation)
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : a seed, a RandomState, or None
     verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
@@ -121,8 +128,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
     warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it
         ended
-    max_memory : bytes that the search may take, as a number or as "2GB"; chosen from the machine's memory where
-        None
+    max_memory : bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine's
+        memory
 
     Attributes
     ----------
@@ -143,8 +150,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     x1**2/x2
     """
 
-    _session: FitSession | None = None  # of the fit that runs
-    _checkpoint: Checkpoint | None = None  # where the next fit goes on from
+    _session: FitSession | None = None  # while a fit runs
+    _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
 
     def __init__(
         self,
@@ -206,21 +213,21 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_memory = max_memory
 
     def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
-        """Search the law y = f(X) for X (rows, features), an array or a DataFrame, and y (rows,).
+        """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
 
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
 
-        Ctrl-C ends the search and keeps what was found; `interrupted_` says so. So does `stop` from another thread. A
-        second Ctrl-C raises KeyboardInterrupt, and what was found is kept all the same.
+        Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
+        `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
         with self._running() as session, single_threaded():
             outcome = self._search(X, y, sample_weight, validation, session)
-        if outcome.error is not None:  # the front that was found before is there for whoever catches it
+        if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error
         return self
 
     def stop(self) -> None:
-        """Ask a `fit` that runs in another thread to end now, as Ctrl-C does in the main one."""
+        """Ask a `fit` that runs in another thread to end now, as Ctrl-C does in the main thread."""
         if self._session is not None:
             self._session.stopping.end()
 
@@ -235,11 +242,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         validation: object = None,
         **changes: Any,
     ) -> Any:
-        """The estimator of a checkpoint, gone on from there to its limits, or to those given in `changes`.
+        """Go on with the search of a checkpoint until its limits are reached; returns the fitted estimator.
 
-        X and y are those of the fit; without, they are read from the file beside the checkpoint. With an iteration
-        limit the result is that of one uninterrupted fit. What decides the search's way (operators, layers, …) cannot
-        change; operators of your own must be given again, since a checkpoint holds no code, and so must `validation`.
+        X, y and `sample_weight` are those of the fit; without them they are read from the file beside the checkpoint.
+        `changes` are new values of parameters such as `max_time`; those that decide what the search does (operators,
+        layers, …) cannot change. Operators of your own must be given again, since a checkpoint holds no code, and so
+        must `validation`. With an iteration limit the result equals that of one fit without a pause.
         """
         names = cls._get_param_names()
         unknown = set(changes) - set(names)
@@ -287,7 +295,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         laws = rows_of(self.front_)
         chosen = range(len(laws)) if indices is None else list(indices)
         for i in chosen:
-            self._expression(i)  # refuses what is no row
+            self._expression(i)  # raises an error if there is no such row
         rows = [laws[i] for i in chosen]
         return latex_table(rows, precision=precision, columns=columns)
 
@@ -314,9 +322,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         start: Mapping[str, float] | None = None,
         fit_numbers: bool = False,
     ) -> FittedForm:
-        """How a formula of one's own does, on the rows that the search had or on others: loss, complexity, R².
+        """Loss, complexity and R² of a formula of your own, on the rows of the search or on X and y.
 
-        Names in it that are neither variables nor declared constants are fitted, numbers are not (see
+        Names in it that are neither variables nor named constants are fitted, numbers are not (see
         `symenum.fit_constants`). Without X and y the result also says where the formula would stand on the front.
 
         >>> import numpy as np
@@ -333,15 +341,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         operators = get_operators(self.operators)
         form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
         result = fit_form(form, training, make_loss(self.loss, training.target))
-        return beside_front(result, self.front_) if X is None else result
+        return compare_with_front(result, self.front_) if X is None else result
 
     def uncertainties(
         self, index: int | None = None, X: object = None, y: object = None, sample_weight: object = None
     ) -> pandas.DataFrame:
-        """The numbers of a law that are no whole ones, from left to right, with their standard errors (Fisher).
+        """The numbers of a law that are not integers, from left to right, with their standard errors.
 
-        The errors are those of a fit of all of them at once, σ² from the residuals, on the rows of the search or on
-        others; they are infinite where the data do not determine the constants.
+        The errors come from the Fisher information of a fit of all these numbers at once, with σ² from the residuals,
+        on the rows of the search or on X and y. Where the data do not determine a number, its error is infinite.
         """
         expression = self._expression(index)
         training = self._training(X, y, sample_weight)
@@ -350,16 +358,16 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def report(self, path: str | Path, X: object = None, y: object = None) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
 
-        One HTML file that needs nothing else. It shows the data of the fit, or X and y if given.
+        It is one HTML file that loads nothing else. It shows the data of the fit, or X and y if given.
         """
         check_is_fitted(self, "front_")
         if not isinstance(path, (str, Path)):
             raise TypeError(f"path must be the name of a file, such as 'report.html', not {type(path).__name__}")
-        content = Content(
+        content = ReportContent(
             "y",
             rows_of(self.front_),
             self.selected_index_,
-            evidence_of(self, X, y),
+            summarise_data(self, X, y),
             self.front_.floor,
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
@@ -379,7 +387,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _running(self) -> Iterator[FitSession]:
-        """While a fit runs: Ctrl-C and `stop` end it."""
+        """Open a session, in which Ctrl-C and `stop` end the fit."""
         self._session = session = FitSession()
         try:
             with ctrl_c_ends(session.stopping):
@@ -389,22 +397,22 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _search(self, X: object, y: object, sample_weight: object, validation: object, session: FitSession) -> Outcome:
         check_parameters(self.get_params(deep=False))
-        choose_devices(self.device, work=0)  # only to refuse what is not there, before any work
+        choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
         data = check_fit_data(self, X, y, sample_weight)
-        table, target = data.counted()
+        table, target = data.weighted_rows()
         names = column_names(data.columns, self.n_features_in_)
         training = Training.of(table, names, target)
         weighted = data.weight is not None
-        settings = self._settings(training, session.before_search(self.max_time), seed, weighted=weighted)
-        held = check_validation(self, validation, names)
+        settings = self._settings(training, session.budget_for_guesses(self.max_time), seed, weighted=weighted)
+        validation_rows = check_validation(self, validation, names)
         task = make_task(names, table, target, settings)
         start = find_start(self, task, data, self._checkpoint)
-        if start.state is not None and start.state.seed != seed:  # goes on with the random numbers that it began with
+        if start.state is not None and start.state.seed != seed:  # a search goes on with the seed that it began with
             seed = start.state.seed
             task = make_task(names, table, target, replace(settings, seed=seed))
         rule = rule_while_searching(self.model_selection)
-        with for_estimator(lambda _: "y", rule, self.max_time, verbose=self.verbose) as progress:
+        with observer_for_estimator(lambda _: "y", rule, self.max_time, verbose=self.verbose) as progress:
             outcome = run(
                 task,
                 seed,
@@ -422,24 +430,27 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.training_ = training
         self.variable_names_ = names
         self.plan_ = str(task.plan)
-        self._take(outcome, self._judged_elsewhere(outcome.front, held, settings.loss, seed), settings.loss)
+        held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed)
+        self._set_results(outcome, held_out, settings.loss)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
         return outcome
 
-    def _judged_elsewhere(self, front: Front, held: Training | None, loss: Loss, seed: int) -> HeldOut | None:
-        """The laws of the front on rows that they were not fitted on, where there are such rows."""
+    def _held_out_losses(self, front: Front, rows: Training | None, loss: Loss, seed: int) -> HeldOut | None:
+        """The losses of the laws on rows that they were not fitted on: folds, or validation rows; None without any."""
         laws = [entry.expression for entry in front]
         if self.model_selection == "kfold":
             return on_folds(laws, self.training_, loss, loss_floor(loss, self.training_.target), seed)
-        return None if held is None else on_rows(laws, held, loss, loss_floor(loss, held.target))
+        return None if rows is None else on_rows(laws, rows, loss, loss_floor(loss, rows.target))
 
-    def _take(self, outcome: Outcome, held: HeldOut | None, loss: Loss) -> None:
-        """The fitted attributes of a search that has ended."""
+    def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
+        """Set the fitted attributes from a search that has ended."""
         self.front_: Front = outcome.front
-        self.selected_index_ = choose_law(self.front_, self.model_selection, held, self.training_, robust=loss.robust)
+        self.selected_index_ = choose_law(
+            self.front_, self.model_selection, held_out, self.training_, robust=loss.robust
+        )
         self.best_expression_ = self.front_[self.selected_index_].expression
         self.equations_: pandas.DataFrame = equations_table(
-            rows_of(self.front_), self.variable_names_, None if held is None else held.losses
+            rows_of(self.front_), self.variable_names_, None if held_out is None else held_out.losses
         )
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
@@ -448,7 +459,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.interrupted_ = outcome.interrupted
 
     def _seed(self) -> int:
-        """The seed of a new search, or of the one that goes on from a checkpoint."""
+        """The seed of a new search, or that of the search that goes on from a checkpoint."""
         if self._checkpoint is not None:
             return self._checkpoint.state.seed
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -487,7 +498,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.front_[int(index)].expression
 
     def _training(self, X: object, y: object, sample_weight: object) -> Training:
-        """The rows that are given, or those of the search."""
+        """The rows of X and y, or without them those of the search."""
         if (X is None) != (y is None):
             raise ValueError("give both X and y, or neither for the rows of the search")
         if X is not None:

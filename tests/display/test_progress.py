@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from symenum.display.notebook import NotebookTable
-from symenum.display.observers import for_estimator
-from symenum.display.progress import Lines, Quiet, sparkline
+from symenum.display.progress import NoProgress, ProgressLines, observer_for_estimator, sparkline
 from symenum.display.terminal import LiveTable
 from symenum.engine import Candidate
 from symenum.expressions import parse
@@ -67,7 +66,7 @@ def test_lines_that_nobody_reads_any_more_do_not_end_the_search():
         def write(self, text):
             raise BrokenPipeError
 
-    progress = Lines(Gone(), "best")
+    progress = ProgressLines(Gone(), "best")
     # A callback that answers True would end the search, and so would an error.
     assert not progress(report(Front((Candidate(parse("x"), 1.0),), 0.0, 10)))
     assert not progress(report(Front((Candidate(parse("x"), 0.5),), 0.0, 10)))
@@ -101,20 +100,20 @@ def test_the_fall_of_the_best_loss_is_drawn(console):
 
 
 def test_the_losses_of_one_state_are_not_drawn_beside_those_of_another(console, kernel):
-    live = LiveTable(console, lambda told: told.message, "best", None)
-    notebook = NotebookTable(lambda told: told.message, "best")
+    live = LiveTable(console, lambda step: step.message, "best", None)
+    notebook = NotebookTable(lambda step: step.message, "best")
     other = report(front_of(5.0))
     other.message = "another"
-    for told in (report(front_of(0.1)), report(front_of(0.01)), other):
-        live(told)
-        notebook(told)
+    for step in (report(front_of(0.1)), report(front_of(0.01)), other):
+        live(step)
+        notebook(step)
     assert "best loss" not in shown(live, console)
     assert "best loss" not in notebook.html(other)
 
 
 def test_lines_name_the_state_where_there_are_several():
     stream = io.StringIO()
-    lines = Lines(stream, "best", lambda _: "v'")
+    lines = ProgressLines(stream, "best", lambda _: "v'")
     lines(report(front_of(0.1)))
     lines(report(front_of(0.1)))
     assert stream.getvalue().startswith("v': 3.0 s, 57 s left | step 7")
@@ -162,11 +161,11 @@ def test_a_notebook_gets_one_output_that_is_renewed_but_not_flooded_and_ends_wit
 
 
 def test_the_observer_suits_the_place(monkeypatch, kernel):
-    assert isinstance(for_estimator(lambda _: "y", "best", None, verbose=False), Quiet)
-    assert isinstance(for_estimator(lambda _: "y", "best", None, verbose=True), NotebookTable)
+    assert isinstance(observer_for_estimator(lambda _: "y", "best", None, verbose=False), NoProgress)
+    assert isinstance(observer_for_estimator(lambda _: "y", "best", None, verbose=True), NotebookTable)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace()))
     screen = io.StringIO()
     monkeypatch.setattr(sys, "stdout", screen)
-    assert isinstance(for_estimator(lambda _: "y", "best", None, verbose=True), Lines)
+    assert isinstance(observer_for_estimator(lambda _: "y", "best", None, verbose=True), ProgressLines)
     screen.isatty = lambda: True
-    assert isinstance(for_estimator(lambda _: "y", "best", None, verbose=True), LiveTable)
+    assert isinstance(observer_for_estimator(lambda _: "y", "best", None, verbose=True), LiveTable)

@@ -1,4 +1,4 @@
-"""The two ways in which a command ends badly; both print one message and no traceback."""
+"""What commands write to stderr: notes, and the two errors that end a command with a message and no traceback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import click
 
-__all__ = ["Failure", "InputError", "did_you_mean"]
+__all__ = ["Failure", "InputError", "did_you_mean", "say", "silent"]
 
 
 class InputError(click.ClickException):
@@ -23,7 +23,16 @@ class Failure(click.ClickException):
 
 
 def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.5) -> str:
-    """A hint at the nearest known word, or nothing."""
+    """A question that names the nearest known word, or "" if none is as near as `likeness` (from 0 to 1)."""
     by_case = {name.casefold(): name for name in known}
     close = difflib.get_close_matches(word.casefold(), list(by_case), n=1, cutoff=likeness)
     return f" Did you mean {by_case[close[0]]!r}?" if close else ""
+
+
+def say(message: str) -> None:
+    """Write a line to stderr: stdout is for results."""
+    click.echo(message, err=True)
+
+
+def silent(message: str) -> None:
+    """What --quiet uses instead of `say`: writes nothing."""

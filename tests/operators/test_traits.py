@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from symenum.heads.product_of_angles import _factors
 
 from symenum.expressions import Constant, Variable, apply, parse
 from symenum.fitting.constants import with_coefficients
-from symenum.heads.product_of_angles import _factors
 from symenum.operators import OPERATORS, Abilities, Operator, get_operator, get_operators, make_operator
 from symenum.operators.probing import probe_inverse, probe_traits
 from symenum.operators.traits import REALS, Interval, Role, Traits

@@ -13,11 +13,9 @@ import numpy as np
 import pandas
 
 from symenum.display.figures import COLOURS
-from symenum.display.observers import for_estimator
 from symenum.display.plots import new_panels
-from symenum.display.progress import Observer, Report
-from symenum.display.rows import rows_of
-from symenum.display.table import equations_table, terminal_width, text_table
+from symenum.display.progress import Observer, Report, for_estimator
+from symenum.display.table import equations_table, rows_of, terminal_width, text_table
 from symenum.dynamics.derivatives import local_fit
 from symenum.dynamics.selection import Judged
 from symenum.dynamics.trajectory import make_pieces

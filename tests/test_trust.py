@@ -1,4 +1,4 @@
-"""The runs of benchmarks/trust, a few of each; the whole of them is slow."""
+"""The runs of benchmarks/trust (killed, interrupted and fuzzed fits, memory): a few of each kind; all are slow."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 TRUST = Path(__file__).parents[1] / "benchmarks" / "trust"
 
-FEW = {
+SHORT_RUNS = {
     "kill": ("kill", "--count", "4"),
     "fuzz": ("fuzz", "--count", "15", "--max-time", "0.2"),
 }
-ALL = {
+FULL_RUNS = {
     "kill": ("kill", "--count", "200"),
     "interrupt": ("interrupt", "--count", "50"),
     "fuzz": ("fuzz", "--count", "2000"),
@@ -27,12 +27,12 @@ def run(arguments: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", FEW)
-def test_a_few(name: str) -> None:
-    run(FEW[name])
+@pytest.mark.parametrize("name", SHORT_RUNS)
+def test_a_few_runs_of_each_kind_end_well(name: str) -> None:
+    run(SHORT_RUNS[name])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
-def test_all(name: str) -> None:
-    run(ALL[name])
+@pytest.mark.parametrize("name", FULL_RUNS)
+def test_all_runs_of_each_kind_end_well(name: str) -> None:
+    run(FULL_RUNS[name])

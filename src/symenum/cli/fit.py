@@ -284,7 +284,7 @@ def _result(
     rule: str,
     source: str,
     model: Model | None,
-    last: Report,
+    last: Any,
     failure: str | None,
 ) -> Result:
     """The result of a fitted model; without one, that of the last report, with the law that `rule` chooses."""

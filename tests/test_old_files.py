@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from symenum import PSERegressor, __version__
 from symenum.bench.store import Store, StoreError, read_rows
 from symenum.cli import main
-from symenum.cli.errors import InputError
+from symenum.cli.messages import InputError
 from symenum.cli.outputs import read_model
 from symenum.expressions import parse
 

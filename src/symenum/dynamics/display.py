@@ -14,7 +14,7 @@ import pandas
 
 from symenum.display.figures import COLOURS
 from symenum.display.plots import new_panels
-from symenum.display.progress import Observer, Report, for_estimator
+from symenum.display.progress import Observer, Report, observer_for_estimator
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
 from symenum.dynamics.derivatives import local_fit
 from symenum.dynamics.selection import Judged
@@ -145,7 +145,7 @@ def title_of(report: Report) -> str:
 def watching(model: ODERegressor) -> Observer:
     """The observer for the model's `verbose`: terminal, notebook or none."""
     rule = rule_while_searching(model.model_selection, RULE_IF_HELD_OUT)
-    return for_estimator(title_of, rule, model.max_time, verbose=model.verbose, several=True)
+    return observer_for_estimator(title_of, rule, model.max_time, verbose=model.verbose, several=True)
 
 
 # Trajectories

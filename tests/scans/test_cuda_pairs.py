@@ -76,7 +76,7 @@ def test_the_best_pairs_of_terms_are_the_cpus(same):
 
 @pytest.mark.parametrize("name", ["mul", "div"])
 def test_the_best_products_are_the_cpus(monkeypatch, name):
-    monkeypatch.setattr(cuda_pairs, "_WHOLE", 64)
+    monkeypatch.setattr(cuda_pairs, "_MULTIPLE", 64)
     generator = torch.Generator().manual_seed(7)
     V = torch.randn(30, 6, generator=generator, dtype=torch.float64, device=CPU) + 0.5
     t = torch.randn(6, generator=generator, dtype=torch.float64)

@@ -24,7 +24,7 @@ from torch import Tensor
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.engine.cuda.bank import TF32_PRODUCT_ERROR, load_kernels, summation_error
-from symenum.scans.pair_tests import AffineSumTest, of_size_one
+from symenum.scans.pair_tests import SQUARE_ERROR, AffineSumTest, of_size_one
 
 __all__ = ["AffineProducts", "AffineSums", "DeviceTest", "PairScan", "Strip", "TwoTermPairs", "Written"]
 
@@ -32,7 +32,6 @@ __all__ = ["AffineProducts", "AffineSums", "DeviceTest", "PairScan", "Strip", "T
 # Relative rounding errors; see also `engine.cuda.bank`.
 _SPLIT_ERROR = 3 * 2.0**-22  # of a product of two split numbers: the fourth product, and the rounding of the low halves
 _FEW_OPERATIONS = 2.0**-18  # of the float32 operations of a bound outside the tensor core, 2⁻²⁴ each, with a margin
-_SQUARE_ERROR = 4e-15  # of r² in double precision, as in `pair_tests`
 _PADDING = 1e30  # part of the loss of a padding row: above every limit
 _MULTIPLE = 128  # rows and columns are padded to a multiple of this: of all blocks and tiles
 
@@ -133,9 +132,8 @@ class PairScan:
                 break
             self.bounds(first)
             if not best.full:
-                chosen = _lowest_of_groups(
-                    self._units, min(len(self._units), max(_MIN_GROUPS, _GROUPS_PER_WIDTH * width))
-                )
+                groups = min(len(self._units), max(_MIN_GROUPS, _GROUPS_PER_WIDTH * width))
+                chosen = _lowest_of_groups(self._units, groups)
                 self._evaluate(chosen, 0, len(chosen), first, diagonal, best=True)
                 best.add(exact, self._out.code[: len(chosen)], self._out.loss[: len(chosen)], self._columns)
             self._count.zero_()
@@ -323,7 +321,7 @@ class TwoTermPairs(_TwoSets):
     @cached_property
     def _factors(self) -> tuple[Tensor, ...]:
         # Reduced by 2⁻²⁰: more than the rounding error of the difference in single precision that they are part of.
-        rest = [((part - _SQUARE_ERROR).clamp_min(0) * (1 - 2.0**-20)).float() for part in self._rest]
+        rest = [((part - SQUARE_ERROR).clamp_min(0) * (1 - 2.0**-20)).float() for part in self._rest]
         factors = self._inner.factors(*self._padded)
         return *factors, *(along.float() for along in self._along), *rest
 

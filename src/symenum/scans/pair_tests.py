@@ -17,12 +17,12 @@ from symenum.core.threads import tile_space
 from symenum.scans.best_pairs import Passes
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 
-__all__ = ["AffineProductTest", "AffineSumTest", "TwoTermTest", "of_size_one"]
+__all__ = ["SQUARE_ERROR", "AffineProductTest", "AffineSumTest", "TwoTermTest", "of_size_one"]
 
 
 _LARGEST = {torch.float32: 1e18, torch.float64: 1e150}  # bound of a square and of its inverse: products stay in range
 _TINY = torch.finfo(torch.float64).tiny  # least number that is divided by: so a zero row stays zero
-_SQUARE_ERROR = 4e-15  # more than the rounding error of r², for unit rows: some 18 epsilons
+SQUARE_ERROR = 4e-15  # more than the rounding error of r², for unit rows: some 18 epsilons
 _CENTRING_ERROR = 8e-16  # relative error of centring a row twice: 3.6 epsilons
 _GAMMA_TERMS = 12  # roundings that count besides the n products of a sum
 _CANCELLED = 1e-12  # in estimates: a variance below this part of its terms is rounding
@@ -121,7 +121,7 @@ class TwoTermTest:
 
         def thin(along: Tensor) -> tuple[Tensor, Tensor]:
             # Clamped at 0: a row that explains τ alone passes with every partner.
-            rest = ((tau - along.square() - _SQUARE_ERROR).clamp_min(0) / tau).sqrt()
+            rest = ((tau - along.square() - SQUARE_ERROR).clamp_min(0) / tau).sqrt()
             return along / tau**0.5, rest
 
         (r, a), (q, b) = map(thin, self._along)

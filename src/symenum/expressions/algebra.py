@@ -510,7 +510,7 @@ _VALUE_TOLERANCE = 1e-9  # relative difference of two values that are equal
 _ERROR_FACTOR = 8.0  # estimated rounding errors by which two equal values may differ; the estimate is of first order
 _MIN_FINITE = 4  # points on which a function must be finite for its values to decide
 _DIGITS = 6  # significant digits of a value in a fingerprint
-# Number of points and interval of each domain, chosen by trial: both signs, inside the unit interval, outside it. So every operator of
+# Number of points and interval of each domain: both signs, inside the unit interval, outside it. So every operator of
 # the table has values on many points. Most points have both signs: abs(f) and f differ only where f is negative.
 _DOMAINS = ((96, -3.0, 3.0), (24, 0.2, 1.0), (24, 1.0, 4.0))
 _POINTS = sum(count for count, _, _ in _DOMAINS)

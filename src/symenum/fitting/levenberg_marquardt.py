@@ -43,9 +43,9 @@ _MIN_PIVOT = _ROUNDING  # of a system whose diagonal is near 1
 _MIN_DAMPING = 1e-14  # of a diagonal of ones: a smaller one is rounding
 _MAX_DAMPING = 1e9  # of a diagonal of ones: with a larger one a step changes no digit
 # The damping is multiplied by `_GOOD_FACTOR` where a step gains more than `_GOOD_GAIN` of what it promised, else by
-# `_FAIR_FACTOR` where it gains more than `_FAIR_GAIN`, and by `_FAILED_FACTOR` where the loss did not fall. Of 450 random expressions of benchmarks/fitting.py (seeds 0 to 2, 24
-# starts) these solve 439; parts of 0.5 and 0.1 or 0.9 and 0.5, factors a third and three times as large, and 3 or 10
-# for 5 solve 437 to 441.
+# `_FAIR_FACTOR` where it gains more than `_FAIR_GAIN`, and by `_FAILED_FACTOR` where the loss did not fall. Of 450
+# random expressions of benchmarks/fitting.py (seeds 0 to 2, 24 starts) these solve 439. Parts of 0.5 and 0.1 or of 0.9
+# and 0.5, factors a third and three times as large, and 3 or 10 for 5 solve 437 to 441.
 _GOOD_GAIN = 0.75  # part of the promised gain
 _GOOD_FACTOR = 0.03  # of the damping
 _FAIR_GAIN = 0.25  # part of the promised gain

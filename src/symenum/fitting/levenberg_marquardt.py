@@ -40,21 +40,22 @@ LAST_DIGITS = (4 * EPSILON) ** 2
 _ROUNDING = 1e-15  # part of a number of size 1 that is rounding: some five epsilons
 _RIDGE = _ROUNDING  # added to a diagonal of ones: a constant that does nothing leaves the system solvable
 _MIN_PIVOT = _ROUNDING  # of a system whose diagonal is near 1
-_MIN_DAMPING, _MAX_DAMPING = (
-    1e-14,
-    1e9,
-)  # of a diagonal of ones: below it no effect, above it no digit moves
-# The damping is multiplied by the factor of the first line whose part of the promised gain a step exceeds; by
-# `_FAILED_FACTOR` where the loss did not fall. Of 450 random expressions of benchmarks/fitting.py (seeds 0 to 2, 24
-# starts) these solve 439; parts of 0.5 and 0.1 or 0.9 and 0.5, factors a third and three times as large, and 3 or 10
-# for 5 solve 437 to 441.
-_GOOD_GAIN, _GOOD_FACTOR = 0.75, 0.03  # part of the promised gain, factor of the damping
-_FAIR_GAIN, _FAIR_FACTOR = 0.25, 0.2  # the same
-_FAILED_FACTOR = 5.0  # factor of the damping
+_MIN_DAMPING = 1e-14  # of a diagonal of ones: a smaller one is rounding
+_MAX_DAMPING = 1e9  # of a diagonal of ones: with a larger one a step changes no digit
+# The damping is multiplied by `_GOOD_FACTOR` where a step gains more than `_GOOD_GAIN` of what it promised, else by
+# `_FAIR_FACTOR` where it gains more than `_FAIR_GAIN`, and by `_FAILED_FACTOR` where the loss did not fall. Of 450
+# random expressions of benchmarks/fitting.py (seeds 0 to 2, 24 starts) these solve 439. Parts of 0.5 and 0.1 or of 0.9
+# and 0.5, factors a third and three times as large, and 3 or 10 for 5 solve 437 to 441.
+_GOOD_GAIN = 0.75  # part of the promised gain
+_GOOD_FACTOR = 0.03  # of the damping
+_FAIR_GAIN = 0.25  # part of the promised gain
+_FAIR_FACTOR = 0.2  # of the damping
+_FAILED_FACTOR = 5.0  # of the damping
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _FIRST_DAMPING = 1e-2  # of a diagonal of ones: nearly a Gauss–Newton step
 _STALE = 1.0  # movement of the linear constants, relative to their size, after which derivatives are taken anew
-_STEP_PART, _STEP_SIZE = 0.5, 0.3  # the longest step of a constant c of unknown size is 0.5·(|c| + 0.3)
+_STEP_PART = 0.5  # the longest step of a constant c of unknown size is 0.5·(|c| + 0.3)
+_STEP_SIZE = 0.3  # see `_STEP_PART`
 _COMPACT = 1000  # idle members times steps ahead: above this the batch is made anew without the idle ones
 
 

@@ -30,7 +30,7 @@ __all__ = ["as_step"]
 
 _STEP = next(operator for operator in OPERATORS.values() if operator.role is Role.STEP)  # sign: -1, 0 or 1
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
-_SLOPE = math.tanh(3.0)  # part of the half width: values nearer to the middle of the range lie on the slope
+_SLOPE = 3.0  # values within tanh(3) = 0.995 half widths of the middle of the range lie on the slope
 _MAX_ON_SLOPE = 0.05  # part of the rows that may lie on the slope of a step whose steepness is not determined
 _MAX_STEPS = 4  # of Levenberg–Marquardt for the limit, whose constants fit already
 
@@ -76,7 +76,7 @@ def _limit_of_node(node: Expression, operands: tuple[Expression, ...], columns: 
 def _is_undetermined(step: Apply, columns: Mapping[str, Tensor]) -> bool:
     """Whether the argument holds a constant, and hardly any row lies on the slope, so that none determines it."""
     middle, half = _middle_and_half(step.operator)
-    on_slope = ((evaluate(step, columns) - middle).abs() / half < _SLOPE).double().mean()
+    on_slope = ((evaluate(step, columns) - middle).abs() / half < math.tanh(_SLOPE)).double().mean()
     return float(on_slope) <= _MAX_ON_SLOPE and len(free_constants(step.operands[0])) > 0
 
 

@@ -36,9 +36,9 @@ __all__ = [
 
 _MAD_TO_SIGMA = 1.4826  # standard deviation of a normal distribution, in units of its median absolute deviation
 _TINY = 1e-300  # the least size of a residual in a quotient: no division by zero where y and all residuals are 0
-# Below these parts of the scale the formula loses digits and the limit r → 0 is exact to rounding: log cosh(r) is r²/2
-# up to r⁴/12, tanh(r)/r is 1 up to r²/3.
-_LOG_COSH_LIMIT, _TANH_LIMIT = 1e-4, 1e-8
+# Below these residuals, in units of the scale, the limit r → 0 is exact to rounding, and the formula loses digits.
+_LOG_COSH_LIMIT = 1e-4  # log cosh(r) is r²/2 up to r⁴/12
+_TANH_LIMIT = 1e-8  # tanh(r)/r is 1 up to r²/3
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 # Part of the typical deviation of y: residuals beyond it are outliers to Huber's loss and log-cosh. An outlier pulls at
 # the law as a residual of that size would, so it must be small; where noise is larger, the loss is nearly the mean

@@ -46,7 +46,8 @@ _EXACT = EXACTNESS.fitted**2  # part of the target's mean square: a loss below t
 _TOLERANCE = 1e-12
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _LONGEST_STEP = 1.0  # in any parameter: exponents are numbers near 1
-_FIRST_STEPS, _SECOND_STEPS = 8, 10  # of a race: of all starts, and of those that go on
+_FIRST_STEPS = 8  # of all starts of a race
+_SECOND_STEPS = 10  # of the starts of a race that go on
 
 
 class Model(Protocol):

@@ -36,7 +36,9 @@ _MAX_WRITTEN_DIGITS = 9  # significant digits; a constant with more was fitted, 
 _CHOSEN_DIGITS = 2  # significant digits of a constant that people choose by hand
 _SMALLEST_CHOSEN = 0.01  # absolute value of such a constant
 # Costs in bits, about. Whole p and q cost their binary digits on top.
-_RATIONAL_BITS, _DECIMAL_BITS, _IRRATIONAL_BITS = 1, 2, 5  # of the kind of number
+_RATIONAL_BITS = 1  # of the kind: whole or a fraction
+_DECIMAL_BITS = 2  # of the kind: a decimal
+_IRRATIONAL_BITS = 5  # of the kind: a multiple or a part of one of five irrational numbers
 _MANTISSA_BITS = 53.0  # of a double: a number that is not nice
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MAX_ZERO_WINDOW = 0.05  # a value known worse than this is not recognised as zero
@@ -64,7 +66,7 @@ class Recognition:
     0.05, or 1.3 ± 0.5, stay as they are.
     """
 
-    # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+    # The seven numbers that follow were chosen by trial.
     exact_errors: float = 8.0  # standard errors that a constant of an exact fit may move
     noise_errors: float = 1.0  # the same of a fit with noise
     expected_errors: float = 2.0  # the same where a nice number is expected: exponents, constants with a name

@@ -46,9 +46,11 @@ _VALUES_ONLY_PARTS = 3  # parts are this many times smaller without slopes: few 
 _MAX_TOGETHER = 512  # expressions that are fitted at once
 _POINTS_TOGETHER = 512  # drawn points that are evaluated at once
 # Rows on which starts compete, and how they count there.
-_MANY_ROWS, _COMPETITION_ROWS = 40, 24  # with more rows than the first, starts compete on the second number of them
-_ROWS_PER_CONSTANT = 4  # at least so many rows for each constant take part in the competition
-_SPARSE_ROWS, _SPARSE_ROWS_PER_CONSTANT = 12, 2  # the larger number of rows: on these drawn points are evaluated
+_MANY_ROWS = 40  # with no more rows than this, starts compete on all of them
+_COMPETITION_ROWS = 24  # else on this many
+_ROWS_PER_CONSTANT = 4  # or on this many for each constant, whichever is more
+_SPARSE_ROWS = 12  # drawn points are evaluated on this many of them
+_SPARSE_ROWS_PER_CONSTANT = 2  # or on this many for each constant, whichever is more
 _LARGE = 3.0  # times the median of |y|: while starts compete, rows with a larger |y| count relative to it
 # Starts.
 _DRAWS_PER_START = 10  # points that are drawn and evaluated for each start that is taken
@@ -169,7 +171,7 @@ class _Stage:
     steps: float  # of these
 
 
-# A few starts first, then many from which the best are taken. Chosen by trial as above.
+# A few starts first, then many of which the best go on. Chosen by trial.
 _STAGES = (_Stage(1 / 12, 0.0, 1.0, 0.2), _Stage(2 / 3, 0.15, 1 / 6, 0.25))
 
 

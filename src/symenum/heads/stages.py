@@ -375,7 +375,10 @@ class AllHeads:
 
     def one_feature(self, responses: Sequence[Response]) -> Scan:
         """One feature for each of these responses."""
-        return lambda budget: OneFeature().scan_responses(self.extended(budget), responses, self.k, budget)
+        return partial(self._scan_one_feature, responses)
+
+    def _scan_one_feature(self, responses: Sequence[Response], budget: Budget) -> list[Candidate]:
+        return OneFeature().scan_responses(self.extended(budget), responses, self.k, budget)
 
     def two_terms(
         self, cap: int = 6000, response: Response | None = None, background: tuple[Expression, ...] = (Constant(1),)

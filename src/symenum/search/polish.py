@@ -30,7 +30,6 @@ from symenum.search.problem import Task
 
 __all__ = ["loosened", "pruned", "refined", "refitted", "rounded"]
 
-
 _DIGITS = (1, 2, 3)  # significant digits that people write constants in
 _FIRST_VARIANTS = 2400  # with one more coefficient, in the step after the heads' stages; by benchmarks/breadth.py
 

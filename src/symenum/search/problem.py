@@ -35,7 +35,6 @@ from symenum.tokens import TokenContext, TokenGenerator, get_generator
 
 __all__ = ["Plan", "Settings", "Task", "make_plan", "make_task"]
 
-
 # Candidates by the paper's formula, duplicates included, that two cores score in about 1.5 s. A constant, not a measure
 # of this machine: with a seed and an iteration limit a search does the same on any machine.
 _MAX_CANDIDATES = 4_000_000_000

@@ -39,9 +39,9 @@ __all__ = ["COEFFICIENTS", "TOKENS", "Passed", "State", "StepReport", "start", "
 
 TOKENS, COEFFICIENTS = "tokens", "coefficients"
 """Names of the steps that are no stage of the heads."""
-_NETWORK_ROWS = 32  # rows of the network, drawn anew in every pass as in the paper; finds are judged on all rows
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_NETWORK_ROWS = 32  # rows of the network, drawn anew in every pass as in the paper, which takes 20 to 200
 _HEAD_ROWS = 256  # rows that the heads scan in a pass with tokens
 _CONSTANT_SHARE = 0.5  # chance that a pass has a constant among its slots, where there is room for one
 _MAX_LINEAR = 30  # variables; with more, the linear regression is left to the sums of terms

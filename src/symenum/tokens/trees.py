@@ -31,15 +31,14 @@ __all__ = [
     "replaced",
 ]
 
-
 _MAX_SUM_OF_SQUARES = 1e150  # of a token's values: the product of two tokens must not overflow
 _SAME_COLUMN = 1e-9  # columns whose distance is below this part of their norm are equal up to rounding
 _MIN_NORM = 1e-300  # smaller norms count as this: near the smallest normal double
-RANDOM_DEPTH = 3
-"""Largest depth, in operators from root to leaf, of random tokens: the paper's Algorithm 5."""
 _MUTATIONS = 4  # kinds: a new sub-tree, another node, an insertion, a shrinking
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+RANDOM_DEPTH = 3
+"""Largest depth of random tokens, in operators from root to leaf: D_rand_max of the paper's Algorithm 5."""
 _CONSTANT_LEAVES = 0.2  # chance that a leaf is a constant, where constants are wanted
 _EARLY_LEAF = 0.3  # chance that a branch ends before its full depth
 _TRIES = 200  # draws at most for each constant that is not 0, and for each token

@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from symenum.heads.product_of_angles import _factors
 
 from symenum.expressions import Constant, Variable, apply, parse
 from symenum.fitting.constants import with_coefficients
+from symenum.heads.factor_families import product_factors
 from symenum.operators import OPERATORS, Abilities, Operator, get_operator, get_operators, make_operator
 from symenum.operators.probing import probe_inverse, probe_traits
 from symenum.operators.traits import REALS, Interval, Role, Traits
@@ -275,8 +275,8 @@ def test_an_operator_that_bears_a_built_in_name_has_not_its_role():
 def test_a_stated_period_brings_a_users_operator_into_the_head_of_angles():
     tan = make_operator("tan", torch.tan, traits=Traits(period=math.pi))
     slots = [Variable("a")]
-    assert apply(tan, Variable("a")) in list(_factors(slots, [tan]))
-    assert list(_factors(slots, [make_operator("tan", torch.tan)])) == []
+    assert apply(tan, Variable("a")) in list(product_factors(slots, [tan]))
+    assert list(product_factors(slots, [make_operator("tan", torch.tan)])) == []
 
 
 def test_a_stated_degree_takes_the_factor_out_of_a_users_operator():

@@ -56,7 +56,12 @@ SETTINGS = {
     "many": Setting(12, 240, 10.0, 2400),
     "far": Setting(12, 240, 100.0, 4800),
 }
-PATCHED = ((front_update, "_EACH"), (front_update, "_MOST"), (front_update, "_NEAR"), (polish, "_FIRST_VARIANTS"))
+PATCHED = (
+    (front_update, "_RUNNERS_UP_PER_COMPLEXITY"),
+    (front_update, "_MAX_RUNNERS_UP"),
+    (front_update, "_NEAR_FACTOR"),
+    (polish, "_FIRST_VARIANTS"),
+)
 """The constants of the search that a setting replaces, in the order of its fields."""
 
 

@@ -119,7 +119,7 @@ def raised(floors: Floors, figures: Figures, measured: str) -> Floors:
 def verdict(figure: Figure | None, floor: Floor | None) -> str | None:
     """What is wrong with a figure; None where nothing is."""
     if figure is None:
-        return "NOT MEASURED"
+        return "NOT MEASUREMENTS"
     if floor is None or floor.accepted is None:
         return "NO FLOOR: run make guard-raise"
     if not figure.value >= floor.accepted:  # NaN, too, is below

@@ -72,7 +72,7 @@ def tell(progress: Progress) -> None:
     row = progress.row
     what = "recovered" if row.solved else "not recovered" if row.ended == "done" else row.ended
     seconds = "" if row.seconds is None else f" in {row.seconds:.1f} s"
-    left = f"{progress.left / 60:.0f} min left"
+    left = f"{progress.seconds_left / 60:.0f} min left"
     say(f"[{progress.done}/{progress.total}] {row.job}: {what}{seconds}; {left}")
 
 
@@ -163,7 +163,7 @@ def main() -> int:
         if not options.report:
             command = shlex.join(["python", *sys.argv])
             limits = Limits(options.max_time, 1, MEMORY)
-            run_plan(plan, out, limits, __version__, command, parallel=options.jobs, say=say, tell=tell)
+            run_plan(plan, out, limits, __version__, command, parallel=options.jobs, on_note=say, on_progress=tell)
         wanted = set(plan.jobs)
         return [row for row in read_rows(out)[1] if row.job in wanted]
 

@@ -47,14 +47,14 @@ def start(folder: Path) -> Store:
 def test_a_run_is_judged_and_kept_and_not_run_again(tmp_path: Path) -> None:
     store, fake, told = start(tmp_path), Fake(GOOD), list[Progress]()
     jobs = [Job("nguyen", name, "symenum", 0) for name in ("Nguyen-1", "Nguyen-2")]
-    assert run_jobs(jobs, store, Limits(1.0), "v", tell=told.append, command=fake) == 2
+    assert run_jobs(jobs, store, Limits(1.0), "v", on_progress=told.append, command=fake) == 2
     rows = {row.job.problem: row for row in read_rows(tmp_path)[1]}
     first, second = rows["Nguyen-1"], rows["Nguyen-2"]
     assert (first.solved, first.numeric, first.symbolic, first.judged) == (True, True, "yes", 1)
     assert first.r2 == pytest.approx(1.0)
     assert (second.solved, second.numeric, second.symbolic) == (False, False, "no")
     assert [(progress.done, progress.total) for progress in told] == [(1, 2), (2, 2)]
-    assert told[-1].left == 0
+    assert told[-1].seconds_left == 0
     assert run_jobs(jobs, store, Limits(1.0), "v", command=fake) == 0
     assert fake.calls == 2
 
@@ -90,7 +90,7 @@ def test_an_interrupted_bench_keeps_what_is_done_and_goes_on(tmp_path: Path) -> 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_jobs(jobs, store, Limits(1.0), "v", tell=interrupt, command=fake)
+        run_jobs(jobs, store, Limits(1.0), "v", on_progress=interrupt, command=fake)
     assert len(read_rows(tmp_path)[1]) == 2
     assert run_jobs(jobs, store, Limits(1.0), "v", command=fake) == 3
     assert len(read_rows(tmp_path)[1]) == 5

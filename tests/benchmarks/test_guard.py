@@ -87,7 +87,7 @@ def test_a_tolerance_without_a_reason_is_refused(on: Guard, guard: ModuleType) -
 def test_a_figure_that_was_not_measured_fails_and_is_named(on: Guard, capsys: pytest.CaptureFixture[str]) -> None:
     on.set_floors(nguyen={"floor": 12}, r={"floor": 3})
     assert on.run(nguyen=12) == 1
-    assert "six/r: NOT MEASURED" in capsys.readouterr().err
+    assert "six/r: NOT MEASUREMENTS" in capsys.readouterr().err
 
 
 def test_a_part_that_fails_is_said_and_fails(on: Guard, guard: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

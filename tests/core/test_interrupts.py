@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one is a wish, the second one means it."""
+"""Ctrl-C: the first one ends a budget, the second one raises."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def quick(callback) -> PSERegressor:
     )
 
 
-def test_the_first_ends_the_wish_and_the_second_raises() -> None:
-    wish = Budget()
+def test_the_first_ends_the_budget_and_the_second_raises() -> None:
+    stopping = Budget()
     before = signal.getsignal(signal.SIGINT)
-    with ctrl_c_ends(wish):
+    with ctrl_c_ends(stopping):
         press()
-        assert wish.over()
+        assert stopping.over()
         with pytest.raises(KeyboardInterrupt):
             press()
     assert signal.getsignal(signal.SIGINT) is before
@@ -117,10 +117,10 @@ def test_sigint_from_outside_is_seen_inside_a_step() -> None:
 
 def test_sigterm_counts_as_ctrl_c_inside_and_as_before_afterwards() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    wish = Budget()
-    with sigterm_as_ctrl_c(), ctrl_c_ends(wish):
+    stopping = Budget()
+    with sigterm_as_ctrl_c(), ctrl_c_ends(stopping):
         signal.raise_signal(signal.SIGTERM)
-        assert wish.over()
+        assert stopping.over()
     assert signal.getsignal(signal.SIGTERM) is before
 
 

@@ -612,7 +612,7 @@ def test_cache_folder_is_the_one_that_the_user_names(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems name the folder in other ways")
 @pytest.mark.parametrize("unset", [None, ""])
-def test_cache_folder_without_a_wish_is_that_of_the_system(tmp_path, monkeypatch, unset):
+def test_cache_folder_is_that_of_the_system_unless_the_environment_names_one(tmp_path, monkeypatch, unset):
     if unset is None:
         monkeypatch.delenv("SYMENUM_CACHE", raising=False)
     else:

@@ -24,7 +24,7 @@ from symenum.expressions import Constant, Expression, Variable, fold
 from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
 
-__all__ = ["MEASURED", "VARIANTS", "Measurement", "Variants"]
+__all__ = ["MEASUREMENTS", "VARIANTS", "Measurement", "Variants"]
 
 _SIX_SETS = ("nguyen", "nguyen_c", "r", "r_star", "livermore", "feynman")
 _GROWTH_OPERATORS = ("koza", "semikoza", "basic_koza", "arithmetic")
@@ -180,7 +180,7 @@ def growth(max_inputs: int = 8) -> Measurement:
     return Measurement(table, points("Candidates of three layers", series, "inputs", "candidates"))
 
 
-MEASURED: Mapping[str, Callable[[], Measurement]] = {
+MEASUREMENTS: Mapping[str, Callable[[], Measurement]] = {
     "duplicates": duplicates,
     "efficiency": efficiency,
     "inputs": growth,

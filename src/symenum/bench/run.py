@@ -75,13 +75,13 @@ class Limits:
 class Progress:
     """What is known after a run: its row, and how many of all runs are done.
 
-    `left` are the seconds that the remaining runs will take, at the mean time of those that are done.
+    `seconds_left` are the seconds that the remaining runs will take, at the mean time of those that are done.
     """
 
     row: Row
     done: int
     total: int
-    left: float
+    seconds_left: float
 
 
 def worker_command(job: Path, result: Path) -> list[str]:
@@ -97,12 +97,12 @@ def run_plan(
     command: str,
     *,
     parallel: int = 1,
-    say: Callable[[str], None] = lambda line: None,
-    tell: Callable[[Progress], None] = lambda progress: None,
+    on_note: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
     """Run the jobs of a plan that a folder of results lacks.
 
-    `command` is the command line that the folder's manifest names. `say` gets lines for users, `tell` the progress
+    `command` is the command line that the folder's manifest names. `on_note` gets lines for users, `on_progress` the progress
     after each run.
     """
     settings = {
@@ -116,11 +116,11 @@ def run_plan(
     store = Store(folder)
     with store.locked():
         for note in store.open(settings, command):
-            say(note)
+            on_note(note)
         done = sum(store.has(job) for job in plan.jobs)
         if done:
-            say(f"{done} of {len(plan.jobs)} runs are done already.")
-        run_jobs(plan.jobs, store, limits, version, parallel=parallel, tell=tell)
+            on_note(f"{done} of {len(plan.jobs)} runs are done already.")
+        run_jobs(plan.jobs, store, limits, version, parallel=parallel, on_progress=on_progress)
 
 
 def run_jobs(
@@ -130,7 +130,7 @@ def run_jobs(
     version: str,
     *,
     parallel: int = 1,
-    tell: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
     command: Command = worker_command,
 ) -> int:
     """Run the jobs that are not in the store, `parallel` at a time; gives back how many. Ctrl-C keeps what is done."""
@@ -160,7 +160,7 @@ def run_jobs(
             store.keep(row)
             done += 1
             left = (time.monotonic() - begin) / done * (len(todo) - done)
-            tell(Progress(row, done, len(todo), left))
+            on_progress(Progress(row, done, len(todo), left))
 
     with Judge() as judge, ThreadPoolExecutor(max(1, parallel)) as pool:
         futures = [pool.submit(one, job) for job in todo]

@@ -125,13 +125,13 @@ def ablation_command(
     out: Path,
 ) -> None:
     """Run an ablation of the paper: generators, constants, heads, duplicates, efficiency or inputs."""
-    from symenum.bench.ablation import MEASURED, VARIANTS
+    from symenum.bench.ablation import MEASUREMENTS, VARIANTS
     from symenum.bench.jobs import make_bench_plan
     from symenum.display.html import html_table, markdown_table
 
     with _input_errors():
-        if name in MEASURED:
-            result = MEASURED[name]()
+        if name in MEASUREMENTS:
+            result = MEASUREMENTS[name]()
             out.mkdir(parents=True, exist_ok=True)
             text = markdown_table(result.table)
             (out / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
@@ -139,7 +139,7 @@ def ablation_command(
             click.echo(text)
             return
         if name not in VARIANTS:
-            known = [*VARIANTS, *MEASURED]
+            known = [*VARIANTS, *MEASUREMENTS]
             raise InputError(f"There is no ablation '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}.")
         variants = VARIANTS[name]()
         plan = make_bench_plan(
@@ -161,12 +161,12 @@ def _run_plan(plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: 
         row = progress.row
         seconds = "" if row.seconds is None else f" in {row.seconds:.2f} s"
         what = "solved" if row.solved else "not solved" if row.ended == "done" else row.ended
-        say(f"[{progress.done}/{progress.total}] {row.job}: {what}{seconds}; {_duration(progress.left)} left")
+        say(f"[{progress.done}/{progress.total}] {row.job}: {what}{seconds}; {_duration(progress.seconds_left)} left")
 
     limits = Limits(max_time, cores, int(memory * _GIB))
     command = shlex.join(["symenum", *sys.argv[1:]])
     try:
-        run_plan(plan, out, limits, __version__, command, parallel=jobs, say=say, tell=print_run)
+        run_plan(plan, out, limits, __version__, command, parallel=jobs, on_note=say, on_progress=print_run)
     except KeyboardInterrupt:
         say(f"Interrupted: what is done is kept in {out}; the same command goes on from there.")
         raise SystemExit(130) from None

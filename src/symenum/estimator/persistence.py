@@ -32,7 +32,7 @@ from symenum.fitting.fit_under_loss import judged
 from symenum.fitting.recognise import fitted_constants
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, State, Task
-from symenum.search.checkpoint import Checkpoint, Keeper, read_document, restored
+from symenum.search.checkpoint import Checkpoint, CheckpointWriter, read_document, restored
 
 __all__ = ["LastRun", "OpenedCheckpoint", "Start", "find_start", "open_checkpoint"]
 
@@ -70,7 +70,7 @@ class Start:
 
     state: State | None = None
     known: tuple[Candidate, ...] = ()
-    keeper: Keeper | None = None
+    keeper: CheckpointWriter | None = None
     signature: str | None = None
     done: int = 0
 
@@ -134,7 +134,7 @@ def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signature: str) -> Keeper:
+def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signature: str) -> CheckpointWriter:
     """Write the data and return the keeper of the checkpoint.
 
     An error says where `path` is a file of something else or in a folder that cannot be written. A full disk is a
@@ -165,7 +165,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
             raise ValueError(
                 f"checkpoint: the folder '{path.parent}' cannot be written ({error.strerror or error}): name another"
             ) from error
-    return Keeper(path, str(parameters["token_generator"]), signature, about)
+    return CheckpointWriter(path, str(parameters["token_generator"]), signature, about)
 
 
 def _refuse_other_file(path: Path) -> None:

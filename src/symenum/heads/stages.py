@@ -56,8 +56,8 @@ __all__ = [
     "Stage",
     "StageRow",
     "first_pass",
+    "informative_columns",
     "stage_order",
-    "telling",
 ]
 
 
@@ -554,7 +554,7 @@ def first_pass(
     columns, expressions = _checked(values, slots)
     target, rows = check_target(y, sample_weight, columns.shape[0])
     columns = columns[rows]
-    informative = telling(columns)
+    informative = informative_columns(columns)
     slot_values = columns[:, informative].T.contiguous()
     data = make_data([expressions[i] for i in informative], slot_values, target, SCAN_ROWS, seed)
     with single_threaded():
@@ -584,7 +584,7 @@ def _checked(values: object, slots: Iterable[str | Expression] | None) -> tuple[
     return columns, names
 
 
-def telling(columns: Tensor) -> list[int]:
+def informative_columns(columns: Tensor) -> list[int]:
     """The indices of the slots of `columns` (rows, slots) that are not constant and not equal to an earlier one.
 
     A law written with a constant column, or spread over two equal ones, would be right on these data only.

@@ -29,7 +29,7 @@ from symenum.version import __version__
 
 __all__ = [
     "Checkpoint",
-    "Keeper",
+    "CheckpointWriter",
     "ReadExpression",
     "packed",
     "read_checkpoint",
@@ -155,7 +155,7 @@ def _check(state: _StateFields, front: Front) -> None:
         raise ValueError("the front holds losses that are no losses")
 
 
-class Keeper:
+class CheckpointWriter:
     """Writes checkpoints while a search runs. Where the disk refuses them, it warns once and the search goes on."""
 
     def __init__(

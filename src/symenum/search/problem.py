@@ -27,7 +27,7 @@ from symenum.fitting.losses import Loss, Squared
 from symenum.front import Front
 from symenum.heads.operator_grammar import NO_PRIOR, Prior
 from symenum.heads.response import Data, make_data
-from symenum.heads.stages import SCAN_ROWS, AllHeads, Stage, telling
+from symenum.heads.stages import SCAN_ROWS, AllHeads, Stage, informative_columns
 from symenum.operators import Operator, get_operators
 from symenum.search.front_update import loss_floor, outlier_weights
 from symenum.selection import DISCOUNT
@@ -264,7 +264,7 @@ class Task:
 def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Settings) -> Task:
     """The task for X (rows, variables), float64, finite and on the CPU, and its target."""
     allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
-    used = [allowed[i] for i in telling(X[:, allowed])]
+    used = [allowed[i] for i in informative_columns(X[:, allowed])]
     _check_variables(settings, {names[i] for i in used})
     rows = some_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
     working = target.at(rows)

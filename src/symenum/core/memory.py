@@ -75,7 +75,7 @@ _STATM = Path("/proc/self/statm")  # the sizes of this process in pages; the sec
 _M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -3, -1
 # Bytes: what glibc itself sets both options to, at most, in a process that uses large blocks (64-bit systems).
 _USUAL_MMAP_THRESHOLD = 32 << 20
-_USUAL_TRIM_THRESHOLD = 2 * _USUAL_MMAP_THRESHOLD
+_USUAL_TRIM_THRESHOLD = 2 * _USUAL_MMAP_THRESHOLD  # glibc's own rule
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _TIGHT_LIMIT = 2 * 10**9  # bytes: below this limit the 200 MB that glibc keeps matter
 _LARGE_BLOCK = 1 << 20  # bytes of a block that is returned when it is freed; to map smaller ones costs too much time

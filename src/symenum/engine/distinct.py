@@ -26,8 +26,8 @@ __all__ = [
 # Two functions are equal if they differ by less than this part of their values at each random point, or of their norm
 # on the data. Three operators make rounding errors of a few 1e-16. The tolerance on the data is stricter, because a
 # candidate may be the difference of two nearly equal columns.
-POINT_TOLERANCE = 1e-10
-DATA_TOLERANCE = 2e-14
+POINT_TOLERANCE = 1e-10  # of values
+DATA_TOLERANCE = 2e-14  # of the norm: 90 epsilons
 # Absolute difference of two sort keys. Keys of equal functions differ by 1e-15 or so; a large tolerance loses no pair,
 # and pairs of unequal functions only cost a comparison.
 KEY_TOLERANCE = 1e-8

@@ -42,8 +42,8 @@ __all__ = ["PSRN", "Pass", "slot_expressions"]
 
 
 _MODES = ("auto", "exact", "screen")
-_RESCORED_PER_K = 2  # candidates that are evaluated on all rows in the end, for each of the k that are wanted
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_RESCORED_PER_K = 2  # candidates that are evaluated on all rows in the end, for each of the k that are wanted
 _MASK_WORK = 20_000  # rows scored in the time that it takes to compare one sub-expression with all others
 _DEVICE_POOL = 1024  # candidates of a GPU's scan of some rows that are judged on all rows, at least,
 _DEVICE_POOL_PER_K = 32  # or so many for each of the k that are wanted

@@ -238,13 +238,11 @@ _DIFFERENCE: _Partials = (lambda v, a, b: 1.0, lambda v, a, b: -1.0)
 _PRODUCT: _Partials = (lambda v, a, b: b, lambda v, a, b: a)
 _QUOTIENT: _Partials = (lambda v, a, b: torch.reciprocal(b), lambda v, a, b: -v / b)
 _POWER: _Partials = (lambda v, a, b: b * torch.pow(a, b - 1), _pow_by_exponent)
-# Traits of a ± b, of a·b, of a/b.
-_LINEAR = Traits(parity=-1, degree=1, strict=True)
-_BILINEAR = Traits(parity=1, degree=2, strict=True)
-_RATIO = Traits(parity=1, degree=0, strict=True)
-# Domains and ranges: of log; of sqrt; of sin and cos.
-_POSITIVE, _NOT_NEGATIVE = Interval(0, math.inf), Interval.closed(0, math.inf)
-_UNIT = Interval.closed(-1, 1)
+_LINEAR = Traits(parity=-1, degree=1, strict=True)  # a ± b
+_BILINEAR = Traits(parity=1, degree=2, strict=True)  # a·b
+_RATIO = Traits(parity=1, degree=0, strict=True)  # a/b
+_POSITIVE, _NOT_NEGATIVE = Interval(0, math.inf), Interval.closed(0, math.inf)  # the domains of log and sqrt
+_UNIT = Interval.closed(-1, 1)  # the range of sin and cos
 _TURN = 2 * math.pi  # the period of sin and cos
 # Complexities are the weights of the reference implementation, which counts SymPy's operations: so tables compare.
 # `strict` is stated of all operators but pow: NaN**0 and 1**NaN are 1. `kernel` is the operator's number in

@@ -41,7 +41,7 @@ __all__ = [
 
 
 CPU = torch.device("cpu")
-_NO_PAIRS = torch.empty(0, dtype=torch.int64)
+_NO_PAIRS = torch.empty(0, dtype=torch.int64)  # numbers of pairs
 _MIN_TAU = 1e-6  # smallest τ of a test, which divides by τ; pairs that explain less are of no use
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 TILE = (512, 1024)  # rows times columns of a tile; with smaller ones threads wait for each other between operations

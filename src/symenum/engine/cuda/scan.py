@@ -58,8 +58,8 @@ CAPACITY = 1 << 18  # pairs that are written at a time: 4 MiB of losses and code
 FAST = 256  # pairs that come back with the first transfer; as a rule there are fewer
 ROWS = 128  # the columns v_i of a strip are a multiple of this: the rows of the larger tile
 # (columns v_i of a tile, tiles of a program, warps, stages), the best of those tried on an H200.
-SUM_TILE = (128, 8, 8, 3)
-PRODUCT_TILE = (64, 12, 4, 2)
+SUM_TILE = (128, 8, 8, 3)  # of `sum_bounds`
+PRODUCT_TILE = (64, 12, 4, 2)  # of `product_bounds`
 PROGRAMS = 2048  # programs of the exact evaluation, some 15 for each processor of an H200
 _GROUPS = 2048  # groups of units of which the best gives the first limit, at least,
 _GROUPS_PER_K = 32  # or so many for each of the k that are wanted

@@ -236,13 +236,13 @@ def _plain(row: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     return row, torch.zeros_like(row)
 
 
-# The kinds of feature with one inner constant: values and derivatives by c (B, n) for rows (B, n) and constants (B, 1).
-# The constant is a factor of the argument of sin, cos and exp, and a summand of that of log, inv and sqrt.
-_FEATURES: dict[str, Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]] = {
-    "plain": _plain, "sin": _sin, "cos": _cos, "exp": _exp, "log": _log, "inv": _inv, "sqrt": _sqrt,
-}  # fmt: skip
-KINDS = tuple(_FEATURES)
-"""The names of the kinds; the number of a kind is its place here."""
+KINDS = ("plain", "sin", "cos", "exp", "log", "inv", "sqrt")
+"""The kinds of feature with one inner constant; the number of a kind is its place here.
+
+The constant is a factor of the argument of sin, cos and exp, and a summand of that of log, inv and sqrt.
+"""
+# For each kind the values and the derivatives by c (B, n), of rows (B, n) and constants (B, 1).
+_FEATURES = (_plain, _sin, _cos, _exp, _log, _inv, _sqrt)
 _MAX_EXPONENT = 200.0  # larger ones are clipped: exp(200) = 7e86, squared and summed, is far inside the doubles
 _FAILED = 9.0  # a relative residual that is never the best: others are at most 1
 
@@ -274,7 +274,7 @@ def feature_values(kind: Tensor, v: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     value, slope = torch.empty_like(v), torch.empty_like(v)
     for number in torch.unique(kind).tolist():
         mine = kind == number
-        value[mine], slope[mine] = _FEATURES[KINDS[number]](v[mine], c[mine, None])
+        value[mine], slope[mine] = _FEATURES[number](v[mine], c[mine, None])
     return value, slope
 
 

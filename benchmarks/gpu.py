@@ -41,7 +41,7 @@ from symenum.operators import Kind, get_operator, get_operators
 from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan, TwoTermPairs
 from symenum.scans.pair_tests import AffineSumTest
 from symenum.scans.pairs import _best_pairs, best_pairs
-from symenum.scans.projection import orthonormal, project_off
+from symenum.scans.projection import orthonormal, unit_orthogonal_part
 
 refining = import_module("symenum.fitting.refine")  # `symenum.fitting` has a function of that name
 PATCHED = ((devices, "_WORTH"), (refining, "_WORTH_A_DEVICE"))
@@ -355,7 +355,7 @@ def bench_affine_size(name: str, columns: int, rows: int) -> None:
     y = torch.randn(rows, generator=generator, dtype=torch.float64)
     root = torch.full((rows,), rows**-0.5, dtype=torch.float64)
     V, y, root = (part.to(DEVICE) for part in (V, y, root))
-    target = project_off((y * root)[None], orthonormal(root[None]))[0][0]
+    target = unit_orthogonal_part((y * root)[None], orthonormal(root[None]))[0][0]
     operator = get_operator(name)
     found = best_affine(V, y, root, operator, width=64)
     whole = seconds(lambda: best_affine(V, y, root, operator, width=64), 5)
@@ -390,7 +390,7 @@ def bench_two_terms() -> None:
         work = partial(_best_pairs, V, t, background, None, width=4096, budget=Budget())
         work()
         whole = seconds(work, 5)
-        C, target = project_off(V, background)[0], project_off(t[None], background)[0][0]
+        C, target = unit_orthogonal_part(V, background)[0], unit_orthogonal_part(t[None], background)[0][0]
         scan = PairScan(TwoTermPairs(C, C, target, same=True))
         bounds = kernel_seconds(lambda scan=scan: [scan.bounds(strip) for strip in scan.strips])
         pairs = columns * (columns - 1) // 2

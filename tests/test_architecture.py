@@ -187,7 +187,10 @@ def signal_handlers(source: str) -> list[str]:
 
 
 def exactness_numbers(source: str) -> list[str]:
-    """Constants that say what is exact, or where rounding begins, by a number of their own; one readable line each."""
+    """Constants that say what is exact, or where rounding begins, by a small number of their own; one line each.
+
+    Counts and sizes (of batches that are judged exactly, say) are no thresholds: they are 1 or more.
+    """
     faults = []
     for node in ast.walk(ast.parse(source)):
         targets = (
@@ -195,7 +198,14 @@ def exactness_numbers(source: str) -> list[str]:
         )
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         named = [name for name in names if "EXACT" in name or "ROUNDING_FLOOR" in name]
-        if named and is_number(node.value):
+        if (
+            named
+            and is_number(node.value)
+            and any(
+                isinstance(one, ast.Constant) and isinstance(one.value, float) and abs(one.value) < 1
+                for one in ast.walk(node.value)
+            )
+        ):
             faults.append(f"line {node.lineno}: {ast.unparse(node)}")
     return faults
 

@@ -29,7 +29,7 @@ from symenum.bench.problems import SETS, MissingDataError, Problem, ProblemSet
 from symenum.bench.systems import SYSTEMS, Found, Law, check_found, make_system
 from symenum.cli import main
 from symenum.core.budget import CutShortError
-from symenum.core.registration import VARIABLE, PluginError, load_plugins
+from symenum.core.registration import PLUGINS_VARIABLE, PluginError, load_plugins
 from symenum.expressions import Variable, apply, parse
 from symenum.fitting.losses import LOSSES, Absolute, Custom, RowLoss
 from symenum.heads.head import HEADS
@@ -42,7 +42,7 @@ Y = np.tanh(X[:, 0] / X[:, 1]) + np.random.default_rng(1).normal(0, 0.1, 24)
 @pytest.fixture(autouse=True)
 def clean(one_thread: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Registering is for the process: the next test begins without."""
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(PLUGINS_VARIABLE, raising=False)
     tables: list[dict[str, Any]] = [HEADS, GENERATORS, STATES, LOSSES, SYSTEMS, SETS]
     before = [dict(table) for table in tables]
     path = list(sys.path)
@@ -51,7 +51,7 @@ def clean(one_thread: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         table.clear()
         table.update(content)
     sys.path[:] = path
-    os.environ.pop(VARIABLE, None)
+    os.environ.pop(PLUGINS_VARIABLE, None)
 
 
 # Heads
@@ -546,11 +546,11 @@ def test_a_command_loads_plugins_of_its_option_and_tells_its_processes(plugin: s
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == "y = 2*x + 1"
-    assert os.environ[VARIABLE] == plugin
+    assert os.environ[PLUGINS_VARIABLE] == plugin
 
 
 def test_the_variable_alone_loads_plugins(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, plugin)
+    monkeypatch.setenv(PLUGINS_VARIABLE, plugin)
     load_plugins()
     assert "worst" in LOSSES
 
@@ -562,4 +562,4 @@ def test_a_plugin_that_cannot_be_loaded_is_named(plugin: str) -> None:
     Path("faulty_plugin.py").write_text("1 / 0\n", encoding="utf-8")
     with pytest.raises(PluginError, match="'faulty_plugin' cannot be loaded: ZeroDivisionError"):
         load_plugins(["faulty_plugin"])
-    assert VARIABLE not in os.environ
+    assert PLUGINS_VARIABLE not in os.environ

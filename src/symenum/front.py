@@ -15,7 +15,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.expressions import same_function
 from symenum.expressions.candidate import Candidate
-from symenum.fitting.recognise import fitted_constants, unsnapped
+from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
 from symenum.selection import DISCOUNT, description_lengths, reward, scores, select
 
@@ -68,7 +68,7 @@ class Front(Sequence[Candidate]):
             candidate.expression: candidate
             for candidate in (*candidates, *self.entries)
             if (max_complexity is None or candidate.complexity <= max_complexity)
-            and fitted_constants(candidate.expression) <= max(_MIN_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
+            and count_fitted_constants(candidate.expression) <= max(_MIN_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
         }
         entries: list[Candidate] = []
         in_order = sorted(pool.values(), key=self._order)
@@ -105,9 +105,9 @@ class Front(Sequence[Candidate]):
     def _plainest(self, equally_complex: list[Candidate]) -> Candidate:
         """The best of equally complex ones, or one with fewer fitted constants that is worse by no more than chance."""
         best = equally_complex[0]
-        constants = fitted_constants(best.expression)
+        constants = count_fitted_constants(best.expression)
         for candidate in equally_complex:
-            fewer = constants - fitted_constants(candidate.expression)
+            fewer = constants - count_fitted_constants(candidate.expression)
             if fewer > 0 and candidate.loss <= best.loss * (1 + _BY_CHANCE * fewer / max(1, self.rows)):
                 return candidate
         return best
@@ -117,7 +117,7 @@ class Front(Sequence[Candidate]):
         text = str(candidate.expression)
         loss = 0.0 if candidate.loss <= self.floor else candidate.loss
         surplus = self._surplus(candidate)
-        return candidate.complexity, loss, surplus, unsnapped(candidate.expression), len(text), text
+        return candidate.complexity, loss, surplus, count_unsnapped(candidate.expression), len(text), text
 
     def _improves(self, candidate: Candidate, best: Candidate) -> bool:
         """Whether the candidate follows the last entry, `best`: better by more than chance."""
@@ -127,8 +127,8 @@ class Front(Sequence[Candidate]):
             return True
         if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - EXACTNESS.tie):
             return False
-        more = fitted_constants(candidate.expression) - fitted_constants(best.expression)
+        more = count_fitted_constants(candidate.expression) - count_fitted_constants(best.expression)
         if more > 0 and candidate.loss > best.loss * (1 - _BY_CHANCE * more / max(1, self.rows)):
             return False
-        twins = candidate.loss > best.loss * (1 - EXACTNESS.twins)
+        twins = candidate.loss > best.loss * (1 - EXACTNESS.scanned_tie)
         return not (twins and same_function(candidate.expression, best.expression))

@@ -21,7 +21,7 @@ from symenum.core.registration import check_attributes, check_methods, check_nam
 from symenum.core.target import Target
 from symenum.expressions import Apply, Constant, Variable, evaluate
 from symenum.fitting.losses import LOSSES, Custom, Loss, make_loss
-from symenum.heads.head import HEADS, Head, RegisteredHead, Wanted
+from symenum.heads.head import HEADS, Head, RegisteredHead, WantedFeatures
 from symenum.heads.response import Data, make_data
 from symenum.heads.stages import AllHeads
 from symenum.operators import get_operators
@@ -40,7 +40,7 @@ _MAX_TRIAL = 5.0  # seconds that a head or generator has for the small table: fa
 _SAME_LOSS = 1e-6
 
 
-def register_head(head: Head, *, features: Wanted = "slots", late: bool = False) -> None:
+def register_head(head: Head, *, features: WantedFeatures = "slots", late: bool = False) -> None:
     """Make a head a stage of its own in every search that begins afterwards, and of `first_pass`.
 
     `features`: what its `scan` gets as features. "slots": the variables only; "layers": all expressions of two layers;
@@ -53,12 +53,14 @@ def register_head(head: Head, *, features: Wanted = "slots", late: bool = False)
     check_name("head", head.name, {*heads.stage_names, TOKENS, COEFFICIENTS, *HEADS})
     what = f"the head {head.name!r}"
     check_methods(what, head, {"scan": ("features", "response", "k", "budget")})
-    if features not in get_args(Wanted):
+    if features not in get_args(WantedFeatures):
         raise ValueError(
-            f"features of {what} must be one of {', '.join(map(repr, get_args(Wanted)))}, not {features!r}"
+            f"features of {what} must be one of {', '.join(map(repr, get_args(WantedFeatures)))}, not {features!r}"
         )
     made = RegisteredHead(head, features, bool(late))
-    trial_features = {"slots": lambda: heads.none, "layers": heads.features, "extended": heads.extended}[features]()
+    trial_features = {"slots": lambda: heads.slot_features, "layers": heads.features, "extended": heads.extended}[
+        features
+    ]()
     for candidate in made.scan(trial_features, heads.response, _CANDIDATES, Budget(_MAX_TRIAL)):
         judged = problem.candidate(candidate.expression)
         if judged is None or not math.isclose(judged.loss, candidate.loss, rel_tol=_SAME_LOSS, abs_tol=_SAME_LOSS):

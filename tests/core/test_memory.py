@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from symenum.core import memory
-from symenum.core.memory import DEFAULT_MEMORY, LEAST_MEMORY, hand_back, kept_low, machine_memory, memory_limit
+from symenum.core.memory import (
+    DEFAULT_MEMORY,
+    LEAST_MEMORY,
+    large_blocks_returned,
+    machine_memory,
+    memory_limit,
+    return_freed_memory,
+)
 
 glibc = pytest.mark.skipif(
     memory._function("mallopt") is None or not memory._STATM.exists(), reason="needs Linux with glibc"
@@ -60,7 +67,7 @@ def test_what_was_freed_goes_back_to_the_system() -> None:
     above = bytes(2000)  # keeps the allocator from giving back the end of its heap by itself
     held = memory._resident()
     del many
-    hand_back(max_memory=1)
+    return_freed_memory(max_memory=1)
     assert held - memory._resident() > 100_000_000
     assert len(above) == 2000
 
@@ -69,9 +76,9 @@ def test_far_below_the_limit_nothing_is_handed_back(monkeypatch: pytest.MonkeyPa
     trimmed: list[int] = []
     monkeypatch.setattr(memory, "_function", lambda name: {"malloc_trim": trimmed.append}[name])
     monkeypatch.setattr(memory, "_resident", lambda: 10**9)
-    hand_back(3 * 10**9)
+    return_freed_memory(3 * 10**9)
     assert trimmed == []
-    hand_back(10**9)
+    return_freed_memory(10**9)
     assert trimmed == [0]
 
 
@@ -86,7 +93,7 @@ def test_under_a_tight_limit_large_blocks_go_back_at_once(limit: int, least: flo
 def test_the_setting_is_undone_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: list[tuple[int, int]] = []
     monkeypatch.setattr(memory, "_function", lambda name: lambda what, value: settings.append((what, value)))
-    with pytest.raises(KeyboardInterrupt), kept_low(4 * 10**8):
+    with pytest.raises(KeyboardInterrupt), large_blocks_returned(4 * 10**8):
         raise KeyboardInterrupt
     (what, tight), *later = settings
     assert dict(later)[what] > tight
@@ -96,6 +103,6 @@ def test_where_the_library_has_no_such_setting_nothing_happens(monkeypatch: pyte
     asked: list[str] = []
     monkeypatch.setattr(memory, "_function", asked.append)  # which gives None
     monkeypatch.setattr(memory, "_resident", lambda: 10**9)
-    with kept_low(4 * 10**8):
-        hand_back(1)
+    with large_blocks_returned(4 * 10**8):
+        return_freed_memory(1)
     assert asked == ["mallopt", "malloc_trim"]

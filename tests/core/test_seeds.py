@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 import symenum
-from symenum.core.seeds import some_rows, stream, torch_stream
+from symenum.core.seeds import sample_rows, stream, torch_stream
 from symenum.core.target import Target
 from symenum.search.problem import Settings, make_task
 
@@ -26,11 +26,11 @@ def test_a_stream_follows_from_seed_and_purpose() -> None:
 
 
 def test_some_rows_are_different_ones_in_order() -> None:
-    rows = some_rows(1000, 100, 7, "rows")
+    rows = sample_rows(1000, 100, 7, "rows")
     assert len(torch.unique(rows)) == 100
     assert torch.equal(rows, rows.sort().values)
-    assert not torch.equal(rows, some_rows(1000, 100, 8, "rows"))
-    assert torch.equal(some_rows(100, 100, 7, "rows"), torch.arange(100))
+    assert not torch.equal(rows, sample_rows(1000, 100, 8, "rows"))
+    assert torch.equal(sample_rows(100, 100, 7, "rows"), torch.arange(100))
 
 
 def test_the_rows_of_a_search_follow_from_its_seed() -> None:

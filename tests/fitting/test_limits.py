@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from symenum.expressions import evaluate, parse, same_function
-from symenum.fitting import Refined, as_step, refine
+from symenum.fitting import Refined, limit_of_law, refine
 from symenum.fitting.limits import limit_of_step
 from symenum.operators import make_operator
 from symenum.operators.traits import Interval, Traits
@@ -36,7 +36,7 @@ def fitted(law: str, start: str, noise: float) -> tuple[Refined, dict[str, torch
 )
 def test_steepness_that_no_row_determines_becomes_infinite(start: str, step: str) -> None:
     law, columns, y, weight = fitted("0.5*sign(x) + 1.5*z", start, noise=0.1)
-    found = as_step(law, columns, y, weight)
+    found = limit_of_law(law, columns, y, weight)
     assert found is not None
     assert len(found.constants) == 2
     best = refine([parse(step)], columns, y, weight, integers=False)[0]
@@ -52,12 +52,12 @@ def test_steepness_that_no_row_determines_becomes_infinite(start: str, step: str
     ],
 )
 def test_steepness_that_rows_determine_stays(law: str, start: str) -> None:
-    assert as_step(*fitted(law, start, noise=0.001)) is None
+    assert limit_of_law(*fitted(law, start, noise=0.001)) is None
 
 
 def test_without_noise_any_steepness_is_determined() -> None:
     law = "0.5*tanh(300.5*x) + 1.5*z"
-    assert as_step(*fitted(law, law, noise=0.0)) is None
+    assert limit_of_law(*fitted(law, law, noise=0.0)) is None
 
 
 @pytest.mark.parametrize("traits", [Traits(monotone=1, parity=-1, range=Interval(-1, 1)), Traits()])
@@ -65,7 +65,7 @@ def test_traits_and_not_a_name_say_what_a_smooth_step_is(traits: Traits) -> None
     erf = make_operator("erf", torch.erf, traits=traits)
     start = parse("0.5*erf(900.5*x) + 1.5*z", operators=[erf])
     _, columns, y, weight = fitted("0.5*sign(x) + 1.5*z", "0.5*sign(x) + 1.5*z", noise=0.1)
-    found = as_step(refine([start], columns, y, weight, starts=0)[0], columns, y, weight)
+    found = limit_of_law(refine([start], columns, y, weight, starts=0)[0], columns, y, weight)
     if not traits.monotone:
         assert found is None
     else:
@@ -75,7 +75,7 @@ def test_traits_and_not_a_name_say_what_a_smooth_step_is(traits: Traits) -> None
 
 def test_a_law_without_a_smooth_step_or_without_a_constant_in_it_stays() -> None:
     for text in ("0.5*sign(x) + 1.5*z", "tanh(x*x*x*x) + 1.5*z"):
-        assert as_step(*fitted("0.5*sign(x) + 1.5*z", text, noise=0.1)) is None
+        assert limit_of_law(*fitted("0.5*sign(x) + 1.5*z", text, noise=0.1)) is None
 
 
 @pytest.mark.parametrize(

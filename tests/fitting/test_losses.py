@@ -11,7 +11,7 @@ import torch
 from symenum.core.budget import Budget
 from symenum.core.target import Target
 from symenum.expressions import evaluate, parse
-from symenum.fitting.fit_under_loss import fit_form_under, judged, refit
+from symenum.fitting.fit_under_loss import fit_form_under, refit, with_loss
 from symenum.fitting.losses import LOSSES, Absolute, Custom, Huber, LogCosh, Squared, make_loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -61,7 +61,7 @@ def test_refitted_constants_forget_the_outliers(name: str) -> None:
     loss = make_loss(name, Target(y, WEIGHT))
     start = parse("2.9*x**2 + 3.3")
     (found,) = refit([start], {"x": X}, y, WEIGHT, loss)
-    assert found.loss < judged(start, {"x": X}, y, WEIGHT, loss).loss
+    assert found.loss < with_loss(start, {"x": X}, y, WEIGHT, loss).loss
     rest = (evaluate(found.expression, {"x": X}) - (2 * X**2 + 1)).abs().max()
     assert rest < 0.3
 
@@ -71,8 +71,8 @@ def test_none_becomes_worse_and_whole_numbers_stay() -> None:
     laws = [parse(text) for text in ("x**2", "2*x", "sin(x)", "1.5*exp(0.3*x) - 2.5", "log(x - 9.5)")]
     for loss in (Absolute(), Huber(0.3), Custom(lambda y, p: float(np.abs(y - p).mean()))):
         for law, found in zip(laws, refit(laws, {"x": X}, y, WEIGHT, loss), strict=True):
-            assert found.loss <= judged(law, {"x": X}, y, WEIGHT, loss).loss
-            assert found.loss == judged(found.expression, {"x": X}, y, WEIGHT, loss).loss
+            assert found.loss <= with_loss(law, {"x": X}, y, WEIGHT, loss).loss
+            assert found.loss == with_loss(found.expression, {"x": X}, y, WEIGHT, loss).loss
         assert [str(one.expression) for one in refit(laws[:3], {"x": X}, y, WEIGHT, loss)] == ["x**2", "2*x", "sin(x)"]
 
 

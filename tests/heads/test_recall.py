@@ -19,7 +19,7 @@ from symenum.expressions import evaluate
 from symenum.heads import Affine, Combine, Features, Head, Response, SumOfTerms, TwoTerms
 from symenum.operators import get_operator, get_operators
 from symenum.scans.pairs import best_pairs, best_single
-from symenum.scans.products import make_factors
+from symenum.scans.products import build_factors
 from symenum.scans.projection import orthonormal
 
 ROWS = 30
@@ -128,7 +128,7 @@ def test_sum_of_terms_finds_nothing_worse_than_the_best_pairs(kind: str, seed: i
     response = make_response(X, y)
     operators = get_operators("arithmetic")
     found = SumOfTerms(operators, max_terms=2).scan(features_of(response, 0), response, BEST, Budget())
-    factors = make_factors(response.data.stand_ins, torch.from_numpy(X.T.copy()), operators).values.numpy()
+    factors = build_factors(response.data.stand_ins, torch.from_numpy(X.T.copy()), operators).values.numpy()
     products = [*factors, *(a * b for a, b in itertools.combinations_with_replacement(factors, 2))]
     truth = distinct(residual([v, w], y) for v, w in itertools.combinations(products, 2) if independent(v, w))
     best = min(candidate.loss for candidate in found)

@@ -11,7 +11,7 @@ from heads.reduced_problems import PLANTED, Planted, data_of
 
 from symenum.core.budget import Budget, CutShortError
 from symenum.expressions import evaluate, parse, same_function
-from symenum.expressions.algebra import merged, power_product, powers_of
+from symenum.expressions.algebra import multiplied_powers, power_product, powers_of
 from symenum.expressions.candidate import Candidate
 from symenum.heads.operator_grammar import Prior
 from symenum.heads.reductions import (
@@ -150,7 +150,10 @@ def test_weights_make_a_reduced_loss_one_of_y() -> None:
 
 def test_products_of_powers_are_flat() -> None:
     a_over_b = powers_of(parse("a/b"))
-    assert str(power_product(merged((a_over_b, Fraction(2)), (powers_of(parse("b**3")), Fraction(1))))) == "a**2*b"
+    assert (
+        str(power_product(multiplied_powers((a_over_b, Fraction(2)), (powers_of(parse("b**3")), Fraction(1)))))
+        == "a**2*b"
+    )
     assert str(power_product({})) == "1"
 
 

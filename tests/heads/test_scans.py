@@ -15,9 +15,9 @@ from symenum.expressions import Variable
 from symenum.heads.affine import best_affine
 from symenum.heads.one_feature import FAMILIES, scan_families
 from symenum.operators import get_operator, get_operators
-from symenum.scans.best_pairs import pieces
+from symenum.scans.best_pairs import bounded_slices
 from symenum.scans.pairs import best_pairs, best_single
-from symenum.scans.products import Products, make_factors
+from symenum.scans.products import Products, build_factors
 from symenum.scans.projection import orthonormal
 
 few = settings(max_examples=40)
@@ -31,9 +31,9 @@ def tensors(V: np.ndarray, t: np.ndarray, weight: np.ndarray) -> tuple[torch.Ten
 
 @pytest.mark.parametrize(("count", "rows"), [(0, 5), (3, 5), (100_001, 20), (5, 10**7), (4, 0)])
 def test_pieces_cover_every_pair_once(count: int, rows: int) -> None:
-    numbers = [number for piece in pieces(count, rows) for number in range(count)[piece]]
+    numbers = [number for piece in bounded_slices(count, rows) for number in range(count)[piece]]
     assert numbers == list(range(count))
-    assert all(len(range(count)[piece]) * rows <= max(rows, 1 << 20) for piece in pieces(count, rows))
+    assert all(len(range(count)[piece]) * rows <= max(rows, 1 << 20) for piece in bounded_slices(count, rows))
 
 
 @given(banks())
@@ -118,7 +118,7 @@ def test_products_are_all_scanned_and_each_once(tier: int) -> None:
     generator = torch.Generator().manual_seed(tier)
     X = 1 + torch.rand(3, 25, generator=generator, dtype=torch.float64)
     y = torch.randn(25, generator=generator, dtype=torch.float64)
-    factors = make_factors([Variable(f"x{i}") for i in range(3)], X, get_operators("arithmetic"))
+    factors = build_factors([Variable(f"x{i}") for i in range(3)], X, get_operators("arithmetic"))
     products = Products(factors, torch.full((25,), 0.2, dtype=torch.float64))
     found = products.screen(y, tier, 10_000)
     expected = {

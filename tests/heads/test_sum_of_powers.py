@@ -9,7 +9,7 @@ from heads.tasks import features_of, law_response, make_response, relative_losse
 
 from symenum.core.budget import Budget
 from symenum.expressions import parse
-from symenum.fitting.many_starts import Solved, Starts
+from symenum.fitting.many_starts import EndPointsWithErrors, Starts
 from symenum.heads import Head, PowersOfSums, SumOfPowers
 from symenum.heads.exponents import make_bases
 from symenum.heads.transforms import power_responses
@@ -102,7 +102,7 @@ def test_the_terms_of_a_sum_come_in_one_order() -> None:
     one, other = [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]
     theta = torch.tensor([one + other, other + one], dtype=torch.float64)
     nothing = torch.zeros(2, dtype=torch.float64)
-    solved = Solved(Starts(theta, torch.zeros(2, dtype=torch.int64)), nothing, theta)
+    solved = EndPointsWithErrors(Starts(theta, torch.zeros(2, dtype=torch.int64)), nothing, theta)
     head = SumOfPowers(KOZA, 2)
     assert head._terms(bases, solved, 0) == head._terms(bases, solved, 1)
 

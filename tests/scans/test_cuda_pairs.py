@@ -13,7 +13,7 @@ from symenum.scans import cuda_pairs
 from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan, Strip, TwoTermPairs
 from symenum.scans.pair_tests import AffineSumTest
 from symenum.scans.pairs import rescore_pairs, scan_pairs
-from symenum.scans.projection import orthonormal, project_off
+from symenum.scans.projection import orthonormal, unit_orthogonal_part
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the interpreter's own divisions by zero
 
@@ -28,7 +28,7 @@ def unit_rows(count, samples, seed, spread=1.0):
     generator = torch.Generator().manual_seed(seed)
     rows = torch.randn(1, samples, generator=generator, dtype=torch.float64)
     rows = rows + spread * torch.randn(count, samples, generator=generator, dtype=torch.float64)
-    return project_off(rows, orthonormal(torch.ones(1, samples, dtype=torch.float64)))[0]
+    return unit_orthogonal_part(rows, orthonormal(torch.ones(1, samples, dtype=torch.float64)))[0]
 
 
 def bounds_of(test):
@@ -81,7 +81,7 @@ def test_the_best_products_are_the_cpus(monkeypatch, name):
     V = torch.randn(30, 6, generator=generator, dtype=torch.float64, device=CPU) + 0.5
     t = torch.randn(6, generator=generator, dtype=torch.float64)
     root = torch.full((6,), 6**-0.5, dtype=torch.float64)
-    target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
+    target = unit_orthogonal_part((t * root)[None], orthonormal(root[None]))[0][0]
     operator = get_operator(name)
     W = V if name == "mul" else V.reciprocal()
 
@@ -105,7 +105,7 @@ def test_the_best_sums_are_the_cpus(name, scale, samples):
     V[1] = V[0] + 1e-7 * V[1]  # a difference that nearly cancels
     t = torch.randn(samples, generator=generator, dtype=torch.float64)
     root = torch.full((samples,), samples**-0.5, dtype=torch.float64)
-    target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
+    target = unit_orthogonal_part((t * root)[None], orthonormal(root[None]))[0][0]
     sign = 1 if name == "add" else -1
     test = AffineSums(AffineSumTest(V, target, root, sign))
 
@@ -130,7 +130,7 @@ def test_small_sums_beside_large_rows_are_not_excluded(size, around):
     V[128:] = V[128:] * size + around
     root = torch.full((9,), 1 / 3, dtype=torch.float64)
     centred = V[128:] - V[128:].mean(dim=1, keepdim=True)
-    target = project_off((centred.sum(dim=0) * root)[None], orthonormal(root[None]))[0][0]
+    target = unit_orthogonal_part((centred.sum(dim=0) * root)[None], orthonormal(root[None]))[0][0]
     units = bounds_of(AffineSums(AffineSumTest(V, target, root, 1)))
     assert float(units[128:130, 1].max()) < 1e-6
     assert size < 1 or float(units[:128, 0].min()) > 1e-3  # and others are

@@ -102,8 +102,8 @@ def run_plan(
 ) -> None:
     """Run the jobs of a plan that a folder of results lacks.
 
-    `command` is the command line that the folder's manifest names. `on_note` gets lines for users, `on_progress` the progress
-    after each run.
+    `command` is the command line that the folder's manifest names. `on_note` gets lines for users,
+    `on_progress` the progress after each run.
     """
     settings = {
         "version": version,

@@ -12,7 +12,7 @@ __all__ = ["choose_devices", "gpu_fault"]
 
 # Candidates times rows from which "auto" takes a GPU: two cores of a CPU need a tenth of a second for so many, and a
 # GPU needs about that long to start. Chosen by trial: benchmarks/constants.py shows what half and twice of it do.
-_WORTH = 2_000_000_000
+_MIN_GPU_WORK = 2_000_000_000
 _MIN_CAPABILITY = (8, 0)  # CUDA compute capability of the first GPUs with TF32 tensor cores (Ampere)
 
 
@@ -31,7 +31,7 @@ def choose_devices(device: str | Sequence[str], work: int) -> tuple[torch.device
     if names == ["cpu"]:
         return ()
     if names == ["auto"]:
-        return (torch.device("cuda", 0),) if work >= _WORTH and gpu_fault(0) is None else ()
+        return (torch.device("cuda", 0),) if work >= _MIN_GPU_WORK and gpu_fault(0) is None else ()
     return tuple(_checked(name) for name in names)
 
 

@@ -64,7 +64,7 @@ class Exactness:
     """1e-13: a singular value below this part of the largest one is zero."""
 
     # A difference of numbers of size 1 has an error of epsilon. A difference of √epsilon has half of its digits right.
-    left: float = math.sqrt(EPSILON)
+    remainder: float = math.sqrt(EPSILON)
     """1.5e-8: a column minus its projection, or a difference of sums of squares, below this part is zero."""
 
     squares: float = rounding / 10
@@ -75,7 +75,7 @@ class Exactness:
     tie: float = 1e-9
     """Largest relative difference of two losses, or rewards, that count as equal."""
 
-    twins: float = 1e3 * tie
+    scanned_tie: float = 1e3 * tie
     """1e-6: as `tie` for residuals below `scanned`, where two ways to write one function differ by more."""
 
     row_roundings: float = 4.0

@@ -1,7 +1,8 @@
 """Memory: how many bytes a search may take, and how freed memory goes back to the operating system.
 
-glibc keeps freed memory for later, about 200 MB in each search. Under a tight limit that is too much: `kept_low` and
-`hand_back` return it. With other C libraries both do nothing. What a pass needs is counted in `engine.architecture`.
+glibc keeps freed memory for later, about 200 MB in each search. Under a tight limit that is too much:
+`large_blocks_returned` and `return_freed_memory` return it. With other C libraries both do nothing. What a pass needs
+is counted in `engine.architecture`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from functools import cache
 from numbers import Integral
 from pathlib import Path
 
-__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "hand_back", "kept_low", "machine_memory", "memory_limit"]
+__all__ = [
+    "DEFAULT_MEMORY",
+    "LEAST_MEMORY",
+    "large_blocks_returned",
+    "machine_memory",
+    "memory_limit",
+    "return_freed_memory",
+]
 
 
 DEFAULT_MEMORY = 4 << 30
@@ -82,7 +90,7 @@ _LARGE_BLOCK = 1 << 20  # bytes of a block that is returned when it is freed; to
 
 
 @contextmanager
-def kept_low(max_memory: int) -> Iterator[None]:
+def large_blocks_returned(max_memory: int) -> Iterator[None]:
     """Inside, if the limit (bytes) is below 2 GB, blocks of 1 MiB or more go back to the system when they are freed.
 
     Each thread has a heap of its own, and a block in use at the end of a heap keeps all that was freed below it. The
@@ -100,7 +108,7 @@ def kept_low(max_memory: int) -> Iterator[None]:
         setting(_M_TRIM_THRESHOLD, _USUAL_TRIM_THRESHOLD)
 
 
-def hand_back(max_memory: int) -> None:
+def return_freed_memory(max_memory: int) -> None:
     """Return freed memory to the system, if the process holds more than half of the limit (bytes).
 
     glibc keeps freed memory for later; under a tight limit the next scan would need its own on top of that.

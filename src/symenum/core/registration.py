@@ -13,10 +13,10 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["VARIABLE", "PluginError", "check_attributes", "check_methods", "check_name", "load_plugins"]
+__all__ = ["PLUGINS_VARIABLE", "PluginError", "check_attributes", "check_methods", "check_name", "load_plugins"]
 
 
-VARIABLE = "SYMENUM_PLUGINS"
+PLUGINS_VARIABLE = "SYMENUM_PLUGINS"
 """Environment variable: names of modules, with commas between, that the CLI and the bench's processes import first."""
 # Names are typed on the command line, where commas and colons separate them, and become names of files.
 _NAME = re.compile(r"[a-z][a-z0-9_ -]*")
@@ -72,7 +72,7 @@ def load_plugins(modules: Iterable[str] | None = None) -> None:
     The working folder is searched too. The modules named here are added to $SYMENUM_PLUGINS, so that processes started
     from this one load them as well. Importing runs their code: name only modules that you trust.
     """
-    known = [name for name in os.environ.get(VARIABLE, "").split(",") if name]
+    known = [name for name in os.environ.get(PLUGINS_VARIABLE, "").split(",") if name]
     wanted = list(dict.fromkeys([*known, *(modules or ())]))
     if not wanted:
         return
@@ -80,7 +80,7 @@ def load_plugins(modules: Iterable[str] | None = None) -> None:
         sys.path.insert(0, str(Path.cwd()))
     for name in wanted:
         _load(name)
-    os.environ[VARIABLE] = ",".join(wanted)
+    os.environ[PLUGINS_VARIABLE] = ",".join(wanted)
 
 
 def _load(module: str) -> None:

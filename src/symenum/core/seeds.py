@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["some_rows", "stream", "torch_stream"]
+__all__ = ["sample_rows", "stream", "torch_stream"]
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
@@ -29,7 +29,7 @@ def torch_stream(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int(stream(seed, purpose).integers(1 << 63)))
 
 
-def some_rows(rows: int, max_rows: int, seed: int, purpose: str) -> Tensor:
+def sample_rows(rows: int, max_rows: int, seed: int, purpose: str) -> Tensor:
     """The indices (int64, ascending, CPU) of all rows, or of `max_rows` of them drawn at random.
 
     Neither the first rows nor every n-th one would do: data may be sorted, or repeat with a period.

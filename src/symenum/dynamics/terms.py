@@ -229,7 +229,7 @@ def _grow(normal: Normal, terms: tuple[int, ...]) -> list[Subset]:
     along = np.linalg.solve(factor, normal.b[chosen])
     remaining = 1 - (rows**2).sum(axis=0)  # of each unit column, off the columns of the set
     remaining[chosen] = 0.0
-    usable = np.flatnonzero(remaining > EXACTNESS.left)
+    usable = np.flatnonzero(remaining > EXACTNESS.remainder)
     gain = (normal.b[usable] - along @ rows[:, usable]) ** 2 / remaining[usable]
     unexplained = 1 - float(along @ along)
     cost = int(normal.cost[chosen].sum())

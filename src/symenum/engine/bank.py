@@ -17,7 +17,7 @@ from symenum.engine.distinct import canonical_signs, representatives, signature
 __all__ = ["Bank", "build_bank"]
 
 
-NONE = -1
+NO_EXPRESSION = -1
 """The index that stands for "no such sub-expression": of a column with one sign, of a candidate with no number."""
 NO_COMPLEXITY = torch.iinfo(torch.int64).max // 4
 """The complexity of a sub-expression that does not exist; the sum of two and an operator's stays in int64."""
@@ -45,7 +45,7 @@ class Bank:
     @property
     def paired(self) -> int:
         """The number of columns that have both signs; they come first."""
-        return int((self.minus != NONE).sum())
+        return int((self.minus != NO_EXPRESSION).sum())
 
     def signed(self, sign: int) -> tuple[Tensor, Tensor]:
         """Classes and complexities (columns,) int64 of +v or, for a negative sign, of -v."""
@@ -77,7 +77,7 @@ def _stand_ins(architecture: Architecture, slots: Tensor, slot_complexity: Tenso
     simplest, _ = _simplest(
         architecture.class_of[others], others, architecture.complexity(slot_complexity, others), len(stand_in)
     )
-    found = simplest != NONE
+    found = simplest != NO_EXPRESSION
     return torch.where(found, simplest, stand_in), alive | found
 
 
@@ -92,7 +92,7 @@ def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complex
 
     plus, plus_complexity = _simplest(group[sign > 0], member[sign > 0], complexity[sign > 0], len(groups))
     minus, minus_complexity = _simplest(group[sign < 0], member[sign < 0], complexity[sign < 0], len(groups))
-    only_minus = plus == NONE
+    only_minus = plus == NO_EXPRESSION
     orientation = torch.where(only_minus, -flip[groups], flip[groups])
     plus, minus = torch.where(only_minus, minus, plus), torch.where(only_minus, plus, minus)
     plus_complexity, minus_complexity = (
@@ -100,7 +100,7 @@ def _merge(values: Tensor, column: Tensor, sign: Tensor, member: Tensor, complex
         torch.where(only_minus, plus_complexity, minus_complexity),
     )
     order = torch.argsort(values.norm(dim=1)[groups], stable=True)
-    order = order[torch.argsort((minus[order] == NONE).long(), stable=True)]
+    order = order[torch.argsort((minus[order] == NO_EXPRESSION).long(), stable=True)]
     ordered = values[groups[order]].mul_(orientation[order, None])  # the one copy that `check_bank_fits` counts
     return Bank(ordered, plus[order], minus[order], plus_complexity[order], minus_complexity[order], stand_in)
 
@@ -109,7 +109,7 @@ def _simplest(group: Tensor, member: Tensor, complexity: Tensor, groups: int) ->
     """For each group its simplest member, of equally simple ones the lowest, and its complexity; NONE if empty."""
     order = torch.argsort(member, descending=True)
     order = order[torch.argsort(complexity[order], descending=True, stable=True)]
-    best = torch.full((groups,), NONE)
+    best = torch.full((groups,), NO_EXPRESSION)
     cost = torch.full((groups,), NO_COMPLEXITY)
     best[group[order]] = member[order]  # the simplest is written last, and stays
     cost[group[order]] = complexity[order]

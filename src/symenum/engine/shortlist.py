@@ -20,7 +20,7 @@ from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
-from symenum.engine.bank import NONE, Bank
+from symenum.engine.bank import NO_EXPRESSION, Bank
 from symenum.engine.distinct import representatives, signature
 from symenum.engine.layer import Block, Form, SymbolLayer, apply_poisoned, ordered
 from symenum.expressions.candidate import Candidate
@@ -235,7 +235,7 @@ class SignedColumns:
         index = torch.cat([bank.plus, bank.minus])
         complexity = torch.cat([bank.plus_complexity, bank.minus_complexity])
         order = torch.argsort(index)
-        order = order[index[order] != NONE]
+        order = order[index[order] != NO_EXPRESSION]
         return SignedColumns(column[order], sign[order], index[order], complexity[order])
 
 
@@ -264,7 +264,7 @@ class Scorer:
     def form(self, form: Form, first: Tensor, second: Tensor) -> None:
         """Score the candidates form(v_first, v_second); columns by their indices, int64 of one length."""
         number, complexity = self._write(form, first, second)
-        exists = torch.nonzero(number != NONE).flatten()
+        exists = torch.nonzero(number != NO_EXPRESSION).flatten()
 
         def values(which: Tensor, rows: slice) -> Tensor:
             at = exists[which]
@@ -287,7 +287,7 @@ class Scorer:
 
     def _write(self, form: Form, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """Number and complexity (int64) of the simplest way to write each candidate; NONE where there is none."""
-        number = torch.full_like(first, NONE)
+        number = torch.full_like(first, NO_EXPRESSION)
         complexity = torch.full_like(first, _NO_COMPLEXITY)
         for way in form.ways:
             block = self._blocks[way.operator]
@@ -295,7 +295,7 @@ class Scorer:
             index_j, cost_j = (kind[second] for kind in self.bank.signed(way.second_sign))
             left, right = (index_j, index_i) if way.exchanged else (index_i, index_j)
             left, right, exists = ordered(way.operator, left, right)
-            exists = exists & (index_i != NONE) & (index_j != NONE)
+            exists = exists & (index_i != NO_EXPRESSION) & (index_j != NO_EXPRESSION)
             cost = way.operator.complexity + cost_i + cost_j
             this = self.layer.encode(block, left, right)
             better = exists & ((cost < complexity) | ((cost == complexity) & (this < number)))

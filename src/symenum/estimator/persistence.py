@@ -28,8 +28,8 @@ from symenum.estimator.data import FitData
 from symenum.estimator.parameters import PARAMETERS
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
-from symenum.fitting.fit_under_loss import judged
-from symenum.fitting.recognise import fitted_constants
+from symenum.fitting.fit_under_loss import with_loss
+from symenum.fitting.recognise import count_fitted_constants
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, CheckpointWriter, read_document, restored
@@ -118,9 +118,9 @@ def _still_allowed(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, .
         for entry in front
         if set(variables(entry.expression)) <= usable
         and task.allows(entry.expression)
-        and (settings.constants or not fitted_constants(entry.expression))
+        and (settings.constants or not count_fitted_constants(entry.expression))
     ]
-    found = [judged(law, task.columns, target.y, target.weight, settings.loss) for law in allowed]
+    found = [with_loss(law, task.columns, target.y, target.weight, settings.loss) for law in allowed]
     return tuple(candidate for candidate in found if candidate.loss < float("inf"))
 
 

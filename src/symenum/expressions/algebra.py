@@ -3,7 +3,7 @@
 - `canonical`: one order for all trees that differ only by commuting and re-associating sums and products.
 - `simplify`: constants folded and written as people write them; nothing is cancelled, expanded or factored.
 - `powers_of`, `power_product`: flat products of powers; (x/y)²·y is x²/y.
-- `plain`: the sum of products that people write for positive quantities; sqrt(y/x**2)*x is sqrt(y).
+- `plain_form`: the sum of products that people write for positive quantities; sqrt(y/x**2)*x is sqrt(y).
 - `same_function`, `fingerprint`: equality of functions, by their values on fixed points.
 
 Not for the whole of computer algebra: that is SymPy's (`sympy_bridge`).
@@ -37,8 +37,8 @@ __all__ = [
     "as_sum",
     "canonical",
     "fingerprint",
-    "merged",
-    "plain",
+    "multiplied_powers",
+    "plain_form",
     "power_product",
     "powers_of",
     "product_of",
@@ -317,14 +317,14 @@ def powers_of(expression: Expression) -> Powers:
         role, operands = expression.operator.role, expression.operands
         if role in MULTIPLICATIVE:
             power = Fraction(1 if role is Role.PRODUCT else -1)
-            return merged((powers_of(operands[0]), Fraction(1)), (powers_of(operands[1]), power))
+            return multiplied_powers((powers_of(operands[0]), Fraction(1)), (powers_of(operands[1]), power))
         exponent = operands[-1]
         if role is Role.POWER and isinstance(exponent, Constant) and isinstance(exponent.value, int):
-            return merged((powers_of(operands[0]), Fraction(exponent.value)))
+            return multiplied_powers((powers_of(operands[0]), Fraction(exponent.value)))
     return {} if expression == Constant(1) else {expression: Fraction(1)}
 
 
-def merged(*parts: tuple[Powers, Fraction]) -> Powers:
+def multiplied_powers(*parts: tuple[Powers, Fraction]) -> Powers:
     """The product of the parts, each to its exponent; what cancels is gone."""
     total: dict[Expression, Fraction] = {}
     for powers, exponent in parts:
@@ -379,7 +379,7 @@ _E = Constant(math.e, "E")
 _Term = tuple[Fraction | float, Powers]  # a number and the factors
 
 
-def plain(expression: Expression) -> Expression:
+def plain_form(expression: Expression) -> Expression:
     """The sum of products that it is where all bases are positive.
 
     >>> from symenum.expressions import parse
@@ -407,9 +407,9 @@ def _multiplied_out(number: Fraction | float, powers: Powers) -> Iterator[_Term]
     if len(sums) != 1:
         yield number, powers
         return
-    rest = merged((powers, Fraction(1)), ({sums[0]: Fraction(1)}, Fraction(-1)))
+    rest = multiplied_powers((powers, Fraction(1)), ({sums[0]: Fraction(1)}, Fraction(-1)))
     for inner, factors in _terms(sums[0]):
-        yield number * inner, merged((rest, Fraction(1)), (factors, Fraction(1)))
+        yield number * inner, multiplied_powers((rest, Fraction(1)), (factors, Fraction(1)))
 
 
 def _is_sum(expression: Expression) -> bool:
@@ -426,7 +426,7 @@ def _factors(expression: Expression) -> _Term:
             own, powers = _factor(factor)
             number *= own**sign
             parts.append((powers, Fraction(sign)))
-    return number, merged(*parts)
+    return number, multiplied_powers(*parts)
 
 
 def _factor(factor: Expression) -> _Term:
@@ -448,10 +448,10 @@ def _plain_power(term: _Term, exponent: Fraction) -> _Term:
         return Fraction(1), {simplify(apply("mul", _constant(number), whole)): exponent}
     value = float(number) ** float(exponent)
     if exponent.denominator == 1 or value == round(value):
-        return (number ** int(exponent) if exponent.denominator == 1 else Fraction(round(value))), merged(
+        return (number ** int(exponent) if exponent.denominator == 1 else Fraction(round(value))), multiplied_powers(
             (powers, exponent)
         )
-    return Fraction(1), merged((powers, exponent), ({_constant(number): Fraction(1)}, exponent))
+    return Fraction(1), multiplied_powers((powers, exponent), ({_constant(number): Fraction(1)}, exponent))
 
 
 def _exponential(argument: Expression) -> _Term:
@@ -472,7 +472,9 @@ def _exponential(argument: Expression) -> _Term:
         else:
             rest = apply("add" if added else "sub", rest, term)
     rest = simplify(rest)
-    return number, merged(*parts, ({} if rest == Constant(0) else {apply("exp", rest): Fraction(1)}, Fraction(1)))
+    return number, multiplied_powers(
+        *parts, ({} if rest == Constant(0) else {apply("exp", rest): Fraction(1)}, Fraction(1))
+    )
 
 
 def _exponent(expression: Expression) -> Fraction | None:

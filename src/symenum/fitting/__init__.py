@@ -11,7 +11,7 @@ Nothing here chooses which expressions are fitted: that is the work of the heads
 """
 
 from symenum.fitting.constants import free_constants, with_coefficients, with_constants, with_one_less, with_one_more
-from symenum.fitting.limits import as_step
+from symenum.fitting.limits import limit_of_law
 from symenum.fitting.linear import Fit, least_squares, linear_combination, scaled
 from symenum.fitting.recognise import Number, nice_number, plain_number, recognise
 from symenum.fitting.refine import Refined, refine
@@ -23,7 +23,7 @@ __all__ = [
     "Number",
     "Refined",
     "Snapped",
-    "as_step",
+    "limit_of_law",
     "free_constants",
     "least_squares",
     "linear_combination",

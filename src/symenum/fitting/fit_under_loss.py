@@ -24,7 +24,7 @@ from symenum.fitting.losses import Loss
 from symenum.fitting.program import Array
 from symenum.fitting.refine import refine
 
-__all__ = ["fit_form_under", "judged", "refit"]
+__all__ = ["fit_form_under", "refit", "with_loss"]
 
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -36,7 +36,9 @@ _CALLS_PER_CONSTANT = 80  # of a user's loss
 _SIMPLEX_TOLERANCE = 1e-12  # size of the simplex at which it ends, in the unit of a constant
 
 
-def judged(expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss) -> Candidate:
+def with_loss(
+    expression: Expression, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss
+) -> Candidate:
     """The expression with its loss on columns, y and weight (rows,) float64; inf where it is not finite on some row."""
     values: Tensor = evaluate(expression, columns)
     return Candidate(expression, loss.total(y, values.to(torch.float64), weight))
@@ -57,7 +59,7 @@ def refit(
     Whole numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1.
     """
     budget = Budget() if budget is None else budget
-    found = [judged(expression, columns, y, weight, loss) for expression in expressions]
+    found = [with_loss(expression, columns, y, weight, loss) for expression in expressions]
     moving = [
         i for i, one in enumerate(found) if one.loss < math.inf and free_constants(one.expression, integers=False)
     ]
@@ -85,7 +87,7 @@ def refit(
         )
         still_falling = []
         for i, result in zip(moving, results, strict=True):
-            new = judged(result.expression, columns, y, weight, loss)
+            new = with_loss(result.expression, columns, y, weight, loss)
             if new.loss < found[i].loss * (1 - _MIN_GAIN):
                 still_falling.append(i)
             if new.loss < found[i].loss:
@@ -112,7 +114,7 @@ def fit_form_under(
 
     def total(constants: Mapping[str, float]) -> float:
         law = substitute(form, {name: Constant(value) for name, value in constants.items()})
-        return judged(law, columns, y, weight, loss).loss
+        return with_loss(law, columns, y, weight, loss).loss
 
     budget = Budget() if budget is None else budget
     found = fit_form(form, starts, columns, y, weight, budget=budget, seed=seed)
@@ -156,7 +158,7 @@ def _by_simplex(
 ) -> Candidate:
     def at(values: Array) -> Candidate:
         changed = with_constants(start.expression, values.tolist(), integers=False)
-        return judged(changed, columns, y, weight, loss)
+        return with_loss(changed, columns, y, weight, loss)
 
     def total(values: Array) -> float:
         return math.inf if budget.over() else at(values).loss

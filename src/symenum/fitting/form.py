@@ -14,7 +14,7 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.core.seeds import some_rows, stream
+from symenum.core.seeds import sample_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
 from symenum.fitting.levenberg_marquardt import (
     LAST_DIGITS,
@@ -39,7 +39,7 @@ _MAX_STEPS = 200  # of Levenberg–Marquardt from each start
 
 _TOLERANCE = 1e-15  # part of the loss, which is rounding: a step that promises and gains less is the last
 _MAX_CONDITION = 1e14  # of scaled normal equations with an error of 1e-14: beyond it constants are not determined
-_SAME = EXACTNESS.twins  # relative difference of the losses of one minimum that was reached twice
+_SAME = EXACTNESS.scanned_tie  # relative difference of the losses of one minimum that was reached twice
 _EXACT = EXACTNESS.fitted**2  # part of the mean square of y: a loss below this is rounding
 
 _Affine = tuple[frozenset[str], frozenset[str]]  # names in which a node is affine, and names that occur in it
@@ -84,7 +84,9 @@ def fit_form(
     if len(fixed) == len(names):
         start = np.array(list(fixed.values()), dtype=np.float64)[:, None]
         return problem.judged(problem.solve(start, budget, steps)[:, 0])
-    competition = problem.on_rows(some_rows(len(y), _COMPETITION_ROWS, seed, "rows on which starts of a form compete"))
+    competition = problem.on_rows(
+        sample_rows(len(y), _COMPETITION_ROWS, seed, "rows on which starts of a form compete")
+    )
     ended = competition.solve(competition.best_starts(_points(names, fixed, seed)), budget)
     return problem.judged(problem.solve(_best(competition, ended), budget)[:, 0])
 

@@ -26,7 +26,7 @@ from symenum.fitting.refine import Refined, refine
 from symenum.operators import OPERATORS, Operator
 from symenum.operators.traits import Role
 
-__all__ = ["as_step"]
+__all__ = ["limit_of_law"]
 
 _STEP = next(operator for operator in OPERATORS.values() if operator.role is Role.STEP)  # sign: -1, 0 or 1
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -35,7 +35,7 @@ _MAX_ON_SLOPE = 0.05  # part of the rows that may lie on the slope of a step who
 _MAX_STEPS = 4  # of Levenberg–Marquardt for the limit, whose constants fit already
 
 
-def as_step(
+def limit_of_law(
     law: Refined,
     columns: Mapping[str, Tensor],
     y: Tensor,

@@ -3,7 +3,7 @@
 A model gives, for inner parameters θ (B, k), the columns F (B, m, n) whose combination c·F is fitted to the target, and
 the derivatives of that combination. The combination is put at its least squares at every point, before derivatives are
 taken. Unlike `refine`, which takes expressions, a model here is a few tensor operations. One model is here, for pairs
-of features with one inner constant each (`polish`); the others are those of the heads.
+of features with one inner constant each (`fit_pairs`); the others are those of the heads.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from symenum.fitting.levenberg_marquardt import LAST_DIGITS, Elimination, evalua
 from symenum.fitting.linear import least_squares_of_each
 from symenum.fitting.program import Array, Flags, Integers
 from symenum.fitting.uncertainty import errors_of
-from symenum.scans.projection import off
+from symenum.scans.projection import orthogonal_part
 
 __all__ = [
     "KINDS",
     "EndPoints",
-    "Inner",
+    "EndPointsWithErrors",
+    "FittedPairs",
+    "InnerFeatures",
     "Model",
-    "Polished",
-    "Solved",
     "Starts",
     "feature_values",
-    "polish",
+    "fit_pairs",
     "race",
     "solve",
 ]
@@ -82,7 +82,7 @@ class EndPoints:
 
 
 @dataclass(frozen=True)
-class Solved(EndPoints):
+class EndPointsWithErrors(EndPoints):
     """The same with the standard errors (B, k) of θ there; inf where the data do not determine it."""
 
     errors: Tensor
@@ -144,7 +144,7 @@ def solve(
     exact: float = _EXACT,
     longest: float = _LONGEST_STEP,
     together: bool = True,
-) -> Solved:
+) -> EndPointsWithErrors:
     """Up to `steps` steps from every start; `target` (n,) has norm 1 and is multiplied by the roots of the weights.
 
     `exact`: a loss below this ends a start; all starts end then if they go `together`. `longest`: the longest step in
@@ -156,7 +156,7 @@ def solve(
     columns = model.columns(starts.theta[:1], starts.members[:1])[0].shape[1]
     spare_rows = max(1, len(target) - starts.theta.shape[1] - columns)
     normal = state.normal * (state.scale[:, None] * state.scale)
-    return Solved(ended.starts, ended.loss, torch.from_numpy(errors_of(normal, state.loss / spare_rows).T))
+    return EndPointsWithErrors(ended.starts, ended.loss, torch.from_numpy(errors_of(normal, state.loss / spare_rows).T))
 
 
 def race(model: Model, starts: Starts, target: Tensor, survivors: int, budget: Budget) -> EndPoints:
@@ -248,20 +248,20 @@ _FAILED = 9.0  # a relative residual that is never the best: others are at most 
 
 
 @dataclass(frozen=True)
-class Inner:
+class InnerFeatures:
     """B features with one inner constant each."""
 
     kind: Tensor  # (B,) int64: a place in `KINDS`
     v: Tensor  # (B, n) float64: the rows that the features are made of
     c: Tensor  # (B,) float64: the constants
 
-    def take(self, which: Tensor, c: Tensor) -> Inner:
+    def take(self, which: Tensor, c: Tensor) -> InnerFeatures:
         """Some of the features (int64), with other constants (B,)."""
-        return Inner(self.kind[which], self.v[which], c)
+        return InnerFeatures(self.kind[which], self.v[which], c)
 
 
 @dataclass(frozen=True)
-class Polished:
+class FittedPairs:
     """The fitted constants of B pairs of features, float64."""
 
     c: Tensor  # (B, 2)
@@ -287,8 +287,8 @@ class _Pairs:
 
     root: Tensor  # (n,) of the weights
     unit: Tensor  # (n,) the same with norm 1: the direction of the constant
-    first: Inner
-    second: Inner
+    first: InnerFeatures
+    second: InnerFeatures
     product: bool
 
     def columns(self, theta: Tensor, members: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
@@ -301,18 +301,25 @@ class _Pairs:
 
     def _centred(self, rows: Tensor) -> Tensor:
         """Rows (B, k, n), weighted, without their part along the constant."""
-        return off(rows * self.root, self.unit[None], times=1)
+        return orthogonal_part(rows * self.root, self.unit[None], times=1)
 
 
-def polish(
-    t: Tensor, root: Tensor, first: Inner, second: Inner, *, product: bool, budget: Budget, steps: int = 40
-) -> Polished:
+def fit_pairs(
+    t: Tensor,
+    root: Tensor,
+    first: InnerFeatures,
+    second: InnerFeatures,
+    *,
+    product: bool,
+    budget: Budget,
+    steps: int = 40,
+) -> FittedPairs:
     """The best inner constants near those of the features; t (n,) and the roots of the row weights (n,), float64.
 
     `product`: t is fitted by 1 and the product of both features, otherwise by 1 and both features.
     """
     unit = root / root.norm()
-    centred = off(t * root, unit[None])
+    centred = orthogonal_part(t * root, unit[None])
     model = _Pairs(root, unit, first, second, product)
     starts = Starts(torch.stack([first.c, second.c], dim=1), torch.arange(len(first.c)))
     target = centred / centred.norm().clamp_min(torch.finfo(torch.float64).tiny)
@@ -323,4 +330,4 @@ def polish(
     )
     # The constant of a plain feature does nothing, so that its error is inf: it counts as 0.
     errors = torch.where(torch.isfinite(solved.errors), solved.errors, 0.0)
-    return Polished(solved.starts.theta, errors, solved.loss.sqrt().clamp_max(_FAILED))
+    return FittedPairs(solved.starts.theta, errors, solved.loss.sqrt().clamp_max(_FAILED))

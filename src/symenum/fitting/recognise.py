@@ -20,11 +20,11 @@ __all__ = [
     "RECOGNITION",
     "Number",
     "Recognition",
-    "fitted_constants",
+    "count_fitted_constants",
+    "count_unsnapped",
     "nice_number",
     "plain_number",
     "recognise",
-    "unsnapped",
 ]
 
 # Which numbers are nice, by definition: those that people write in laws.
@@ -253,12 +253,12 @@ def _multiple(value: float, p: int, q: int, symbol: Expression, inverse: bool, c
     return Number(value, above, below, cost)
 
 
-def unsnapped(expression: Expression) -> int:
+def count_unsnapped(expression: Expression) -> int:
     """How many constants have more than 9 significant digits: nobody writes such numbers."""
     return sum(_rounded(value, _MAX_WRITTEN_DIGITS) != value for value in _floats(expression))
 
 
-def fitted_constants(expression: Expression) -> int:
+def count_fitted_constants(expression: Expression) -> int:
     """How many of the constants look fitted: not whole, and with more than two digits or smaller than 0.01.
 
     >>> from symenum.expressions import parse

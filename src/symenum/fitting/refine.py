@@ -22,7 +22,7 @@ from torch import Tensor
 from symenum.core.budget import Budget
 from symenum.core.devices import choose_devices
 from symenum.core.exactness import EXACTNESS
-from symenum.core.seeds import some_rows, stream
+from symenum.core.seeds import sample_rows, stream
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.constants import postfix, rebuilt
 from symenum.fitting.levenberg_marquardt import Elimination, Fitted, fit, longest_step_by_size, zero_bad_derivatives
@@ -34,7 +34,7 @@ __all__ = ["Batch", "Problem", "Refined", "refine"]
 
 _EXACT = EXACTNESS.stalled**2  # part of the mean square of y: no step can gain below this loss
 _EXACT_ON_ALL_ROWS = (EXACTNESS.fitted / EXACTNESS.stalled) ** 2  # times that: the loss on all rows of an exact law
-_SAME = EXACTNESS.twins  # relative difference of the losses of one minimum that was reached twice
+_SAME = EXACTNESS.scanned_tie  # relative difference of the losses of one minimum that was reached twice
 _NUMBERS_PER_NODE = 5  # for each row, about: a value, up to two gathered operands, a slope, a slope passed on
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 # Machines and memory.
@@ -285,7 +285,7 @@ class _Task:
         rows = np.arange(y.shape[1])
         if len(rows) > _MANY_ROWS:
             count = max(_COMPETITION_ROWS, _ROWS_PER_CONSTANT * max_constants)
-            rows = some_rows(len(rows), count, seed, "rows on which starts compete").numpy()
+            rows = sample_rows(len(rows), count, seed, "rows on which starts compete").numpy()
         count = min(len(rows), max(_SPARSE_ROWS, _SPARSE_ROWS_PER_CONSTANT * max_constants))
         sparse = rows[np.arange(count) * len(rows) // count]
         self.full = replace(_problem(program, program.data, y, weight), device=device)

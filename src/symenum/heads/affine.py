@@ -24,11 +24,17 @@ from symenum.heads.head import Choice, choose, fit_chosen, rounding_of
 from symenum.heads.response import ONE, Response
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Role
-from symenum.scans.best_pairs import BestPairs, Exact, Pairs, certified_scan, pieces, scan_where_it_suits
+from symenum.scans.best_pairs import BestPairs, Exact, Pairs, bounded_slices, certified_scan, scan_on_best_device
 from symenum.scans.cuda_pairs import AffineProducts, AffineSums, PairScan
 from symenum.scans.pair_tests import AffineProductTest, AffineSumTest
 from symenum.scans.pairs import best_single
-from symenum.scans.projection import off_each, orthonormal, project_off, project_off_one, unit_rows
+from symenum.scans.projection import (
+    orthogonal_part_each,
+    orthonormal,
+    unit_orthogonal_part,
+    unit_orthogonal_part_of_one,
+    unit_rows,
+)
 
 __all__ = ["Affine", "best_affine", "rescore_affine", "scan_affine"]
 
@@ -46,7 +52,7 @@ def best_affine(
     Residuals are relative to the spread of t. Commutative operators and differences: i ≤ j only. Tensors on a GPU are
     scanned there; the result lies on the same device.
     """
-    target = project_off((t * root)[None], orthonormal(root[None]))[0][0]
+    target = unit_orthogonal_part((t * root)[None], orthonormal(root[None]))[0][0]
     i, j = scan_affine(V, target, root, operator, width=width, budget=budget or Budget())
     residual = rescore_affine(V, target, root, operator, i, j)
     order = torch.argsort(residual, stable=True)
@@ -118,12 +124,12 @@ def rescore_affine(V: Tensor, target: Tensor, root: Tensor, operator: Operator, 
     """
     unit = unit_rows(root[None])[0]
     out = torch.full((len(i),), float("inf"), dtype=torch.float64, device=V.device)
-    for part in pieces(len(i), V.shape[1], on_gpu=V.is_cuda):
+    for part in bounded_slices(len(i), V.shape[1], on_gpu=V.is_cuda):
         f = apply_poisoned(operator, V[i[part]], V[j[part]])
         is_finite = torch.isfinite(f).all(dim=1)
-        C, remaining = project_off_one(torch.where(is_finite[:, None], f, torch.zeros_like(f)) * root, unit)
+        C, remaining = unit_orthogonal_part_of_one(torch.where(is_finite[:, None], f, torch.zeros_like(f)) * root, unit)
         residual = target - (C * target).sum(dim=1, keepdim=True) * C
-        residual = off_each(residual, C, times=1)
+        residual = orthogonal_part_each(residual, C, times=1)
         norm: Tensor = residual.norm(dim=1)
         out[part] = norm.masked_fill_(~is_finite | (remaining < EXACTNESS.rank), float("inf"))
     return out
@@ -182,7 +188,7 @@ class Affine:
     def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
         """`best_affine` on the device that suits it; the result lies on the CPU."""
         by_products = operator.role in ARITHMETIC
-        return scan_where_it_suits(
+        return scan_on_best_device(
             partial(best_affine, operator=operator, width=self.width, budget=budget), V, t, root,
             work=len(V) ** 2 * len(t), device=self.device if by_products else "cpu", head=self.name,
         )  # fmt: skip

@@ -21,7 +21,7 @@ __all__ = [
     "Choice",
     "Head",
     "RegisteredHead",
-    "Wanted",
+    "WantedFeatures",
     "choose",
     "fit_chosen",
     "registered_heads",
@@ -112,7 +112,7 @@ def fit_chosen(
 
 # Heads from outside the package. `symenum.plugins.register_head` checks a head before it comes here.
 
-Wanted = Literal["slots", "layers", "extended"]
+WantedFeatures = Literal["slots", "layers", "extended"]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class RegisteredHead:
     """
 
     head: Head
-    wanted: Wanted = "slots"
+    wanted: WantedFeatures = "slots"
     late: bool = False
 
     @property

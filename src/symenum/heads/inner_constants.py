@@ -22,12 +22,12 @@ from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Expression, apply
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, plain_number, recognise, scaled
-from symenum.fitting.many_starts import KINDS, Inner, Polished, feature_values, polish
+from symenum.fitting.many_starts import KINDS, FittedPairs, InnerFeatures, feature_values, fit_pairs
 from symenum.heads.features import Features, build_features
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.response import ONE, UNIT, Response
 from symenum.operators import Operator, get_operator
-from symenum.scans.projection import project_off
+from symenum.scans.projection import unit_orthogonal_part
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 
 __all__ = ["InnerConstants"]
@@ -110,12 +110,12 @@ class InnerConstants:
         i, j = _best_per_family(grid.values, t, root, family, product, self.family_pairs, budget)
         if not len(i):
             return []
-        first, second = (Inner(grid.kind[s], base.values[grid.row[s]], grid.c[s]) for s in (i, j))
-        rough = polish(t, root, first, second, product=product, budget=budget, steps=_ROUGH_STEPS)
+        first, second = (InnerFeatures(grid.kind[s], base.values[grid.row[s]], grid.c[s]) for s in (i, j))
+        rough = fit_pairs(t, root, first, second, product=product, budget=budget, steps=_ROUGH_STEPS)
         best = torch.argsort(rough.residual, stable=True)[:_POLISHED]
         i, j = i[best], j[best]
         first, second = (side.take(best, rough.c[best, place]) for place, side in enumerate((first, second)))
-        polished = polish(t, root, first, second, product=product, budget=budget)
+        polished = fit_pairs(t, root, first, second, product=product, budget=budget)
         complexity = sum((grid.kind[side] > 0).long() * _COST + base.complexity[grid.row[side]] for side in (i, j))
         assert isinstance(complexity, Tensor)  # a sum of tensors
 
@@ -133,7 +133,7 @@ class InnerConstants:
         return fit_chosen(response, choose(polished.residual, complexity, k, rounding_of(response)), fit, budget)
 
 
-def _number(polished: Polished, index: int, at: int, kind: int, snapped: bool) -> Number:
+def _number(polished: FittedPairs, index: int, at: int, kind: int, snapped: bool) -> Number:
     """The inner constant as it is, or if `snapped` as the nice number near it. A shift may be 0, a factor may not."""
     value, error = float(polished.c[index, at]), float(polished.error[index, at])
     number: Number | None = None
@@ -200,7 +200,7 @@ def _best_per_family(
         [torch.zeros(1, dtype=torch.int64), torch.bincount(member, minlength=families).cumsum(0)]
     ).tolist()
     unit = (root / root.norm())[None]
-    target = project_off((t * root)[None], unit)[0][0]
+    target = unit_orthogonal_part((t * root)[None], unit)[0][0]
     losses = _ProductLosses(V, target, root) if product else _SumLosses(V, target, root, unit)
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     for a in range(families):
@@ -229,7 +229,7 @@ class _SumLosses:
     """1 - R² of a·v + b·w + c for tiles of rows."""
 
     def __init__(self, V: Tensor, target: Tensor, root: Tensor, unit: Tensor) -> None:
-        self.C, _ = project_off(V * root, unit)
+        self.C, _ = unit_orthogonal_part(V * root, unit)
         self.along = self.C @ target
 
     def __call__(self, a: slice, b: slice) -> Tensor:

@@ -20,7 +20,7 @@ from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
 from symenum.heads.head import choose, fit_chosen, rounding_of
 from symenum.heads.response import ONE, Response
-from symenum.scans.projection import off_each, project_off
+from symenum.scans.projection import orthogonal_part_each, unit_orthogonal_part
 
 __all__ = ["FAMILIES", "Family", "OneFeature", "scan_families"]
 
@@ -73,7 +73,7 @@ def scan_families(V: Tensor, root: Tensor, T: Tensor, width: int, budget: Budget
     `root` (n,): roots of the row weights.
     """
     background = (root / root.norm())[None]
-    targets, _ = project_off(T * root, background)
+    targets, _ = unit_orthogonal_part(T * root, background)
     loss = [torch.empty(0, dtype=torch.float64) for _ in T]
     where = [torch.empty(0, 2, dtype=torch.int64) for _ in T]
     step = max(1, _CHUNK // V.shape[1])
@@ -81,7 +81,7 @@ def scan_families(V: Tensor, root: Tensor, T: Tensor, width: int, budget: Budget
         if budget.over():
             break
         rows = V[start : start + step]
-        C, remaining = project_off(rows * root, background)
+        C, remaining = unit_orthogonal_part(rows * root, background)
         single = (C @ targets.T).square()
         for number, family in enumerate(FAMILIES):
             if number and budget.over():  # the first family at least: chunks of few rows hold many features
@@ -92,7 +92,7 @@ def scan_families(V: Tensor, root: Tensor, T: Tensor, width: int, budget: Budget
             # More features than `width` may be exact: of equal losses the first, which are the simplest, must stay.
             place = torch.arange(start, start + len(rows)) / len(V) + number
             lost = (1 - explained).clamp_min_(EXACTNESS.squares) * (1 + _TIE * place)[:, None]
-            lost.masked_fill_((remaining <= EXACTNESS.left)[:, None], float("inf"))
+            lost.masked_fill_((remaining <= EXACTNESS.remainder)[:, None], float("inf"))
             for k in range(len(T)):
                 value, index = torch.topk(lost[:, k], min(width, len(rows)), largest=False)
                 found = torch.stack([index + start, torch.full_like(index, number)], dim=1)
@@ -106,10 +106,10 @@ def _second_member(family: Family, rows: Tensor, root: Tensor, C: Tensor, backgr
     second = family.value(rows)
     fine = torch.isfinite(second).all(dim=1) & (second.abs().amax(dim=1) < _LARGEST)
     second = torch.where(fine[:, None], second, torch.zeros_like(second))
-    D, remaining = project_off(second * root, background)
-    D = off_each(D, C)
+    D, remaining = unit_orthogonal_part(second * root, background)
+    D = orthogonal_part_each(D, C)
     norm: Tensor = D.norm(dim=1)
-    alive = (remaining > EXACTNESS.left) & (norm > EXACTNESS.left)
+    alive = (remaining > EXACTNESS.remainder) & (norm > EXACTNESS.remainder)
     return torch.where(alive[:, None], D / norm.clamp_min(1e-300)[:, None], torch.zeros_like(D))
 
 
@@ -124,13 +124,13 @@ def _best(loss: Tensor, where: Tensor, V: Tensor, root: Tensor, target: Tensor, 
         if not len(mine):
             continue
         rows = V[feature[mine]]
-        C, _ = project_off(rows * root, background)
+        C, _ = unit_orthogonal_part(rows * root, background)
         missed = target.expand_as(C)
         D = None if record.value is None else _second_member(record, rows, root, C, background)
         for _ in range(2):
-            missed = off_each(missed, C, times=1)
+            missed = orthogonal_part_each(missed, C, times=1)
             if D is not None:
-                missed = off_each(missed, D, times=1)
+                missed = orthogonal_part_each(missed, D, times=1)
         residual[mine] = missed.norm(dim=1)
     order = torch.argsort(residual, stable=True)
     return Hits(feature[order], family[order], residual[order])

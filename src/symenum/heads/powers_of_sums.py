@@ -20,13 +20,13 @@ from symenum.core.seeds import torch_stream
 from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, plain_number, recognise
-from symenum.fitting.many_starts import Solved, Starts, race, solve
+from symenum.fitting.many_starts import EndPointsWithErrors, Starts, race, solve
 from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
 from symenum.heads.features import Features
 from symenum.heads.product_of_powers import damped, fit_products
 from symenum.heads.response import ONE, UNIT, Response
 from symenum.operators import Operator
-from symenum.scans.projection import off, orthonormal
+from symenum.scans.projection import orthogonal_part, orthonormal
 
 __all__ = ["PowersOfSums"]
 
@@ -61,11 +61,11 @@ class _Logarithm:
         M = (inside @ logs.T).clamp_(-_MAX_LOG_TERM, _MAX_LOG_TERM).exp_() * _signs(members, self.sums)[..., None]
         M[:, -1] *= self.bases.companions.values[members >> self.sums]
         slope = M / (1 + M) * self.root
-        columns = off(torch.log((1 + M).abs()) * self.root, self.background, times=1)
+        columns = orthogonal_part(torch.log((1 + M).abs()) * self.root, self.background, times=1)
 
         def derivative(coefficients: Tensor) -> Tensor:
             weighted = slope * coefficients[..., None]
-            return off((weighted[:, :, None] * logs.T).flatten(1, 2), self.background, times=1)
+            return orthogonal_part((weighted[:, :, None] * logs.T).flatten(1, 2), self.background, times=1)
 
         return columns, derivative
 
@@ -127,9 +127,9 @@ class PowersOfSums:
         rows = torch.cat([torch.ones(1, len(t), dtype=torch.float64), bases.logs.T]) * root
         background = orthonormal(rows)
         log_t = t.abs().log() * root
-        return _Logarithm(bases, root, background, self.sums), off(log_t, background) / log_t.norm()
+        return _Logarithm(bases, root, background, self.sums), orthogonal_part(log_t, background) / log_t.norm()
 
-    def _features(self, bases: Bases, solved: Solved, at: int) -> list[Expression] | None:
+    def _features(self, bases: Bases, solved: EndPointsWithErrors, at: int) -> list[Expression] | None:
         """The sums of one solution as trees, multiplied out so that they hold no quotients.
 
         None where an exponent is not recognised, a constant cannot be written, or a sum is a constant.

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.exactness import EXACTNESS
-from symenum.core.seeds import some_rows
+from symenum.core.seeds import sample_rows
 from symenum.core.target import Target
 from symenum.expressions import Constant, Expression, apply, simplify
-from symenum.expressions.algebra import Powers, merged, power_product, powers_of
+from symenum.expressions.algebra import Powers, multiplied_powers, power_product, powers_of
 from symenum.expressions.candidate import Candidate
 from symenum.heads.response import Data, make_data
 
@@ -339,7 +339,7 @@ def reduce_by(problem: Reduced, symmetry: Symmetry, pivot: int | None = None) ->
     if degree and symmetry.scaling:
         power = column ** float(degree)
         y, scale = y / power, scale * power
-        factor = merged((factor, Fraction(1)), (powers_of(base), degree))
+        factor = multiplied_powers((factor, Fraction(1)), (powers_of(base), degree))
     elif degree:
         y, factor, outer = y - float(degree) * column, {}, _shifted(problem, float(degree), base)
     reduced = Reduced(problem.root, tuple(slots), torch.stack(values), y, scale, factor, outer)
@@ -371,7 +371,7 @@ def _joined(
     columns = [problem.values[place] for place in places]
     if scaling:
         parts = [(powers_of(slot), Fraction(power)) for slot, power in zip(slots, powers, strict=True)]
-        return power_product(merged(*parts)), columns[0] ** powers[0] * columns[1] ** powers[1]
+        return power_product(multiplied_powers(*parts)), columns[0] ** powers[0] * columns[1] ** powers[1]
     first, second = (
         slot if abs(power) == 1 else apply("mul", Constant(abs(power)), slot)
         for slot, power in zip(slots, powers, strict=True)
@@ -405,7 +405,7 @@ class _Reducer:
 
     def __init__(self, problem: Reduced) -> None:
         root = problem.root
-        self._rows = some_rows(root.target.rows, _MAX_ROWS, root.seed, "rows that surfaces are fitted to")
+        self._rows = sample_rows(root.target.rows, _MAX_ROWS, root.seed, "rows that surfaces are fitted to")
         self._problem = problem
         self._missed: Tensor | None = None
 

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS, loss_up_to
-from symenum.core.seeds import some_rows
+from symenum.core.seeds import sample_rows
 from symenum.core.target import Target
 from symenum.expressions import Constant, Expression, Variable, evaluate, substitute
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, plain_number, snap
 from symenum.fitting.linear import least_squares
-from symenum.fitting.recognise import unsnapped
+from symenum.fitting.recognise import count_unsnapped
 
 __all__ = [
     "ONE",
@@ -89,7 +89,7 @@ def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_
             name += "_"
         stand_ins.append(Variable(name))
     columns = {slot.name: column for slot, column in zip(stand_ins, values, strict=True) if isinstance(slot, Variable)}
-    rows = some_rows(target.rows, scan_rows, seed, "rows that scans look at")
+    rows = sample_rows(target.rows, scan_rows, seed, "rows that scans look at")
     return Data(tuple(slots), tuple(stand_ins), columns, target, rows, seed)
 
 
@@ -169,7 +169,7 @@ def law_limit(target: Target) -> float:
 
 def surplus_constants(expression: Expression, rows: int) -> int:
     """The number of its constants that are not recognised, beyond the number that so many rows vouch for."""
-    return max(0, unsnapped(expression) - min(rows // _ROWS_PER_CONSTANT, _MAX_UNRECOGNISED))
+    return max(0, count_unsnapped(expression) - min(rows // _ROWS_PER_CONSTANT, _MAX_UNRECOGNISED))
 
 
 def best_and_front(candidates: Iterable[Candidate], target: Target, k: int) -> list[Candidate]:
@@ -192,7 +192,7 @@ def best_first(candidates: Iterable[Candidate], target: Target) -> list[Candidat
         text = str(candidate.expression)
         exact = candidate.loss <= limit
         loss = 0.0 if exact else candidate.loss
-        return loss, unsnapped(candidate.expression) if exact else 0, candidate.complexity, len(text), text
+        return loss, count_unsnapped(candidate.expression) if exact else 0, candidate.complexity, len(text), text
 
     distinct: dict[Expression, Candidate] = {}
     for candidate in candidates:

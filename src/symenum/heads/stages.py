@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget, CutShortError
-from symenum.core.memory import DEFAULT_MEMORY, hand_back
+from symenum.core.memory import DEFAULT_MEMORY, return_freed_memory
 from symenum.core.target import Target, check_slots, check_target, check_whole
 from symenum.core.threads import single_threaded
 from symenum.engine.network import slot_expressions
 from symenum.engine.shortlist import Shortlist
 from symenum.expressions import Constant, Expression
-from symenum.expressions.algebra import plain
+from symenum.expressions.algebra import plain_form
 from symenum.expressions.candidate import Candidate
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
@@ -242,7 +242,7 @@ class Stage:
         """
         if self.data.slots != self.data.stand_ins:
             return found
-        laws = [plain(candidate.expression) for candidate in found if self.data.is_law(candidate)]
+        laws = [plain_form(candidate.expression) for candidate in found if self.data.is_law(candidate)]
         return found + [candidate for law in laws if (candidate := self.data.candidate(law)) is not None]
 
 
@@ -352,8 +352,10 @@ class AllHeads:
     def _scan(
         self, head: Head, features: MakeFeatures | None, response: Response | None, budget: Budget
     ) -> list[Candidate]:
-        hand_back(self.max_memory)
-        return head.scan(features(budget) if features else self.none, response or self.response, self.k, budget)
+        return_freed_memory(self.max_memory)
+        return head.scan(
+            features(budget) if features else self.slot_features, response or self.response, self.k, budget
+        )
 
     def power_with_factor(self) -> Scan:
         """Products of powers with one feature as a factor."""
@@ -440,7 +442,7 @@ class AllHeads:
         return responses_of(self.data, self.operators, with_slots=False)
 
     @cached_property
-    def none(self) -> Features:
+    def slot_features(self) -> Features:
         """The slots and 1, for heads that make their own features."""
         return build_features(self.data.stand_ins, self._slots, (), 0)
 

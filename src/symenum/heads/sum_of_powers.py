@@ -19,7 +19,7 @@ from symenum.core.seeds import torch_stream
 from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.linear import least_squares
-from symenum.fitting.many_starts import Solved, Starts, race, solve
+from symenum.fitting.many_starts import EndPointsWithErrors, Starts, race, solve
 from symenum.heads.exponents import EXACT, Bases, fewer_rows, make_bases, monomial, snapped_exponent
 from symenum.heads.features import Features
 from symenum.heads.response import ONE, Response
@@ -116,7 +116,9 @@ class SumOfPowers:
         target = response.t[bases.rows] * root
         return _Sum(bases, root, self.terms, self.constant), target / target.norm()
 
-    def _candidates(self, response: Response, bases: Bases, solved: Solved, k: int, budget: Budget) -> list[Candidate]:
+    def _candidates(
+        self, response: Response, bases: Bases, solved: EndPointsWithErrors, k: int, budget: Budget
+    ) -> list[Candidate]:
         """Up to k sums with recognised exponents, in the order of their losses; the first that is a law is the last."""
         out: list[Candidate] = []
         seen: set[frozenset[Expression]] = set()
@@ -134,7 +136,7 @@ class SumOfPowers:
                     break
         return out
 
-    def _terms(self, bases: Bases, solved: Solved, at: int) -> list[Expression] | None:
+    def _terms(self, bases: Bases, solved: EndPointsWithErrors, at: int) -> list[Expression] | None:
         """The terms of one sum, each once, the simplest first; None where an exponent is not recognised.
 
         One order for one sum: starts that end at the same sum reach its terms in any order.

@@ -24,10 +24,10 @@ from symenum.heads.features import Features
 from symenum.heads.head import Choice, choose, fit_chosen
 from symenum.heads.response import ONE, Response
 from symenum.operators import Operator
-from symenum.scans.best_pairs import run_where_it_suits
+from symenum.scans.best_pairs import run_on_best_device
 from symenum.scans.pairs import best_pairs
-from symenum.scans.products import Factors, Ids, Products, make_factors
-from symenum.scans.projection import off, orthonormal, project_off
+from symenum.scans.products import FactorIndices, Factors, Products, build_factors
+from symenum.scans.projection import orthogonal_part, orthonormal, unit_orthogonal_part
 from symenum.scans.triples import best_triples
 
 __all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
@@ -73,7 +73,7 @@ class State:
     over |y|.
     """
 
-    terms: tuple[Ids, ...]
+    terms: tuple[FactorIndices, ...]
     basis: Tensor
     residual: Tensor
     description: float
@@ -100,12 +100,12 @@ def search_beam(
     exact up to rounding. `tiers`: the numbers of factors of the products, ascending.
     """
     size = float(y.norm())
-    residual = off(y, background)
+    residual = orthogonal_part(y, background)
     start = State((), background, residual, 0.0, float(residual.norm()) / size if size > 0 else 0.0)
     if start.relative < EXACTNESS.noise_free:
         return [start]
     states = [start]
-    seen: set[frozenset[Ids]] = set()
+    seen: set[frozenset[FactorIndices]] = set()
     done = [start]
     for _ in range(max_terms):
         grown: list[State] = []
@@ -138,7 +138,7 @@ def _expansions(
     size: float,
     beam: Beam,
     tiers: Sequence[int],
-    seen: set[frozenset[Ids]],
+    seen: set[frozenset[FactorIndices]],
     budget: Budget,
 ) -> Iterator[State]:
     """The state with one more term: the best `_EXPANSIONS` of each tier, judged by their exact gain."""
@@ -151,8 +151,8 @@ def _expansions(
         if not ids:
             continue
         values = products.factors.products(ids) * products.root
-        C, remaining = project_off(values, state.basis)
-        gain = (C @ state.residual).square().masked_fill_(remaining <= EXACTNESS.left, 0.0)
+        C, remaining = unit_orthogonal_part(values, state.basis)
+        gain = (C @ state.residual).square().masked_fill_(remaining <= EXACTNESS.remainder, 0.0)
         for index in torch.topk(gain, min(_EXPANSIONS, len(ids))).indices.tolist():
             terms = (*state.terms, ids[index])
             key = frozenset(terms)
@@ -161,7 +161,7 @@ def _expansions(
             seen.add(key)
             basis = torch.cat([state.basis, C[index][None]])
             residual = state.residual - (C[index] @ state.residual) * C[index]
-            residual = off(residual, basis, times=1)
+            residual = orthogonal_part(residual, basis, times=1)
             relative = float(residual.norm()) / size
             # The description of a term is its number among those of its tier.
             penalty = sum(2 * math.log(max(2, products.sizes[len(term)])) for term in terms)
@@ -191,11 +191,11 @@ class SumOfTerms:
         if len(rows) < _MIN_ROWS or not data.stand_ins:
             return []
         slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
-        factors = make_factors(data.stand_ins, slots, self.operators)
+        factors = build_factors(data.stand_ins, slots, self.operators)
         if not factors.expressions:
             return []
         work = _SCANS * len(rows) * Products(factors, response.scanned()[1]).sizes[4]
-        return run_where_it_suits(
+        return run_on_best_device(
             lambda there: self._search(factors, response, k, budget, there),
             work=work, device=self.device, head=self.name,
         )  # fmt: skip
@@ -269,7 +269,7 @@ class _Terms:
         short, V = self._short(_SHORT_PRODUCTS)
         background = orthonormal(self._rows((ONE,)))
         done = 0
-        sets: list[tuple[Ids, ...]] = []
+        sets: list[tuple[FactorIndices, ...]] = []
         residual: list[Tensor] = []
         for tier in tiers:
             for ids, values in self._blocks(tier, budget):
@@ -300,13 +300,13 @@ class _Terms:
         complexity = torch.tensor([sum(map(len, terms)) for terms in sets])
         return self._fit(sets, choose(found.residual, complexity, k), (ONE,), budget)
 
-    def _short(self, count: int) -> tuple[list[Ids], Tensor]:
+    def _short(self, count: int) -> tuple[list[FactorIndices], Tensor]:
         """The first `count` products of at most two factors, and their weighted values."""
         one, two = len(self.products.factors.values), len(self.products.pairs[0])
         ids = [self.products.ids(1, a) for a in range(one)] + [self.products.ids(2, a) for a in range(two)]
         return ids[:count], torch.cat([self.products.factors.values, self.products.two])[:count] * self.root
 
-    def _blocks(self, tier: int, budget: Budget) -> Iterator[tuple[list[Ids], Tensor]]:
+    def _blocks(self, tier: int, budget: Budget) -> Iterator[tuple[list[FactorIndices], Tensor]]:
         """Products of the tier, each once, in blocks of values (about _BLOCK, n)."""
         values, (i, j) = self.products.factors.values, self.products.pairs
         if tier == 2:
@@ -314,7 +314,7 @@ class _Terms:
             return
         left = values if tier == 3 else self.products.two
         last = torch.arange(len(values)) if tier == 3 else j
-        ids: list[Ids] = []
+        ids: list[FactorIndices] = []
         parts: list[Tensor] = []
         for a in range(len(left)):
             budget.check()
@@ -332,7 +332,11 @@ class _Terms:
         return torch.stack([data.evaluate(term)[data.scan_rows] for term in background]) * self.root
 
     def _fit(
-        self, sets: Sequence[tuple[Ids, ...]], choice: Choice, background: Sequence[Expression], budget: Budget
+        self,
+        sets: Sequence[tuple[FactorIndices, ...]],
+        choice: Choice,
+        background: Sequence[Expression],
+        budget: Budget,
     ) -> list[Candidate]:
         def fit(at: int) -> list[Candidate | None]:
             terms = [*background, *(self.products.factors.expression(ids) for ids in sets[at])]

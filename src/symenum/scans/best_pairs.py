@@ -33,10 +33,10 @@ __all__ = [
     "PairTest",
     "Pairs",
     "Passes",
+    "bounded_slices",
     "certified_scan",
-    "pieces",
-    "run_where_it_suits",
-    "scan_where_it_suits",
+    "run_on_best_device",
+    "scan_on_best_device",
 ]
 
 
@@ -265,7 +265,7 @@ def _slices(start: int, stop: int, step: int) -> Iterator[slice]:
         yield slice(first, min(first + step, stop))
 
 
-def pieces(count: int, rows: int, *, on_gpu: bool = False) -> Iterator[slice]:
+def bounded_slices(count: int, rows: int, *, on_gpu: bool = False) -> Iterator[slice]:
     """Slices of `count` pairs, each pair with `rows` numbers, so that the memory of a slice is bounded."""
     step = max(1, (_JUDGED_NUMBERS_GPU if on_gpu else _JUDGED_NUMBERS) // max(1, rows))
     return (slice(start, start + step) for start in range(0, count, step))
@@ -328,7 +328,7 @@ def _smallest(loss: Tensor, i: Tensor, j: Tensor, width: int) -> Tensor:
     return torch.cat([inside, tied])
 
 
-def run_where_it_suits(run: Callable[[torch.device], Result], *, work: int, device: str, head: str) -> Result:
+def run_on_best_device(run: Callable[[torch.device], Result], *, work: int, device: str, head: str) -> Result:
     """run(device) on a GPU if one is there and the scan is large enough, else on the CPU.
 
     `device`: "cpu", "auto", or the name of a GPU; `work`: the number of candidates times rows. If the GPU has too
@@ -345,12 +345,12 @@ def run_where_it_suits(run: Callable[[torch.device], Result], *, work: int, devi
     return run(CPU)
 
 
-def scan_where_it_suits(
+def scan_on_best_device(
     scan: Callable[..., Pairs], *tensors: Tensor | None, work: int, device: str, head: str
 ) -> Pairs:
-    """scan(*tensors) as by `run_where_it_suits`, with the tensors moved to the device and the result to the CPU."""
+    """scan(*tensors) as by `run_on_best_device`, with the tensors moved to the device and the result to the CPU."""
 
     def run(there: torch.device) -> Pairs:
         return scan(*(None if tensor is None else tensor.to(there) for tensor in tensors)).cpu()
 
-    return run_where_it_suits(run, work=work, device=device, head=head)
+    return run_on_best_device(run, work=work, device=device, head=head)

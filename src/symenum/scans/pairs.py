@@ -14,10 +14,10 @@ from torch import Tensor
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.core.threads import torch_threads
-from symenum.scans.best_pairs import Pairs, certified_scan, pieces, scan_where_it_suits
+from symenum.scans.best_pairs import Pairs, bounded_slices, certified_scan, scan_on_best_device
 from symenum.scans.cuda_pairs import PairScan, TwoTermPairs
 from symenum.scans.pair_tests import TwoTermTest
-from symenum.scans.projection import off_each, project_off
+from symenum.scans.projection import orthogonal_part_each, unit_orthogonal_part
 
 __all__ = ["best_pairs", "best_single", "rescore_pairs", "scan_pairs"]
 
@@ -30,9 +30,9 @@ def best_single(V: Tensor, t: Tensor, background: Tensor, width: int) -> tuple[T
     Arguments as in `best_pairs`; on the device where the tensors are.
     """
     target = _unit_target(t, background)
-    C, remainder = project_off(V, background)
+    C, remainder = unit_orthogonal_part(V, background)
     along = C @ target
-    loss = (1 - along.square()).masked_fill_(remainder <= EXACTNESS.left, float("inf"))
+    loss = (1 - along.square()).masked_fill_(remainder <= EXACTNESS.remainder, float("inf"))
     # Losses below `squares` are rounding. More than `width` rows may have one: the first, which are simplest, stay.
     which = torch.argsort(loss.clamp_min(EXACTNESS.squares), stable=True)[:width]
     which = which[torch.isfinite(loss[which])]
@@ -57,7 +57,7 @@ def best_pairs(
     weights; `background` (k, n) is orthonormal. Rows inside the span of the background are left out. `device`: "cpu",
     the name of a GPU, or "auto"; see `best_pairs.run_where_it_suits`. Over budget, the best so far come back.
     """
-    return scan_where_it_suits(
+    return scan_on_best_device(
         partial(_best_pairs, width=width, budget=budget or Budget()), V, t, background, W,
         work=len(V) * len(V if W is None else W) * len(t), device=device, head="two terms",
     )  # fmt: skip
@@ -67,13 +67,13 @@ def best_pairs(
 def _best_pairs(V: Tensor, t: Tensor, background: Tensor, W: Tensor | None, *, width: int, budget: Budget) -> Pairs:
     """`best_pairs` on the device where the tensors are."""
     target = _unit_target(t, background)
-    C, remainder = project_off(V, background)
-    alive_c = torch.nonzero(remainder > EXACTNESS.left).flatten()
+    C, remainder = unit_orthogonal_part(V, background)
+    alive_c = torch.nonzero(remainder > EXACTNESS.remainder).flatten()
     C = C[alive_c]
     D, alive_d = C, alive_c
     if W is not None:
-        D, remainder = project_off(W, background)
-        alive_d = torch.nonzero(remainder > EXACTNESS.left).flatten()
+        D, remainder = unit_orthogonal_part(W, background)
+        alive_d = torch.nonzero(remainder > EXACTNESS.remainder).flatten()
         D = D[alive_d]
     i, j = scan_pairs(C, D, target, same=W is None, width=width, budget=budget)
     residual = rescore_pairs(C, D, target, i, j)
@@ -101,15 +101,15 @@ def rescore_pairs(C: Tensor, D: Tensor, target: Tensor, i: Tensor, j: Tensor) ->
     Two rows of one direction, up to rounding, are judged as one row.
     """
     out = torch.empty(len(i), dtype=torch.float64, device=C.device)
-    for part in pieces(len(i), C.shape[1], on_gpu=C.is_cuda):
+    for part in bounded_slices(len(i), C.shape[1], on_gpu=C.is_cuda):
         A, B = C[i[part]], D[j[part]]
-        B = off_each(B, A)
+        B = orthogonal_part_each(B, A)
         norm: Tensor = B.norm(dim=1, keepdim=True)
         B = torch.where(norm > EXACTNESS.rank, B / norm.clamp_min(_TINY), torch.zeros_like(B))
-        B = off_each(B, A, times=1)  # again: a short B had lost digits
+        B = orthogonal_part_each(B, A, times=1)  # again: a short B had lost digits
         residual = target.expand_as(A)
         for _ in range(2):
-            residual = off_each(residual, A, times=1)
+            residual = orthogonal_part_each(residual, A, times=1)
             residual = residual - (B * residual).sum(dim=1, keepdim=True) * B / _square_norm(B)
         out[part] = residual.norm(dim=1)
     return out
@@ -121,4 +121,4 @@ def _square_norm(rows: Tensor) -> Tensor:
 
 
 def _unit_target(t: Tensor, background: Tensor) -> Tensor:
-    return project_off(t[None], background)[0][0]
+    return unit_orthogonal_part(t[None], background)[0][0]

@@ -21,10 +21,10 @@ from symenum.operators import Abilities, Kind, Operator
 from symenum.operators.traits import Role
 from symenum.scans.best_pairs import CPU
 
-__all__ = ["Factors", "Products", "make_factors"]
+__all__ = ["Factors", "Products", "build_factors"]
 
 
-Ids = tuple[int, ...]  # the indices of the factors of a product, ascending
+FactorIndices = tuple[int, ...]  # the indices of the factors of a product, ascending
 _LARGEST = 1e8  # bound of a factor's largest |value| and of its inverse: products of four stay in float32's range
 _SMALLEST_SQUARE = 1e-30  # least square of a norm that is divided by; columns have a mean square of 1
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -46,11 +46,11 @@ class Factors:
     expressions: tuple[Expression, ...]
     slot: tuple[int, ...]
 
-    def products(self, ids: Sequence[Ids]) -> Tensor:
+    def products(self, ids: Sequence[FactorIndices]) -> Tensor:
         """Values (len(ids), n) float64 of products of one tier."""
         return self.values[torch.tensor(ids, dtype=torch.int64)].prod(dim=1)
 
-    def expression(self, ids: Ids) -> Expression:
+    def expression(self, ids: FactorIndices) -> Expression:
         """The product as a tree: the factors divided by those whose reciprocals occur."""
         above = [self.expressions[i] for i in ids if self.slot[i] >= 0]
         below: list[Expression] = []
@@ -61,13 +61,13 @@ class Factors:
         top = reduce(lambda a, b: apply("mul", a, b), above) if above else Constant(1)
         return apply("div", top, reduce(lambda a, b: apply("mul", a, b), below)) if below else top
 
-    def cancels(self, ids: Ids) -> bool:
+    def cancels(self, ids: FactorIndices) -> bool:
         """Whether a slot and its reciprocal both occur, so that it equals a shorter product."""
         slots = {self.slot[i] for i in ids} - {0}
         return any(-slot in slots for slot in slots)
 
 
-def make_factors(slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]) -> Factors:
+def build_factors(slots: Sequence[Expression], values: Tensor, operators: Sequence[Operator]) -> Factors:
     """The factors on slot values (slots, n) float64: slots, reciprocals, and for few slots functions of one slot.
 
     A factor that is not finite, or whose largest value is out of range, is left out.
@@ -131,7 +131,7 @@ class Products:
         return i[keep], j[keep]
 
     @cached_property
-    def _pair_ids(self) -> list[Ids]:
+    def _pair_ids(self) -> list[FactorIndices]:
         i, j = self.pairs
         return list(zip(i.tolist(), j.tolist(), strict=True))
 
@@ -147,7 +147,7 @@ class Products:
         one, two = len(self.factors.values), len(self.pairs[0])
         return {1: one, 2: two, 3: one * two // 3 + 1, 4: two * two // 6 + 1}
 
-    def ids(self, tier: int, a: int, b: int = 0) -> Ids:
+    def ids(self, tier: int, a: int, b: int = 0) -> FactorIndices:
         """The factors of a product, from its rows a and b in the two tables."""
         if tier == 1:
             return (a,)
@@ -156,7 +156,7 @@ class Products:
         left = (a,) if tier == 3 else self._pair_ids[a]
         return tuple(sorted(left + self._pair_ids[b]))
 
-    def screen(self, residual: Tensor, tier: int, count: int, budget: Budget = NO_LIMIT) -> list[Ids]:
+    def screen(self, residual: Tensor, tier: int, count: int, budget: Budget = NO_LIMIT) -> list[FactorIndices]:
         """About `count` products of the tier: those that explain most of a weighted residual (n,) float64, each alone.
 
         Raises CutShortError when the budget is over.

@@ -11,7 +11,14 @@ from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
 
-__all__ = ["off", "off_each", "orthonormal", "project_off", "project_off_one", "unit_rows"]
+__all__ = [
+    "orthogonal_part",
+    "orthogonal_part_each",
+    "orthonormal",
+    "unit_orthogonal_part",
+    "unit_orthogonal_part_of_one",
+    "unit_rows",
+]
 
 
 _TINY = torch.finfo(torch.float64).tiny  # least norm that is divided by: so a zero row stays zero
@@ -35,7 +42,7 @@ def orthonormal(rows: Tensor) -> Tensor:
     return directions
 
 
-def off(rows: Tensor, background: Tensor, *, times: int = 2) -> Tensor:
+def orthogonal_part(rows: Tensor, background: Tensor, *, times: int = 2) -> Tensor:
     """Rows (…, n) minus their projection on `background` (k, n, orthonormal), taken `times` times.
 
     After one subtraction the rounding error is relative to the row, after two it is relative to the remainder.
@@ -45,31 +52,31 @@ def off(rows: Tensor, background: Tensor, *, times: int = 2) -> Tensor:
     return rows
 
 
-def off_each(rows: Tensor, units: Tensor, *, times: int = 2) -> Tensor:
+def orthogonal_part_each(rows: Tensor, units: Tensor, *, times: int = 2) -> Tensor:
     """Each of rows (m, n) minus its projection on its own unit (or zero) row: `units` (m, n), or one (n,) for all."""
     for _ in range(times):
         rows = rows - (rows * units).sum(dim=1, keepdim=True) * units
     return rows
 
 
-def project_off(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
+def unit_orthogonal_part(rows: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     """The rows (N, n) off `background` (k, n, orthonormal), scaled to norm 1, and the part (N,) that remained.
 
     The part is the norm of the remainder relative to the row's; near 0 for a row inside the span of the background,
     whose direction is then rounding noise.
     """
     remainder = unit_rows(rows)
-    for _ in range(2):  # as in `off`, without a copy
+    for _ in range(2):  # as in `orthogonal_part`, without a copy
         remainder.addmm_(remainder @ background.T, background, alpha=-1)
     return _unit_and_norm(remainder)
 
 
-def project_off_one(rows: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
-    """`project_off` for a background of one unit row (n,), or of none (a zero row), by sums instead of matrix products.
+def unit_orthogonal_part_of_one(rows: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
+    """`unit_orthogonal_part` off one unit row (n,), or off none (a zero row), by sums instead of matrix products.
 
     The result for a row does not depend on the other rows, to the last bit; in a matrix product it does.
     """
-    return _unit_and_norm(off_each(unit_rows(rows), unit))
+    return _unit_and_norm(orthogonal_part_each(unit_rows(rows), unit))
 
 
 def _unit_and_norm(rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ __all__ = ["affine_r_squared", "pair_r_squared"]
 
 
 def affine_r_squared(
-    along: Tensor, spread: Tensor, square: Tensor, *, least: float = EXACTNESS.left, otherwise: float = 0.0
+    along: Tensor, spread: Tensor, square: Tensor, *, least: float = EXACTNESS.remainder, otherwise: float = 0.0
 ) -> Tensor:
     """R² of a·f + b: (f·t)² over the variance of f, for a target t that is centred and of unit norm.
 
@@ -31,7 +31,7 @@ def affine_r_squared(
 
 
 def pair_r_squared(
-    first: Tensor, second: Tensor, cosine: Tensor, *, least: float = EXACTNESS.left, otherwise: float = 0.0
+    first: Tensor, second: Tensor, cosine: Tensor, *, least: float = EXACTNESS.remainder, otherwise: float = 0.0
 ) -> Tensor:
     """R² of a·c + b·d for unit rows c, d and a unit target t: (r² + q² - 2·g·r·q) / (1 - g²).
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.scans.pairs import best_pairs
-from symenum.scans.projection import off, orthonormal
+from symenum.scans.projection import orthogonal_part, orthonormal
 
 __all__ = ["Triples", "best_triples"]
 
@@ -61,5 +61,5 @@ def best_triples(
         third.append(torch.full_like(pairs.i, number))
         pair.append(torch.stack([pairs.i, pairs.j], dim=1) + first)
         # Relative to all of t, to compare triples: `pairs` has it relative to what the third row leaves of t.
-        residual.append(pairs.residual * (off(t, with_third).norm() / size))
+        residual.append(pairs.residual * (orthogonal_part(t, with_third).norm() / size))
     return Triples(torch.cat(third), torch.cat(pair), torch.cat(residual))

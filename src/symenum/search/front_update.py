@@ -17,7 +17,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.expressions import Expression, evaluate
 from symenum.expressions.candidate import Candidate
-from symenum.fitting.fit_under_loss import judged, refit
+from symenum.fitting.fit_under_loss import refit, with_loss
 from symenum.fitting.losses import Loss, typical_size
 from symenum.front import Front
 from symenum.heads.response import law_limit
@@ -51,7 +51,7 @@ def best_under(
     `columns` (rows,) by name and `target`: the rows to judge them on. `empty`: a front without entries for the loss.
     """
     distinct = dict.fromkeys(candidate.expression for candidate in found)
-    plain = [judged(expression, columns, target.y, target.weight, loss) for expression in distinct]
+    plain = [with_loss(expression, columns, target.y, target.weight, loss) for expression in distinct]
     plain = [candidate for candidate in plain if candidate.loss < float("inf")]
     simple = [candidate for candidate in plain if candidate.complexity <= max_complexity]
     chosen = {candidate.expression: candidate for candidate in empty.update(simple)}

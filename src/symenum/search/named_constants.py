@@ -18,7 +18,7 @@ from symenum.expressions import Constant, Expression, apply, evaluate, simplify
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import free_constants, refine, standard_errors
 from symenum.fitting.constants import with_leaves
-from symenum.fitting.recognise import RECOGNITION, fitted_constants
+from symenum.fitting.recognise import RECOGNITION, count_fitted_constants
 from symenum.front import Front
 
 __all__ = ["declared_number", "with_names"]
@@ -63,7 +63,7 @@ def declared_number(value: float, window: float, declared: Mapping[str, float]) 
     >>> print(declared_number(4.905, 1e-6, {"g": 9.81}))
     g/2
     """
-    few_digits = not fitted_constants(Constant(value))
+    few_digits = not count_fitted_constants(Constant(value))
     best: tuple[float, int, int, Expression | None, Expression | None] | None = None
     for rank, (unit, above, below) in enumerate(_units(declared), start=1):
         for q in range(1, 2 if few_digits else _MAX_FACTOR + 1):

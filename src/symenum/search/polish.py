@@ -13,8 +13,8 @@ from symenum.expressions import Expression, simplify
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import (
     Refined,
-    as_step,
     free_constants,
+    limit_of_law,
     refine,
     tidy,
     with_coefficients,
@@ -157,7 +157,7 @@ def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
     """The law, or the step function that it is the limit of: a slope that no row shows is not a constant found."""
     data = task.data
     seed = task.settings.seed
-    step = as_step(law, data.columns, data.target.y, data.target.weight, budget=budget, seed=seed)
+    step = limit_of_law(law, data.columns, data.target.y, data.target.weight, budget=budget, seed=seed)
     return law if step is None or not task.allows(step.expression) else step
 
 

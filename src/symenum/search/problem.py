@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.memory import DEFAULT_MEMORY
-from symenum.core.seeds import some_rows
+from symenum.core.seeds import sample_rows
 from symenum.core.target import Target
 from symenum.engine.architecture import check_mask_fits, fits_memory
 from symenum.engine.layer import layer_sizes
@@ -234,7 +234,7 @@ class Task:
     @cached_property
     def token_context(self) -> TokenContext:
         """What token generators work with."""
-        rows = some_rows(self.data.target.rows, _TOKEN_ROWS, self.settings.seed, "rows that tokens are judged on")
+        rows = sample_rows(self.data.target.rows, _TOKEN_ROWS, self.settings.seed, "rows that tokens are judged on")
         target = self.data.target.at(rows)
         columns = {name: column[rows] for name, column in self.data.columns.items()}
         span = self.settings.constant_range if self.settings.constants else None
@@ -266,7 +266,7 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
     used = [allowed[i] for i in informative_columns(X[:, allowed])]
     _check_variables(settings, {names[i] for i in used})
-    rows = some_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
+    rows = sample_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
     working = target.at(rows)
     scanned = working
     factors = settings.loss.row_weights(working.y)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from symenum.core.budget import Budget
 from symenum.core.interrupts import ctrl_c_ends
-from symenum.core.memory import kept_low
+from symenum.core.memory import large_blocks_returned
 from symenum.core.threads import single_threaded
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
@@ -71,7 +71,7 @@ def run(
     stopping = stopping or Budget()
     began = clock() if began is None else began
     running = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, stopping, began, clock)
-    with ctrl_c_ends(stopping), kept_low(task.settings.max_memory), single_threaded():
+    with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded():
         return running.outcome(state or start(task, seed))
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
-from symenum.core.memory import hand_back
+from symenum.core.memory import return_freed_memory
 from symenum.core.threads import single_threaded
 from symenum.engine.shortlist import Shortlist
 from symenum.expressions import Constant, Expression, Variable, apply, same_function
@@ -94,7 +94,7 @@ def start(task: Task, seed: int) -> State:
 
 def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
     """The state after one more step, and the step's name: a stage of the heads, TOKENS or COEFFICIENTS."""
-    hand_back(task.settings.max_memory)
+    return_freed_memory(task.settings.max_memory)
     task = task.reweighted(state.front)
     work = _work(task, state.iteration)
     scored, generator = 0, state.generator

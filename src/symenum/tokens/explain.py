@@ -29,7 +29,7 @@ from symenum.engine.layer import SymbolLayer, apply_poisoned
 from symenum.expressions import Expression, apply
 from symenum.heads import build_features
 from symenum.operators import Abilities, Kind
-from symenum.scans.projection import project_off
+from symenum.scans.projection import unit_orthogonal_part
 from symenum.scans.r_squared import affine_r_squared, pair_r_squared
 from symenum.tokens.generator import TokenContext
 from symenum.tokens.pool import MAX_COMPLEXITY
@@ -194,8 +194,8 @@ class Explainer:
         """Rows weighted, centred and of unit norm; and (N,) bool: which rows are finite and not constant."""
         finite = torch.isfinite(values).all(dim=1)
         safe = torch.where(finite[:, None], values, 0.0)
-        unit, remaining = project_off(safe * self._root, self._root[None])
-        valid = finite & (remaining > EXACTNESS.left)
+        unit, remaining = unit_orthogonal_part(safe * self._root, self._root[None])
+        valid = finite & (remaining > EXACTNESS.remainder)
         return torch.where(valid[:, None], unit, 0.0), valid
 
 
@@ -212,7 +212,7 @@ def _spread(rows: int, limit: int) -> Tensor:
 
 def _unit_target(y: Tensor, root: Tensor) -> Tensor:
     """y (rows,) without its weighted mean, times the roots of the weights, of unit norm."""
-    unit: Tensor = project_off((y * root)[None], root[None])[0][0]
+    unit: Tensor = unit_orthogonal_part((y * root)[None], root[None])[0][0]
     return unit
 
 

@@ -8,7 +8,7 @@ from engine.cuda.interpreted import CPU
 
 from symenum import PSRN
 from symenum.core.target import Target
-from symenum.engine.bank import NONE, build_bank
+from symenum.engine.bank import NO_EXPRESSION, build_bank
 from symenum.engine.cuda import scan as device_scan
 from symenum.engine.cuda.bank import BankPlan
 from symenum.engine.cuda.scan import DeviceScan, judge_again
@@ -48,14 +48,14 @@ def test_the_bank_is_the_cpus(operators, inputs, layers, rows, whole):
     # A column and its negative are one: which of the two is stored is not part of the contract.
     keys = []
     for bank in (ours, truth):
-        sign = torch.where((bank.minus != NONE) & (bank.minus < bank.plus), -1.0, 1.0)
+        sign = torch.where((bank.minus != NO_EXPRESSION) & (bank.minus < bank.plus), -1.0, 1.0)
         low = torch.where(sign > 0, bank.plus, bank.minus)
         order = torch.argsort(low)
         keys.append((low[order], (bank.plus + bank.minus)[order], (bank.values * sign[:, None])[order]))
     assert torch.equal(keys[0][0], keys[1][0])
     assert torch.equal(keys[0][1], keys[1][1])
     torch.testing.assert_close(keys[0][2], keys[1][2], rtol=1e-14, atol=0)
-    alive = torch.cat([ours.plus, ours.minus[ours.minus != NONE]])
+    alive = torch.cat([ours.plus, ours.minus[ours.minus != NO_EXPRESSION]])
     assert torch.equal(ours.stand_in[alive], truth.stand_in[alive])
 
 

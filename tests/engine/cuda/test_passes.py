@@ -255,7 +255,7 @@ def test_products_screened_on_the_gpu_are_the_cpus(monkeypatch):
     generator = torch.Generator().manual_seed(3)
     values = torch.randn(40, 30, generator=generator, dtype=torch.float64)
     names = [Variable(f"x{i + 1}") for i in range(len(values))]
-    factors = products.make_factors(names, values, get_operators("arithmetic"))
+    factors = products.build_factors(names, values, get_operators("arithmetic"))
     residual = values[3] * values[7] * values[20] * values[31] + 0.1 * values[5]
     root = torch.full((30,), 30**-0.5, dtype=torch.float64)
     monkeypatch.setattr(products, "_GPU_TILE", 512)  # several of them
@@ -272,7 +272,7 @@ def test_sums_of_terms_are_found_on_the_gpu(monkeypatch):
     names, columns = [Variable(f"x{i + 1}") for i in range(5)], torch.from_numpy(data).T.contiguous()
     task = make_data(names, columns, check_target(y, None, 60)[0], 60)
     asked = []
-    monkeypatch.setattr(devices, "_WORTH", 0)
+    monkeypatch.setattr(devices, "_MIN_GPU_WORK", 0)
     screen = products.Products.screen
     monkeypatch.setattr(
         products.Products, "screen", lambda self, *rest: asked.append(self.device.type) or screen(self, *rest)

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.core.target import Target
-from symenum.engine.bank import NONE
+from symenum.engine.bank import NO_EXPRESSION
 from symenum.engine.cuda.bank import BLOCK, DeviceBank, Factors, inner_size, load_kernels, strict_function
 from symenum.engine.layer import Family, SymbolLayer, forms_of
 from symenum.engine.shortlist import SAME_FUNCTION, Finds, Pool
@@ -241,7 +241,7 @@ class DeviceScan:
                 _TIE, self.limit, SIZE=1 << (len(loss) - 1).bit_length(), BK=128, num_warps=8,
             )  # fmt: skip
             return
-        ordered = torch.where(number == NONE, float("inf"), loss).sort().values
+        ordered = torch.where(number == NO_EXPRESSION, float("inf"), loss).sort().values
         root = ordered.sqrt()
         gap = _SAME_ROOTS * (y.abs().amax() + root / weight.amin().sqrt())
         new = torch.nn.functional.pad(root.diff() > gap[1:], (1, 0), value=True)
@@ -476,7 +476,7 @@ class Writer:
             values = torch.stack([strict_function(block.operator)(signed, None) for block in self.unary])
             parts.append(values.sub_(y).square_() @ weight)
         losses = torch.cat(parts, dim=2)
-        exists = torch.stack([bank.plus != NONE, bank.minus != NONE])
+        exists = torch.stack([bank.plus != NO_EXPRESSION, bank.minus != NO_EXPRESSION])
         return torch.where(exists, losses, float("inf")).nan_to_num_(nan=float("inf"))
 
     @property

@@ -27,7 +27,7 @@ import torch
 from symenum import PSERegressor
 from symenum.expressions import Expression, apply, evaluate, parse
 from symenum.fitting import with_coefficients
-from symenum.fitting.constants import free_constants, with_constants
+from symenum.fitting.free_constants import free_constants, with_constants
 from symenum.front import Front
 from symenum.search import front_update, polish
 

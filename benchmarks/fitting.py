@@ -33,9 +33,9 @@ import torch
 from symenum.core.threads import torch_threads
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate
 from symenum.fitting import free_constants, refine, with_constants
-from symenum.fitting.constants import postfix
-from symenum.fitting.machine import Machine
-from symenum.fitting.program import compile_program
+from symenum.fitting.batch_evaluation import Machine
+from symenum.fitting.batch_program import compile_program
+from symenum.fitting.free_constants import postfix
 from symenum.operators import get_operator
 
 BINARY, UNARY = ("add", "sub", "mul", "div"), ("sin", "cos", "exp", "log")

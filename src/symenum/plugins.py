@@ -58,9 +58,8 @@ def register_head(head: Head, *, features: WantedFeatures = "slots", late: bool 
             f"features of {what} must be one of {', '.join(map(repr, get_args(WantedFeatures)))}, not {features!r}"
         )
     made = RegisteredHead(head, features, bool(late))
-    trial_features = {"slots": lambda: heads.slot_features, "layers": heads.features, "extended": heads.extended}[
-        features
-    ]()
+    make_features = {"slots": lambda: heads.slot_features, "layers": heads.features, "extended": heads.extended}
+    trial_features = make_features[features]()
     for candidate in made.scan(trial_features, heads.response, _CANDIDATES, Budget(_MAX_TRIAL)):
         judged = problem.candidate(candidate.expression)
         if judged is None or not math.isclose(judged.loss, candidate.loss, rel_tol=_SAME_LOSS, abs_tol=_SAME_LOSS):

@@ -13,11 +13,11 @@ import torch
 from symenum.core.budget import Budget
 from symenum.expressions import evaluate, parse
 from symenum.fitting import levenberg_marquardt
-from symenum.fitting.constants import postfix, with_constants
-from symenum.fitting.form import _Problem, _Starts
+from symenum.fitting.batch_program import compile_program
+from symenum.fitting.form_fit import _Problem, _Starts
+from symenum.fitting.free_constants import postfix, with_constants
 from symenum.fitting.levenberg_marquardt import Problems, fit, solve_positive
 from symenum.fitting.many_starts import Starts, _problems
-from symenum.fitting.program import compile_program
 from symenum.fitting.refine import Batch, Problem
 
 pytestmark = pytest.mark.usefixtures("one_thread")

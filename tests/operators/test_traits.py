@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from symenum.expressions import Constant, Variable, apply, parse
-from symenum.fitting.constants import with_coefficients
+from symenum.fitting.free_constants import with_coefficients
 from symenum.heads.factor_families import product_factors
 from symenum.operators import OPERATORS, Abilities, Operator, get_operator, get_operators, make_operator
 from symenum.operators.probing import probe_inverse, probe_traits

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 import click
+
+from symenum.core.words import nearest
 
 __all__ = ["Failure", "InputError", "did_you_mean", "say", "silent"]
 
@@ -24,9 +25,8 @@ class Failure(click.ClickException):
 
 def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.5) -> str:
     """A question that names the nearest known word, or "" if none is as near as `likeness` (from 0 to 1)."""
-    by_case = {name.casefold(): name for name in known}
-    close = difflib.get_close_matches(word.casefold(), list(by_case), n=1, cutoff=likeness)
-    return f" Did you mean {by_case[close[0]]!r}?" if close else ""
+    found = nearest(word, known, likeness)
+    return "" if found is None else f" Did you mean {found!r}?"
 
 
 def say(message: str) -> None:

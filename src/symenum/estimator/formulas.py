@@ -26,9 +26,9 @@ from symenum.expressions import (
 )
 from symenum.expressions.parse import FORMULA_RESERVED
 from symenum.fitting import free_constants
-from symenum.fitting.constants import with_leaves
 from symenum.fitting.fit_under_loss import fit_form_under
-from symenum.fitting.form import judge_form
+from symenum.fitting.form_fit import judge_form
+from symenum.fitting.free_constants import with_leaves
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.operators import Operator

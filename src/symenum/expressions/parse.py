@@ -20,13 +20,13 @@ language is not read (see `from_sympy`).
 from __future__ import annotations
 
 import builtins
-import difflib
 import keyword
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from symenum.core.words import did_you_mean
 from symenum.expressions.tree import NAMED_CONSTANTS, Constant, Expression, Variable, apply
 from symenum.operators import OPERATORS, Operator, get_operator
 
@@ -215,8 +215,7 @@ class _Parser:
             operator = get_operator(name.text)
         except ValueError:
             known = [operator.name for operator in OPERATORS.values() if operator.sign is None] + list(self.own)
-            close = difflib.get_close_matches(name.text, known, n=1, cutoff=0.5)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            hint = did_you_mean(name.text, known)
             raise self._error(
                 f"unknown function {name.text!r}{hint}; known: {', '.join(known)}", name.position
             ) from None

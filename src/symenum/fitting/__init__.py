@@ -10,8 +10,14 @@
 Nothing here chooses which expressions are fitted: that is the work of the heads and the search.
 """
 
-from symenum.fitting.constants import free_constants, with_coefficients, with_constants, with_one_less, with_one_more
-from symenum.fitting.limits import limit_of_law
+from symenum.fitting.free_constants import (
+    free_constants,
+    with_coefficients,
+    with_constants,
+    with_one_less,
+    with_one_more,
+)
+from symenum.fitting.limits_of_laws import limit_of_law
 from symenum.fitting.linear import Fit, least_squares, linear_combination, scaled
 from symenum.fitting.recognise import Number, nice_number, plain_number, recognise
 from symenum.fitting.refine import Refined, refine

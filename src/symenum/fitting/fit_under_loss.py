@@ -18,10 +18,10 @@ from torch import Tensor
 from symenum.core.budget import Budget
 from symenum.expressions import Constant, Expression, evaluate, substitute
 from symenum.expressions.candidate import Candidate
-from symenum.fitting.constants import free_constants, with_constants
-from symenum.fitting.form import FormFit, fit_form, judge_form
+from symenum.fitting.batch_program import Array
+from symenum.fitting.form_fit import FormFit, fit_form, judge_form
+from symenum.fitting.free_constants import free_constants, with_constants
 from symenum.fitting.losses import Loss
-from symenum.fitting.program import Array
 from symenum.fitting.refine import refine
 
 __all__ = ["fit_form_under", "refit", "with_loss"]

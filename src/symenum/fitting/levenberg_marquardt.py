@@ -20,7 +20,7 @@ import numpy as np
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON
-from symenum.fitting.program import Array, Flags, Integers
+from symenum.fitting.batch_program import Array, Flags, Integers
 
 __all__ = [
     "LAST_DIGITS",

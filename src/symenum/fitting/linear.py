@@ -17,7 +17,7 @@ from torch import Tensor
 from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Apply, Constant, Expression, apply
 from symenum.expressions.algebra import with_factor
-from symenum.fitting.program import Array
+from symenum.fitting.batch_program import Array
 from symenum.fitting.recognise import Number
 from symenum.operators.traits import ADDITIVE, Role
 

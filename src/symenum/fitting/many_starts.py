@@ -19,9 +19,9 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
+from symenum.fitting.batch_program import Array, Flags, Integers
 from symenum.fitting.levenberg_marquardt import LAST_DIGITS, Elimination, evaluate, fit, zero_bad_derivatives
 from symenum.fitting.linear import least_squares_of_each
-from symenum.fitting.program import Array, Flags, Integers
 from symenum.fitting.uncertainty import errors_of
 from symenum.scans.projection import orthogonal_part
 

@@ -24,11 +24,11 @@ from symenum.core.devices import choose_devices
 from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows, stream
 from symenum.expressions import Constant, Expression, evaluate
-from symenum.fitting.constants import postfix, rebuilt
+from symenum.fitting.batch_evaluation import HOST, Blocks, DeviceBlocks, Machine, Slopes
+from symenum.fitting.batch_program import Array, Flags, Integers, Program, compile_program
+from symenum.fitting.free_constants import postfix, rebuilt
 from symenum.fitting.levenberg_marquardt import Elimination, Fitted, fit, longest_step_by_size, zero_bad_derivatives
 from symenum.fitting.levenberg_marquardt import evaluate as evaluate_batch
-from symenum.fitting.machine import HOST, Blocks, DeviceBlocks, Machine, Slopes
-from symenum.fitting.program import Array, Flags, Integers, Program, compile_program
 
 __all__ = ["Batch", "Problem", "Refined", "refine"]
 

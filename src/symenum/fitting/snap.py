@@ -18,7 +18,7 @@ from torch import Tensor
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON, EXACTNESS, is_exact, is_exact_fit, loss_up_to, row_rounding
 from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, simplify, substitute, variables
-from symenum.fitting.constants import postfix, with_leaves
+from symenum.fitting.free_constants import postfix, with_leaves
 from symenum.fitting.linear import Array, Fit, least_squares
 from symenum.fitting.recognise import RECOGNITION, Number, nice_number, plain_number, recognise
 from symenum.fitting.refine import Refined, refine

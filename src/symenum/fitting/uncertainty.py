@@ -9,8 +9,8 @@ from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Expression
-from symenum.fitting.constants import postfix
-from symenum.fitting.program import Array, compile_program
+from symenum.fitting.batch_program import Array, compile_program
+from symenum.fitting.free_constants import postfix
 from symenum.fitting.refine import Batch, Problem
 
 __all__ = ["errors_of", "standard_errors"]

@@ -13,7 +13,7 @@ from symenum.core.budget import Budget
 from symenum.core.target import Target
 from symenum.core.threads import available_cores
 from symenum.engine import cpu
-from symenum.engine.bank import NO_EXPRESSION, Bank
+from symenum.engine.bank import NO_COMPLEXITY, NO_EXPRESSION, Bank
 from symenum.engine.layer import SymbolLayer
 from symenum.engine.shortlist import Pool, Scorer
 from symenum.expressions import apply
@@ -55,6 +55,6 @@ def _bank(features: Features) -> Bank:
     """The features as a bank of the engine: ordered by norm; no feature stands for its negative too."""
     order = torch.argsort(features.values.norm(dim=1), stable=True)
     none = torch.full_like(order, NO_EXPRESSION)
-    never = torch.full_like(order, torch.iinfo(torch.int64).max // 4)
+    never = torch.full_like(order, NO_COMPLEXITY)
     stand_in = torch.arange(len(order))
     return Bank(features.values[order], order, none, features.complexity[order], never, stand_in)

@@ -10,12 +10,11 @@ No operator is protected: log(-1) is NaN, 1/0 is inf, and what is printed is wha
 
 from __future__ import annotations
 
-import difflib
 import enum
 import keyword
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -25,6 +24,7 @@ import sympy
 import torch
 from torch import Tensor
 
+from symenum.core.words import did_you_mean
 from symenum.operators.probing import probe, probe_inverse, probe_traits, slopes
 from symenum.operators.traits import ADDITIVE, NOTHING_STATED, REALS, Interval, Role, Traits
 
@@ -432,8 +432,8 @@ def get_operator(operator: str | Operator) -> Operator:
     found = OPERATORS.get(_ALIASES.get(word, word))
     if found is None:
         raise ValueError(
-            f"unknown operator {operator!r}{_nearest(word, [*OPERATORS, *_ALIASES])}; known: {', '.join(OPERATORS)}. "
-            "For one of your own use symenum.make_operator."
+            f"unknown operator {operator!r}{did_you_mean(word, [*OPERATORS, *_ALIASES])}; "
+            f"known: {', '.join(OPERATORS)}. For one of your own use symenum.make_operator."
         )
     return found
 
@@ -445,7 +445,7 @@ def get_operators(operators: str | Operator | Iterable[str | Operator]) -> tuple
         if name not in OPERATOR_SETS:
             hint = " For a single operator, pass a list." if _ALIASES.get(name, name) in OPERATORS else ""
             raise ValueError(
-                f"unknown operator set {operators!r}{_nearest(name, list(OPERATOR_SETS))}; "
+                f"unknown operator set {operators!r}{did_you_mean(name, list(OPERATOR_SETS))}; "
                 f"known: {', '.join(OPERATOR_SETS)}, or a list of operators such as ['+', '*', 'sin'].{hint}"
             )
         operators = OPERATOR_SETS[name]
@@ -522,8 +522,3 @@ def _check_inverse(name: str, function: Callable[..., Tensor], arity: int, inver
     if arity != 1 or undoing.arity != 1:
         raise ValueError(f"inverse of operator {name!r}: only an operator with one operand has one, and is one")
     probe_inverse(name, function, undoing.function)
-
-
-def _nearest(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -17,7 +17,7 @@ from symenum.core.target import Target
 from symenum.expressions import Constant, Expression, apply, evaluate, simplify
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import free_constants, refine, standard_errors
-from symenum.fitting.constants import with_leaves
+from symenum.fitting.free_constants import with_leaves
 from symenum.fitting.recognise import RECOGNITION, count_fitted_constants
 from symenum.front import Front
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
+from symenum.core.words import did_you_mean
 from symenum.tokens.generator import TokenGenerator
 from symenum.tokens.genetic import Genetic, GeneticState
 from symenum.tokens.random_tokens import RandomState, RandomTokens
@@ -27,7 +27,6 @@ def get_generator(name: str) -> TokenGenerator[Any]:
     """
     word = name.strip().lower() if isinstance(name, str) else ""
     if word not in GENERATORS:
-        close = difflib.get_close_matches(word, GENERATORS, n=1, cutoff=0.0) if word else []
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = did_you_mean(word, GENERATORS, likeness=0.0) if word else ""
         raise ValueError(f"token_generator must be one of {', '.join(map(repr, GENERATORS))}, not {name!r}{hint}")
     return GENERATORS[word]

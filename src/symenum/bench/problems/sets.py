@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +19,7 @@ from symenum.bench.problems.problem import Case, MissingDataError, NoiseKind
 from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAWS, law_name, random_law, random_laws
 from symenum.bench.problems.tables import PROBLEM_SETS, reference_problems
 from symenum.core.registration import check_attributes, check_methods, check_name
+from symenum.core.words import did_you_mean
 from symenum.operators import OPERATOR_SETS
 
 __all__ = ["SETS", "ProblemSet", "Protocol", "Rule", "get_set", "register_set"]
@@ -78,7 +78,7 @@ class ProblemSet:
         by_name = {problem.name: problem for problem in self.problems()} if self.load_one is None else {}
         known = self.names or tuple(by_name)
         if name not in known:
-            raise ValueError(f"unknown problem {name!r} of the set {self.name}{_nearest(name, list(known))}")
+            raise ValueError(f"unknown problem {name!r} of the set {self.name}{did_you_mean(name, known)}")
         return by_name[name] if self.load_one is None else self.load_one(name)
 
 
@@ -171,15 +171,9 @@ def get_set(name: str) -> ProblemSet:
     """
     word = _key(name)
     if word not in SETS:
-        raise ValueError(f"unknown problem set {name!r}{_nearest(word, list(SETS))}; known: {', '.join(SETS)}")
+        raise ValueError(f"unknown problem set {name!r}{did_you_mean(word, SETS)}; known: {', '.join(SETS)}")
     return SETS[word]
 
 
 def _key(name: str) -> str:
     return name.strip().lower().replace("-", "_")
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    """A hint at the known word that is nearest, or nothing."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -6,7 +6,6 @@ in `base`.
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from symenum.bench.systems.operon import Operon
 from symenum.bench.systems.ours import Symenum
 from symenum.bench.systems.psrn import Psrn
 from symenum.core.registration import check_methods, check_name
+from symenum.core.words import did_you_mean
 
 __all__ = [
     "SYSTEMS",
@@ -86,9 +86,7 @@ def make_system(spec: str) -> System:
     name, _, rest = spec.partition(":")
     entry = SYSTEMS.get(name.strip().lower())
     if entry is None:
-        close = difflib.get_close_matches(name.lower(), list(SYSTEMS), n=1, cutoff=0.5)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"unknown system {name!r}{hint}; known: {', '.join(SYSTEMS)}")
+        raise ValueError(f"unknown system {name!r}{did_you_mean(name, SYSTEMS)}; known: {', '.join(SYSTEMS)}")
     options: dict[str, str] = {}
     for part in filter(None, rest.split(",")):
         key, sign, value = part.partition("=")

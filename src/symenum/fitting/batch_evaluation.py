@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symenum.fitting.program import CONSTANT, DATA, Array, Integers, Program
+from symenum.fitting.batch_program import CONSTANT, DATA, Array, Integers, Program
 from symenum.operators import Operator
 from symenum.operators.traits import ARITHMETIC, Role
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from symenum.expressions import Constant, evaluate, parse, substitute
-from symenum.fitting.form import derivatives, fit_form, linear_in
+from symenum.fitting.form_fit import derivatives, fit_form, linear_in
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

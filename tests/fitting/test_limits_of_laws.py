@@ -10,7 +10,7 @@ import torch
 
 from symenum.expressions import evaluate, parse, same_function
 from symenum.fitting import Refined, limit_of_law, refine
-from symenum.fitting.limits import limit_of_step
+from symenum.fitting.limits_of_laws import limit_of_step
 from symenum.operators import make_operator
 from symenum.operators.traits import Interval, Traits
 

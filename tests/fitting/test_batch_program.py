@@ -7,9 +7,9 @@ import torch
 
 from symenum.expressions import Expression, evaluate, parse
 from symenum.fitting import with_constants
-from symenum.fitting.constants import postfix
-from symenum.fitting.machine import Machine, Slopes
-from symenum.fitting.program import Program, compile_program
+from symenum.fitting.batch_evaluation import Machine, Slopes
+from symenum.fitting.batch_program import Program, compile_program
+from symenum.fitting.free_constants import postfix
 from symenum.operators import make_operator
 
 TEXTS = [

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, walk
-from symenum.fitting.constants import free_constants
+from symenum.fitting.free_constants import free_constants
 from symenum.fitting.refine import Refined, refine
 from symenum.operators import OPERATORS, Operator
 from symenum.operators.traits import Role

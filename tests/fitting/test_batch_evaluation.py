@@ -11,9 +11,9 @@ from fitting.test_program import TEXTS, columns
 
 from symenum.expressions import parse
 from symenum.fitting import refine
-from symenum.fitting.constants import postfix
-from symenum.fitting.machine import HOST, DeviceBlocks, Machine
-from symenum.fitting.program import compile_program
+from symenum.fitting.batch_evaluation import HOST, DeviceBlocks, Machine
+from symenum.fitting.batch_program import compile_program
+from symenum.fitting.free_constants import postfix
 from symenum.fitting.refine import Batch
 from symenum.operators import make_operator
 

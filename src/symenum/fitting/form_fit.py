@@ -16,6 +16,7 @@ from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows, stream
 from symenum.expressions import Apply, Constant, Expression, Variable, fold
+from symenum.fitting.batch_program import Array, Flags, Integers
 from symenum.fitting.levenberg_marquardt import (
     LAST_DIGITS,
     Elimination,
@@ -24,7 +25,6 @@ from symenum.fitting.levenberg_marquardt import (
     longest_step_by_size,
     zero_bad_derivatives,
 )
-from symenum.fitting.program import Array, Flags, Integers
 from symenum.fitting.uncertainty import errors_of
 from symenum.operators.traits import ADDITIVE, Role
 

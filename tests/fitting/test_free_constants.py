@@ -10,9 +10,9 @@ from hypothesis import given
 
 from symenum.expressions import evaluate, parse, same_function, sample_points, variables
 from symenum.fitting import free_constants, with_coefficients, with_constants, with_one_less, with_one_more
-from symenum.fitting.constants import postfix
-from symenum.fitting.machine import Machine
-from symenum.fitting.program import compile_program
+from symenum.fitting.batch_evaluation import Machine
+from symenum.fitting.batch_program import compile_program
+from symenum.fitting.free_constants import postfix
 
 CANDIDATES = [
     "x*y",

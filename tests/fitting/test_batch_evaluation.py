@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 import torch
-from fitting.test_program import TEXTS, columns
+from fitting.test_batch_program import TEXTS, columns
 
 from symenum.expressions import parse
 from symenum.fitting import refine

@@ -1,7 +1,7 @@
 """Values of a tree on columns of data, in torch, with no protection: what is not finite stays so.
 
 For one expression at a time, in the precision of the data. The engine computes the values of a whole layer at once
-(`engine.bank`), and fits compute many expressions at once (`fitting.machine`).
+(`engine.bank`), and fits compute many expressions at once (`fitting.batch_evaluation`).
 """
 
 from __future__ import annotations

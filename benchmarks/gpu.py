@@ -44,7 +44,7 @@ from symenum.scans.pairs import _best_pairs, best_pairs
 from symenum.scans.projection import orthonormal, unit_orthogonal_part
 
 refining = import_module("symenum.fitting.refine")  # `symenum.fitting` has a function of that name
-PATCHED = ((devices, "_WORTH"), (refining, "_WORTH_A_DEVICE"))
+PATCHED = ((devices, "_MIN_GPU_WORK"), (refining, "_WORTH_A_DEVICE"))
 """The constants that parts of this benchmark replace."""
 
 DEVICE = torch.device("cuda", 0)
@@ -410,7 +410,7 @@ def bench_two_term_features(inputs: int, rows: int) -> None:
     background = orthonormal(torch.ones_like(t)[None])
     here = partial(best_pairs, V, t, background)
     there = partial(best_pairs, V, t, background, device="cuda")
-    with mock.patch.object(devices, "_WORTH", 0):  # the GPU whatever the size
+    with mock.patch.object(devices, "_MIN_GPU_WORK", 0):  # the GPU whatever the size
         same = torch.allclose(there().residual, here().residual, rtol=1e-6, atol=1e-12)
         on_gpu = seconds(there, 5)
     line(inputs, rows, f"{len(V):,}", 1e3 * seconds(here, 3), 1e3 * on_gpu, same)

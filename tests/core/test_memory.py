@@ -24,9 +24,9 @@ glibc = pytest.mark.skipif(
 
 # 100 blocks of 2 MB, all freed but the last, which keeps the end of the heap; what the process holds more than before.
 BLOCKS = """
-from symenum.core.memory import _resident, kept_low
+from symenum.core.memory import _resident, large_blocks_returned
 del (bytearray(30 << 20))[:]  # so large a block, once freed, makes glibc keep blocks of that size
-with kept_low({limit}):
+with large_blocks_returned({limit}):
     before = _resident()
     blocks = [bytearray(b"x") * (2 << 20) for _ in range(100)]
     blocks = blocks[-1:]

@@ -337,7 +337,8 @@ def power_product(powers: Powers) -> Expression:
     """Numerator over denominator.
 
     >>> from symenum.expressions import parse
-    >>> print(power_product(merged((powers_of(parse("a/b")), Fraction(2)), (powers_of(parse("b")), Fraction(1)))))
+    >>> squared_ratio, b = (powers_of(parse("a/b")), Fraction(2)), (powers_of(parse("b")), Fraction(1))
+    >>> print(power_product(multiplied_powers(squared_ratio, b)))
     a**2/b
     """
     above = [_to_the_power(base, power) for base, power in powers.items() if power > 0]
@@ -383,7 +384,7 @@ def plain_form(expression: Expression) -> Expression:
     """The sum of products that it is where all bases are positive.
 
     >>> from symenum.expressions import parse
-    >>> print(plain(parse("x*(5*exp(1 - z)/(2*E) + exp(log(y/x**2)/2))")))
+    >>> print(plain_form(parse("x*(5*exp(1 - z)/(2*E) + exp(log(y/x**2)/2))")))
     5*x*exp(-z)/2 + sqrt(y)
     """
     total: Expression = Constant(0)

@@ -262,7 +262,7 @@ def count_fitted_constants(expression: Expression) -> int:
     """How many of the constants look fitted: not whole, and with more than two digits or smaller than 0.01.
 
     >>> from symenum.expressions import parse
-    >>> fitted_constants(parse("1.5*x**2 + 0.123*y - 2.718281828*sin(pi*x)"))
+    >>> count_fitted_constants(parse("1.5*x**2 + 0.123*y - 2.718281828*sin(pi*x)"))
     2
     """
     floats = list(_floats(expression))

@@ -112,8 +112,8 @@ class Prior:
             return True
         for node in walk(expression):
             if isinstance(node, Apply):
-                inside = [name for name in variables(node) if name in self._permitted]
-                if not all(self._permitted[name].allows_node(node) for name in inside):
+                inside = [name for name in variables(node) if name in self._grammar_of]
+                if not all(self._grammar_of[name].allows_node(node) for name in inside):
                     return False
         return True
 
@@ -125,7 +125,7 @@ class Prior:
         }
 
     @cached_property
-    def _permitted(self) -> dict[str, OperatorGrammar]:
+    def _grammar_of(self) -> dict[str, OperatorGrammar]:
         return {name: OperatorGrammar(operators) for name, operators in self.variable_operators.items()}
 
     def must_hold(self) -> tuple[Variable, ...]:

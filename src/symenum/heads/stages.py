@@ -100,14 +100,14 @@ STAGES = (
         "ratios of polynomials",
         "features",
         lambda heads: [heads.on(RatioOfPolynomials())],
-        lambda heads: heads.permitted.quotients,
+        lambda heads: heads.grammar.quotients,
     ),
     StageRow("two terms", "two terms", lambda heads: [heads.two_terms()]),
     StageRow(
         "reductions",
         "reductions",
         lambda heads: [heads.search_fewer_slots],
-        lambda heads: heads.reduce and len(heads.data.stand_ins) > 1 and heads.permitted.products,
+        lambda heads: heads.reduce and len(heads.data.stand_ins) > 1 and heads.grammar.products,
     ),
     StageRow(
         "powers with two factors",
@@ -132,7 +132,7 @@ STAGES = (
         "rational",
         "end",
         lambda heads: [heads.on(Rational(device=heads.device), heads.features)],
-        lambda heads: heads.permitted.quotients,
+        lambda heads: heads.grammar.quotients,
     ),
     StageRow("two terms on a polynomial", "last", lambda heads: heads.two_terms_on_polynomials()),
     StageRow(
@@ -213,7 +213,7 @@ class Stage:
 
     name: str
     data: Data
-    permitted: OperatorGrammar
+    grammar: OperatorGrammar
     scans: tuple[Scan, ...]
     prior: Prior = NO_PRIOR
 
@@ -233,7 +233,7 @@ class Stage:
         return found
 
     def _allows(self, candidate: Candidate) -> bool:
-        return self.permitted.allows(candidate.expression) and self.prior.allows(candidate.expression)
+        return self.grammar.allows(candidate.expression) and self.prior.allows(candidate.expression)
 
     def _with_plain_forms(self, found: list[Candidate]) -> list[Candidate]:
         """The candidates, and laws among them once more in the form that people write.
@@ -341,7 +341,7 @@ class AllHeads:
                 yield self._stage(row.name, scans)
 
     def _stage(self, name: str, scans: Iterable[Scan]) -> Stage:
-        return Stage(name, self.data, self.permitted, tuple(scans), self.prior)
+        return Stage(name, self.data, self.grammar, tuple(scans), self.prior)
 
     # What the rows of the table are made of
 
@@ -424,7 +424,7 @@ class AllHeads:
     # What the heads share
 
     @cached_property
-    def permitted(self) -> OperatorGrammar:
+    def grammar(self) -> OperatorGrammar:
         return OperatorGrammar(self.operators)
 
     @cached_property

@@ -22,12 +22,12 @@ from pathlib import Path
 # A file takes a decision if a line of it matches: it defines the threshold, formula or handler, and does not just ask
 # for one. The patterns know the names of 0.1 and of today; a decision that comes back under a new name goes unseen.
 DECISIONS = {
-    "what is zero up to rounding": r"^_?\w*(EXACT|ROUNDING_FLOOR|_LAW)(_WINDOW)? = \d|^    law: float = ",
+    "what is zero up to rounding": r"^_?\w*(EXACT|ROUNDING_FLOOR|_LAW)(_WINDOW)? = \d[\d.]*e-|^    law: float = ",
     "when a number is recognised": r"^_?\w*(RARITY|EXACT_ERRORS)\b.* = .*\d|rarity=0|^class Recognition",
     "what the same structure is": r"^def same_structure",
     "what R² of a pair is": r"- 2 \* g \* |mul_\(-2 \* first\)",
     "how triples are scanned": r"for third in range|^class _Threes|^def best_triples",
-    "a step of nonlinear least squares": r"^_?\w*DAMPING\b.* = .*\d|optimize\.least_squares\(",
+    "a step of nonlinear least squares": r"^_(FIRST|LEAST|MIN)_DAMPING\b.* = .*\d|optimize\.least_squares\(",
     "what a parameter of PSERegressor may be": r'"max_complexity": _|"--max-complexity"',
     "what a signal does": r"signal\.signal\(",
     "which budget holds, beside the argument": r"ContextVar\(",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,11 @@ from symenum.core.threads import torch_threads
 # The machine is shared: a deadline would fail on someone else's load. CI draws the same examples every time.
 settings.register_profile("symenum", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("symenum")
+
+# A shell without job control (nohup, `make test &` in a script) starts background jobs with Ctrl-C ignored, and so do
+# all processes that the tests start. Tests of Ctrl-C need Python's own handler.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

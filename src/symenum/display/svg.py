@@ -14,7 +14,7 @@ __all__ = ["bars", "points", "steps", "svg_figure"]
 # In pixels: two plots fit side by side on a page of 78 em; above the axes there is room for a title and three lines of
 # legend, on the left for numbers of ten characters.
 _WIDTH, _HEIGHT = 640, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # margins in pixels, wide enough for ticks, labels and the title
 _PLAIN_TICKS = 5  # about this many ticks on a plain axis: their numbers stay apart
 _LOG_TICKS = 6  # about this many ticks on a logarithmic axis
 _LEGEND_COLUMNS, _LEGEND_WIDTH = 4, 140  # pixels of a column; four of them fill the width of the axes

@@ -145,7 +145,7 @@ def search_laws(variant: Variant) -> dict[str, object]:
 
     from symenum import PSERegressor
     from symenum.bench.judge import recovered
-    from symenum.bench.problems.random_laws import EVERY_OPERATOR, random_law
+    from symenum.bench.problems.random_laws import DEVELOPMENT, EVERY_OPERATOR, random_law
 
     for room in ROOMS:  # so that copies of the constant are there to be changed
         importlib.import_module(f"{PACKAGE}.{room}")
@@ -153,7 +153,7 @@ def search_laws(variant: Variant) -> dict[str, object]:
         change(variant)
     found, seconds = 0, 0.0
     for number, noise in [*((number, 0.0) for number in LAWS), (LAWS[0], NOISE)]:
-        problem = random_law(False, number)
+        problem = random_law(DEVELOPMENT, number)
         X, y = problem.sample(0)
         y = y + noise * y.std() * np.random.default_rng(number).standard_normal(len(y))
         model = PSERegressor(

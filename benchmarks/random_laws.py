@@ -1,13 +1,14 @@
 """Random laws that are on no list: what the search recovers of them, and what each stage of the heads brings.
 
-    python benchmarks/random_laws.py [--laws 240] [--final] [--noise 0] [--max-time 20] [--seeds 1] [--jobs 2]
+    python benchmarks/random_laws.py [--set random] [--laws 240] [--noise 0] [--max-time 20] [--seeds 1] [--jobs 2]
     python benchmarks/random_laws.py --without all [--laws 240] [--max-time 20] [--jobs 16]
     python benchmarks/random_laws.py --without "two terms" --without "affine"
 
 The laws are drawn from a grammar (`symenum.bench.problems.random_laws`): depth 3 to 6, 2 to 7 variables, 0 to 4
-constants, every operator, 200 rows. `--final` takes laws of other seeds, which are for final tables only. A law is
-recovered if a law of the front equals it to 1e-9 on fresh points, its constants rounded to two decimals; with noise, if
-a law of the front has its structure (`symenum.bench.judge`). Behind the stroke: the law that the search itself selects.
+constants, every operator, 200 rows. `--set random_single` takes laws of one variable, `--set random_final` laws of
+other seeds, which are for final tables only; `--numbers` and `--depth` take some of them. A law is recovered if a law
+of the front equals it to 1e-9 on fresh points, its constants rounded to two decimals; with noise, if a law of the front
+has its structure (`symenum.bench.judge`). Behind the stroke: the law that the search itself selects.
 
 With `--without` the laws that the whole search has recovered are searched once more for each stage, with the same seeds
 and that stage left out everywhere: on the raw variables, on reduced problems and in passes with tokens. Lost are those
@@ -32,7 +33,7 @@ from pathlib import Path
 
 from symenum import __version__
 from symenum.bench.jobs import BenchPlan, Job, Row
-from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, law_name, shape
+from symenum.bench.problems.random_laws import DEPTHS, LAW_SETS, LawSet
 from symenum.bench.report import wilson
 from symenum.bench.run import Limits, Progress, run_plan
 from symenum.bench.store import read_rows
@@ -51,13 +52,18 @@ def system_without(stage: str) -> str:
     return {NOTHING: same, TOKENS: f"{WHOLE}:generator=none"}.get(stage, f"{WHOLE}:without={stage}")
 
 
+def chosen(laws: LawSet, options: argparse.Namespace) -> list[str]:
+    """The names of the laws that the options ask for; the first laws of a set have all shapes in turn."""
+    numbers = options.numbers or range(1, min(options.laws, len(laws)) + 1)
+    return [f"{laws.prefix}{number}" for number in numbers if laws.shape(number)[0] in options.depth]
+
+
 def whole_plan(options: argparse.Namespace) -> BenchPlan:
-    """The whole search on all laws; the first laws have all shapes in turn."""
-    name = "random_final" if options.final else "random"
+    """The whole search on the chosen laws."""
     jobs = [
-        Job(name, law_name(options.final, number), WHOLE, seed, options.noise)
+        Job(options.set, name, WHOLE, seed, options.noise)
         for seed in range(options.seeds)
-        for number in range(1, options.laws + 1)
+        for name in chosen(LAW_SETS[options.set], options)
     ]
     return BenchPlan(tuple(jobs), (WHOLE,), ())
 
@@ -82,15 +88,15 @@ def say(line: str) -> None:
 
 def print_recovery(whole: Sequence[Row]) -> None:
     """Recovered of all by depth and number of variables, on the front / as the selected law."""
-    by_shape: dict[tuple[int, int], list[Row]] = {}
-    for row in whole:
-        by_shape.setdefault(shape(number_of(row)), []).append(row)
+    variables = LAW_SETS[whole[0].job.set].variables
+    shapes = [(row, *shape_of(row)) for row in whole]
     print("recovered on the front / selected, of the runs, by depth and number of variables")
-    print(f"{'depth':8s}" + "".join(f"{f'{count} variables':>16s}" for count in VARIABLES) + f"{'all':>18s}")
+    print(f"{'depth':8s}" + "".join(f"{f'{count} variables':>16s}" for count in variables) + f"{'all':>18s}")
     for depth in DEPTHS:
-        print(f"{depth:<8d}" + "".join(f"{cell(by_shape.get((depth, n), [])):>16s}" for n in VARIABLES), end="")
-        print(f"{cell([row for row in whole if shape(number_of(row))[0] == depth]):>18s}")
-    columns = [[row for row in whole if shape(number_of(row))[1] == count] for count in VARIABLES]
+        cells = [cell([row for row, *one in shapes if one == [depth, count]]) for count in variables]
+        print(f"{depth:<8d}" + "".join(f"{text:>16s}" for text in cells), end="")
+        print(f"{cell([row for row, one, _ in shapes if one == depth]):>18s}")
+    columns = [[row for row, _, one in shapes if one == count] for count in variables]
     print(f"{'all':8s}" + "".join(f"{cell(column):>16s}" for column in columns) + f"{cell(whole):>18s}")
     low, high = wilson(sum(row.solved for row in whole), len(whole))
     failed = sum(row.ended != "done" for row in whole)
@@ -114,8 +120,10 @@ def print_ablation(whole: Sequence[Row], parts: Sequence[Row], stages: Sequence[
         print(f"{line}  {', '.join(dict.fromkeys(lost))}")
 
 
-def number_of(row: Row) -> int:
-    return int(row.job.problem.removeprefix("Random-").removeprefix("F"))
+def shape_of(row: Row) -> tuple[int, int]:
+    """The depth and the number of variables of the law of a run."""
+    laws = LAW_SETS[row.job.set]
+    return laws.shape(laws.number(row.job.problem))
 
 
 def cell(rows: Sequence[Row]) -> str:
@@ -139,8 +147,10 @@ def stages_of(names: Sequence[str]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--laws", type=int, default=LAWS, help=f"the first so many laws of the set, at most {LAWS}")
-    parser.add_argument("--final", action="store_true", help="the laws for final tables")
+    parser.add_argument("--set", choices=LAW_SETS, default="random")
+    parser.add_argument("--laws", type=int, default=240, help="the first so many laws of the set")
+    parser.add_argument("--numbers", type=int, nargs="+", help="the laws of these numbers instead")
+    parser.add_argument("--depth", type=int, nargs="+", choices=DEPTHS, default=list(DEPTHS), help="only of these")
     parser.add_argument("--noise", type=float, default=0.0, help="level of noise, in standard deviations of y")
     parser.add_argument("--max-time", type=float, default=20.0, help="seconds of a search")
     parser.add_argument("--seeds", type=int, default=1)
@@ -150,8 +160,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=None, help="default: build/random_laws_SECONDS")
     parser.add_argument("--report", action="store_true", help="print the tables of what is there, run nothing")
     options = parser.parse_args()
-    if not 1 <= options.laws <= LAWS:
-        parser.error(f"--laws must be 1 to {LAWS}, not {options.laws}")
+    size = len(LAW_SETS[options.set])
+    if options.laws < 1 or not all(1 <= number <= size for number in options.numbers or ()):
+        parser.error(f"--laws must be at least 1, and --numbers 1 to {size}")
     try:
         stages = stages_of(options.without)
     except ValueError as error:
@@ -169,9 +180,10 @@ def main() -> int:
 
     try:
         whole = done(whole_plan(options))
-        kind = "final" if options.final else "development"
         noise = f"noise {options.noise:g}" if options.noise else "no noise"
-        print(f"{kind} laws, {noise}, {options.max_time:g} s on one core each; {len(whole)} runs done")
+        print(
+            f"laws of the set {options.set}, {noise}, {options.max_time:g} s on one core each; {len(whole)} runs done"
+        )
         if whole:
             print_recovery(whole)
         if stages:

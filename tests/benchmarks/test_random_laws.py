@@ -42,7 +42,7 @@ def test_all_means_every_stage_and_the_tokens(script: ModuleType) -> None:
 
 
 def test_the_ablation_has_the_laws_and_seeds_of_the_whole_search(script: ModuleType) -> None:
-    options = argparse.Namespace(final=True, laws=3, seeds=2, noise=0.01)
+    options = argparse.Namespace(set="random_final", numbers=None, laws=4, depth=[3, 4, 5], seeds=2, noise=0.01)
     whole = script.whole_plan(options)
     assert len(whole.jobs) == 6
     assert {(job.set, job.noise, job.system) for job in whole.jobs} == {("random_final", 0.01, "symenum")}

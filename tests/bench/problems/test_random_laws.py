@@ -9,26 +9,42 @@ import pytest
 
 from symenum.bench.judge import recovered
 from symenum.bench.problems import get_set
-from symenum.bench.problems.random_laws import DEPTHS, LAWS, VARIABLES, _is_law, _tree, law_name, random_law, shape
+from symenum.bench.problems.random_laws import (
+    DEPTHS,
+    DEVELOPMENT,
+    FINAL,
+    LAW_SETS,
+    ONE_VARIABLE,
+    LawSet,
+    _is_law,
+    _tree,
+    random_law,
+)
 from symenum.expressions import parse, variables
 
 FUNCTION = "(sin|cos|tanh|exp|log|sqrt|abs|sign|cosh|sinh)"
 some = pytest.mark.parametrize("number", [1, 2, 7, 12, 21, 24, 40, 95])
 
 
-def test_all_depths_and_numbers_of_variables_are_there_equally_often() -> None:
-    shapes = [shape(number) for number in range(1, LAWS + 1)]
-    assert set(shapes) == {(depth, count) for depth in DEPTHS for count in VARIABLES}
+each_set = pytest.mark.parametrize("laws", LAW_SETS.values(), ids=LAW_SETS)
+
+
+@each_set
+def test_all_depths_and_numbers_of_variables_are_there_equally_often(laws: LawSet) -> None:
+    shapes = [laws.shape(number) for number in range(1, len(laws) + 1)]
+    assert set(shapes) == {(depth, count) for depth in DEPTHS for count in laws.variables}
     assert {shapes.count(one) for one in shapes} == {10}
 
 
 @some
-@pytest.mark.parametrize("final", [False, True])
-def test_a_law_is_finite_varies_and_depends_on_all_its_variables(number: int, final: bool) -> None:
-    law = random_law(final, number)
-    assert law.name == law_name(final, number)
+@each_set
+def test_a_law_is_finite_varies_and_depends_on_all_its_variables(number: int, laws: LawSet) -> None:
+    if number > len(laws):
+        pytest.skip(f"the set has {len(laws)} laws")
+    law = random_law(laws, number)
+    assert laws.number(law.name) == number
     assert set(variables(law.expression)) == set(law.variables)
-    assert len(law.variables) == shape(number)[1]
+    assert len(law.variables) == laws.shape(number)[1]
     X, y = law.sample(1)
     assert np.isfinite(y).all()
     assert y.std() > 0
@@ -39,10 +55,10 @@ def test_a_law_is_finite_varies_and_depends_on_all_its_variables(number: int, fi
     assert recovered(law.expression, law)
 
 
-def test_the_same_number_gives_the_same_law_and_the_two_sets_differ() -> None:
-    again = [random_law.__wrapped__(False, number) for number in range(1, 13)]
-    assert again == [random_law(False, number) for number in range(1, 13)]
-    assert {law.text for law in again}.isdisjoint(random_law(True, number).text for number in range(1, 13))
+def test_the_same_number_gives_the_same_law_and_the_sets_differ() -> None:
+    again = [random_law.__wrapped__(DEVELOPMENT, number) for number in range(1, 13)]
+    assert again == [random_law(DEVELOPMENT, number) for number in range(1, 13)]
+    assert {law.text for law in again}.isdisjoint(random_law(FINAL, number).text for number in range(1, 13))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +85,7 @@ def test_what_is_no_law_on_its_box_is_not_kept(text: str, kept: bool) -> None:
 def test_a_tree_has_the_depth_that_is_asked_and_no_function_in_a_function(depth: int) -> None:
     rng = np.random.default_rng(depth)
     for _ in range(50):
-        for count in VARIABLES:
+        for count in (*ONE_VARIABLE.variables, *DEVELOPMENT.variables):
             names = tuple(f"x{i + 1}" for i in range(count))
             tree = _tree(rng, names, depth)
             assert tree.depth >= depth  # 1/(1 + exp(-a)) is one operator of the table, but four of the tree
@@ -80,7 +96,7 @@ def test_a_tree_has_the_depth_that_is_asked_and_no_function_in_a_function(depth:
 def test_a_set_makes_the_one_problem_that_is_asked_for() -> None:
     random_law.cache_clear()
     drawn = get_set("random")
-    assert len(drawn.problem_names()) == LAWS
+    assert len(drawn.problem_names()) == len(DEVELOPMENT) == 240
     assert drawn.problem("Random-5").name == "Random-5"
     assert random_law.cache_info().currsize == 1
     with pytest.raises(ValueError, match="did you mean 'Random-"):

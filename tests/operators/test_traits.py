@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from symenum.expressions import Constant, Variable, apply, parse
 from symenum.fitting.free_constants import with_coefficients
-from symenum.heads.factor_families import product_factors
+from symenum.heads.factor_families import companion_factors
 from symenum.operators import OPERATORS, Abilities, Operator, get_operator, get_operators, make_operator
 from symenum.operators.probing import probe_inverse, probe_traits
 from symenum.operators.traits import REALS, Interval, Role, Traits
@@ -272,13 +272,13 @@ def test_an_operator_that_bears_a_built_in_name_has_not_its_role():
     assert (stranger.role, stranger.kernel, stranger.built_in) == (Role.FUNCTION, None, False)
 
 
-def test_a_stated_period_brings_half_and_double_angles_of_a_users_operator():
+def test_a_stated_period_brings_squares_of_a_users_operator():
     tan = make_operator("tan", torch.tan, traits=Traits(period=math.pi))
-    slots = [Variable("a")]
-    half, whole = (apply(tan, apply("div", slots[0], Constant(2))), apply(tan, slots[0]))
-    assert {half, whole} <= set(product_factors(slots, [tan]))
+    a, product = Variable("a"), get_operator("mul")
+    whole = apply(tan, a)
+    assert companion_factors([a], [product, tan]) == [a, whole, apply("pow", whole, Constant(2))]
     untold = make_operator("tan", torch.tan)
-    assert product_factors(slots, [untold]) == [apply(untold, slots[0])]
+    assert companion_factors([a], [product, untold]) == [a, apply(untold, a)]
 
 
 def test_a_stated_degree_takes_the_factor_out_of_a_users_operator():

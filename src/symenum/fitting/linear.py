@@ -78,14 +78,12 @@ def least_squares(A: Array, y: Array) -> Fit:
 class Fits:
     """Of B sets of m columns: `coefficients` (B, m), `residual` (B, n), and an orthonormal `basis` (B, n, m) of each.
 
-    `rank` (B,): the smallest part of a column's length that is orthogonal to the columns before it. It is 0 where
-    columns depend on each other, or are not finite; the coefficients mean nothing there.
+    Where columns depend on each other, or are not finite, the coefficients mean nothing.
     """
 
     coefficients: Tensor
     residual: Tensor
     basis: Tensor
-    rank: Tensor
 
     def orthogonal_part(self, rows: Tensor) -> Tensor:
         """The part of rows (B, k, n) that is orthogonal to the columns of their set."""
@@ -102,11 +100,10 @@ def least_squares_of_each(columns: Tensor, y: Tensor) -> Fits:
     unit = torch.where(fine, columns / size.clamp_min(_TINY), 0.0)
     Q, R = torch.linalg.qr(unit.transpose(1, 2))
     diagonal = R.diagonal(dim1=1, dim2=2)
-    rank = diagonal.abs().amin(dim=1)
     R = R + torch.diag_embed(torch.where(diagonal.abs() < EXACTNESS.rank, EXACTNESS.rank, 0.0))
     along = (y @ Q)[..., None]
     coefficients = torch.linalg.solve_triangular(R, along, upper=True)[..., 0] / size[..., 0].clamp_min(_TINY)
-    return Fits(coefficients, y - (Q @ along)[..., 0], Q, torch.where(fine[:, 0, 0], rank, 0.0))
+    return Fits(coefficients, y - (Q @ along)[..., 0], Q)
 
 
 def linear_combination(numbers: Sequence[Number], terms: Sequence[Expression]) -> Expression:

@@ -4,7 +4,7 @@ f and g are u(c·v) for functions u that are defined everywhere (sin, cos, exp),
 1/v, sqrt), or v itself; v is a slot or one operator on two slots. A grid of c in units of the range of v gives a start
 for every pair of families (a function on one v), and the best family pairs are sharpened by variable projection. The
 best start per pair of *families* goes on, not the best grid points: the right family may start far behind the finer
-grid of a wrong one. One function in a ratio is not for this head, but for `one_variable`.
+grid of a wrong one.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from symenum.scans.pairs import best_pairs
 from symenum.scans.projection import orthonormal
 from symenum.scans.triples import best_triples
 
-__all__ = ["RatioOfPolynomials", "Rational", "fit_ratio"]
+__all__ = ["RatioOfPolynomials", "Rational"]
 
 _SPARE_ROWS = 3  # rows beyond the unknowns: a fit without them says nothing
 _UNKNOWNS = 4  # a, b, c and d of the head with features
@@ -54,7 +54,7 @@ class _Ratio:
         return np.concatenate([self.P, -self.t[:, None] * self.Q], axis=1)
 
 
-def fit_ratio(
+def _fit_ratio(
     response: Response, above: Sequence[Expression], below: Sequence[Expression], *, only_exact: bool = False
 ) -> Candidate | None:
     """The fit of t by a combination of the terms `above` over 1 plus one of the terms `below`; constants snapped.
@@ -148,7 +148,7 @@ class RatioOfPolynomials:
                 if unknowns > len(response.t) - _SPARE_ROWS or budget.over():
                     continue
                 below = monomials(slots, q)[1:]
-                candidate = fit_ratio(response, monomials(slots, p), below, only_exact=True)
+                candidate = _fit_ratio(response, monomials(slots, p), below, only_exact=True)
                 if candidate is not None:
                     found.append(candidate)
             if found:
@@ -188,7 +188,7 @@ class Rational:
 
         def fit(above: Sequence[int], h: int) -> list[Candidate | None]:
             terms = [ONE, *(chosen.expression(index) for index in above)]
-            return [fit_ratio(response, terms, [chosen.expression(h)])]
+            return [_fit_ratio(response, terms, [chosen.expression(h)])]
 
         out = fit_chosen(response, choice, lambda at: fit([int(pairs.i[at])], int(pairs.j[at])), budget)
         if any(response.data.is_law(candidate) for candidate in out):

@@ -30,11 +30,9 @@ from symenum.heads.features import Features, build_features, extended_by_unary
 from symenum.heads.head import Head, RegisteredHead, registered_heads
 from symenum.heads.inner_constants import InnerConstants
 from symenum.heads.one_feature import OneFeature
-from symenum.heads.one_variable import OneVariable
 from symenum.heads.operator_grammar import NO_PRIOR, OperatorGrammar, Prior
 from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
-from symenum.heads.product_of_factors import ProductOfFactors
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.reductions import search_reduced
@@ -92,7 +90,6 @@ STAGES = (
     ),
     StageRow("powers of sums", "exponents", lambda heads: heads.powers_of_sums(functions=False)),
     StageRow("sums of powers", "exponents", lambda heads: heads.sums_of_powers(functions=False)),
-    StageRow("products of factors", "functions", lambda heads: [heads.on(ProductOfFactors(heads.operators))]),
     StageRow("powers of sums with a function", "functions", lambda heads: heads.powers_of_sums(functions=True)),
     StageRow("sums of powers with a function", "functions", lambda heads: heads.sums_of_powers(functions=True)),
     StageRow("one feature", "features", lambda heads: [heads.one_feature([heads.response, *heads.responses])]),
@@ -113,12 +110,6 @@ STAGES = (
         "powers with two factors",
         "deep",
         lambda heads: [heads.on(ProductOfPowers(2, device=heads.device), heads.features)],
-    ),
-    StageRow(
-        "one variable",
-        "deep",
-        lambda heads: [heads.on(OneVariable(heads.operators))],
-        lambda heads: len(heads.data.stand_ins) == 1,
     ),
     StageRow("affine", "deep", lambda heads: [heads.affine()]),
     StageRow("combine", "deep", lambda heads: heads.combined().scans),
@@ -186,7 +177,7 @@ _ORDERS: dict[str, tuple[str, ...]] = {
 _OPENING = sum(row.group == "opening" for row in STAGES)  # stages of milliseconds; early registered heads follow them
 # For a problem that was reduced to few slots: transforms of y come early, deep features late.
 _ON_REDUCED = (
-    *("products of powers", "polynomials", "powers with a factor", "one feature", "one variable", "two terms"),
+    *("products of powers", "polynomials", "powers with a factor", "one feature", "two terms"),
     *("powers with two factors", "outer functions", "ratios of polynomials", "affine", "inner constants"),
 )
 
@@ -508,12 +499,6 @@ _QUICK_STAGES = (
         "one feature", "quick", lambda heads: [heads.one_feature([heads.response, *heads.responses_without_slots])]
     ),
     StageRow("two terms", "quick", lambda heads: [heads.two_terms()]),
-    StageRow(
-        "one variable",
-        "quick",
-        lambda heads: [heads.on(OneVariable(heads.operators))],
-        lambda heads: len(heads.data.stand_ins) == 1,
-    ),
     StageRow("affine", "quick", lambda heads: [heads.affine(5000)]),
     StageRow(
         "outer functions",

@@ -1,271 +1,321 @@
-"""What each token generator finds of the set `deep` in the same number of passes; one table.
+"""What each token generator adds over random tokens, on random laws that the heads alone do not find.
 
-    python benchmarks/generators.py [--passes 20] [--seeds 0 1] [--full] [--generators gp mcts random]
+    python benchmarks/generators.py list --out hard.json [--laws 120] [--depth 3 4 5] [--max-time 8] [--jobs 2]
+    python benchmarks/generators.py run hard.json [--passes 40] [--seconds 0] [--device cpu] [--jobs 2]
 
-A pass is that of a three-layer koza network on five slots, the variables and the tokens. So that hundreds of searches
-fit into minutes, the last layer is not scanned but looked up: for each sub-expression of the second layer, the partner
-that would make the law is looked up among all of them, so that exactly the laws of the network are found. The good fits
-that generators learn from come from a part of the network: all functions of one sub-expression, and the sums, products
-and quotients of the simplest sub-expressions, each with its best scale and offset. With --full the network itself is
-scanned, on 20 rows as in the paper. A problem counts as recovered if a candidate equals the law on fresh points, also
-of a range twice as wide (`symenum.bench.judge`). No pass from the raw variables finds a law of the set
-(`make_deep_problems.py`).
+`list` searches random laws (`symenum.bench.problems.random_laws`, by default the set for development) with the heads
+and no tokens, and writes those that are not recovered in `--max-time` seconds, with the fronts that the heads leave.
+
+`run` starts from that front (with `--from-nothing` from an empty one) and lets every generator work in the same plain
+loop: propose the tokens of `--batch` passes, deal them into sets, scan a network on the variables and each set, fit the
+best candidates of the batch, update the front, learn. There are no heads, so that only tokens can find anything. All
+generators have the same number of `--passes`, or the same `--seconds` of proposing, scanning and fitting. The network
+has `--layers` layers on the variables and `--tokens` tokens.
+
+The table shows, for each generator: laws recovered with Wilson's 95% interval; the median over laws of log10(1 - R²) of
+the best law found (at least -12; lower is better; the mean over seeds for each law); and in how many laws it ended
+below and above random tokens, with the p value of the sign test. Then the seconds per pass of each kind of work.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import statistics
+import sys
 import time
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor
+from scipy.stats import binomtest
 
 from symenum.bench.judge import recovered
-from symenum.bench.problems import Problem, problem_set
-from symenum.core.target import Target, check_target
-from symenum.core.threads import torch_threads
+from symenum.bench.problems import Problem
+from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAW_SETS
+from symenum.bench.report import wilson
+from symenum.bench.systems import make_system
+from symenum.core.budget import NO_LIMIT
+from symenum.core.target import check_target
+from symenum.core.threads import single_threaded
 from symenum.engine import PSRN
-from symenum.engine.layer import apply_poisoned
-from symenum.expressions import Constant, Expression, Variable, apply
+from symenum.expressions import Expression, Variable, parse
 from symenum.expressions.candidate import Candidate
-from symenum.fitting import linear_combination, plain_number
-from symenum.heads import Features, build_features
-from symenum.heads.response import is_law
-from symenum.operators import OPERATORS, Kind, Operator, get_operators
-from symenum.tokens import GENERATORS, ScoredExpression, TokenContext, get_generator
+from symenum.front import Front
+from symenum.operators import get_operators
+from symenum.search.front_update import near, runners_up
+from symenum.search.polish import refined
+from symenum.search.problem import Settings, Task, make_task
+from symenum.selection import reward
+from symenum.tokens import GENERATORS, ScoredExpression, deal, get_generator
 
-SLOTS = 5
-LAYERS = 3
-TOP_K = 10  # candidates of the network with --full
-SCAN_ROWS = 20  # as in the paper
-KOZA = get_operators("koza")
-UNARY = tuple(operator for operator in KOZA if operator.kind is Kind.UNARY and operator.form is None)
-
-Array = npt.NDArray[np.float64]
-SAME = 1e-10  # largest relative difference of a law and the target at a row
-FITS_PER_FORM = 3  # good fits of each form and tier
-TIERS = (60, 500)  # numbers of the simplest sub-expressions, scanned for themselves: the front needs simple fits too
+OPERATORS = get_operators(EVERY_OPERATOR)
+NETWORK_ROWS = 32  # rows of a pass, drawn anew for each batch, as in a search
+MIN_UNEXPLAINED = 1e-12  # smaller 1 - R² count as this: a law that is recovered must not outweigh all others
+RANDOM = "random"
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of the table: the pass that found the law (None: none), and the seconds of proposing and of passes."""
+class HardLaw:
+    """A law that the heads do not find: its set and name, and the texts of the laws on the front that they leave."""
 
-    problem: str
+    set: str
+    name: str
+    front: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a law, a generator, a seed."""
+
+    law: HardLaw
     generator: str
     seed: int
-    found_at: int | None
-    proposing: float
-    passing: float
 
 
 @dataclass(frozen=True)
-class Task:
-    """A problem's data, and the passes on them."""
+class Limits:
+    """What all runs have in common; `passes` or `seconds` ends a run, 0 is no limit."""
 
-    problem: Problem
-    seed: int
-    full: bool
+    passes: int
+    seconds: float
+    batch: int
+    tokens: int
+    layers: int
+    top_k: int
+    device: str
+    from_nothing: bool
 
-    @cached_property
-    def sample(self) -> tuple[Array, Array]:
-        return self.problem.sample(self.seed)
 
-    @cached_property
-    def target(self) -> Target:
-        return check_target(self.sample[1], None, len(self.sample[1]))[0]
+@dataclass(frozen=True)
+class Result:
+    """What a run has found: whether the law, its best log10(1 - R²), and the seconds of each kind of work."""
+
+    job: Job
+    recovered: bool
+    decades: float
+    passes: int
+    proposing: float
+    scanning: float
+    fitting: float
+
+
+# The laws that the heads do not find
+
+
+def heads_alone(set_name: str, max_time: float, name: str) -> HardLaw | None:
+    """The law of that name as a hard law; None where the heads recover it."""
+    problem = LAW_SETS[set_name].law(name)
+    X, y = problem.sample(0)
+    system = make_system("symenum:generator=none")
+    found = system.fit(X, y, operators=EVERY_OPERATOR, seed=0, max_time=max_time, cores=1)
+    front = tuple(law.text for law in found.laws)
+    return None if any(recovered(parse(text), problem) for text in front) else HardLaw(set_name, name, front)
+
+
+def make_list(options: argparse.Namespace) -> None:
+    laws = LAW_SETS[options.set]
+    names = [name for name in laws.names() if laws.shape(laws.number(name))[0] in options.depth][: options.laws]
+    hard = [one for one in spread(partial(heads_alone, options.set, options.max_time), names, options.jobs) if one]
+    options.out.write_text(json.dumps([asdict(one) for one in hard], indent=1), encoding="utf-8")
+    print(f"{len(hard)} of {len(names)} laws are not recovered by the heads in {options.max_time:g} s: {options.out}")
+
+
+# One run
+
+
+def make_search(problem: Problem, seed: int, device: str) -> Task:
+    X, y = problem.sample(seed)
+    target, rows = check_target(y, None, len(y))
+    settings = Settings(operators=OPERATORS, threads=1, device=device, seed=seed)
+    return make_task(problem.variables, torch.from_numpy(X)[rows], target, settings)
+
+
+def run(limits: Limits, job: Job) -> Result:
+    """The plain loop on one law, until it is found or the limits are reached."""
+    problem = LAW_SETS[job.law.set].law(job.law.name)
+    task = make_search(problem, job.seed, limits.device)
+    context, data, target = task.token_context, task.data, task.data.target
+    variables: list[Expression] = [Variable(name) for name in problem.variables]
+    network = PSRN(len(variables) + limits.tokens, OPERATORS, limits.layers)
+    generator, rng = get_generator(job.generator), np.random.default_rng([job.seed, 1])
+    texts = () if limits.from_nothing else job.law.front
+    known = [candidate for text in texts if (candidate := data.candidate(parse(text))) is not None]
+    front = task.empty_front.update(known, task.settings.max_complexity)
+    clock = Clock()
+    with single_threaded():
+        state = generator.start(context)
+        state = generator.learn(context, state, best_reward(task, front), scored(task, front))
+        clock.lap("proposing")
+        passes = 0
+        while not front.has_law() and not over(limits, passes, clock.total):
+            tokens, state = generator.propose(context, state, limits.batch * limits.tokens, rng)
+            sets = deal(tokens, limits.batch, limits.tokens, rng)
+            clock.lap("proposing")
+            rows = torch.from_numpy(np.sort(rng.choice(target.rows, min(NETWORK_ROWS, target.rows), replace=False)))
+            part = target.at(rows)
+            best: dict[Expression, float] = {}
+            for one in sets:
+                slots = [*variables, *one]
+                values = torch.stack([data.evaluate(slot) for slot in slots])[:, rows]
+                if len(slots) < network.inputs or not bool(torch.isfinite(values).all()):
+                    continue
+                found = network.search(values.T, part.y, limits.top_k, slots=slots, threads=1, device=limits.device)
+                best.update((candidate.expression, candidate.loss) for candidate in found)
+            passes += limits.batch
+            clock.lap("scanning")
+            chosen = sorted(best, key=lambda expression: best[expression])[: limits.top_k]
+            laws = [law for law in refined(task, chosen, [], front, NO_LIMIT) if task.allows(law.expression)]
+            front = front.update(laws, task.settings.max_complexity)
+            clock.lap("fitting")
+            told = [*front, *near(front, runners_up(laws))]
+            state = generator.learn(context, state, best_reward(task, laws), scored(task, told))
+            clock.lap("proposing")
+    solved = any(entry.loss <= front.floor and recovered(entry.expression, problem) for entry in front)
+    unexplained = min((entry.loss for entry in front), default=math.inf) / task.scale
+    decades = math.log10(min(max(unexplained, MIN_UNEXPLAINED), 1.0))
+    return Result(job, solved, decades, passes, clock["proposing"], clock["scanning"], clock["fitting"])
+
+
+class Clock:
+    """Seconds of each kind of work."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, kind: str) -> None:
+        """Count the seconds since the last call as that kind."""
+        now = time.perf_counter()
+        self._seconds[kind] = self._seconds.get(kind, 0.0) + now - self._last
+        self._last = now
+
+    def __getitem__(self, kind: str) -> float:
+        return self._seconds.get(kind, 0.0)
 
     @property
-    def variables(self) -> list[Expression]:
-        return [Variable(name) for name in self.problem.variables]
-
-    def context(self) -> TokenContext:
-        X, _ = self.sample
-        columns = {name: torch.from_numpy(X[:, i].copy()) for i, name in enumerate(self.problem.variables)}
-        return TokenContext(KOZA, columns, self.target.y, self.target.weight, None)
-
-    def one_pass(self, tokens: tuple[Expression, ...]) -> list[Candidate]:
-        """The candidates of a pass on the variables and the tokens, judged on all rows."""
-        X, y = self.sample
-        slots = [*self.variables, *tokens]
-        values = np.stack([self.problem.values(X, slot) for slot in slots], axis=1)
-        rows = np.random.default_rng(self.seed).permutation(len(y))[:SCAN_ROWS]
-        if self.full:
-            net = PSRN(len(slots), KOZA, LAYERS)
-            found = [one.expression for one in net.search(values[rows], y[rows], slots=slots, k=TOP_K)]
-        else:
-            found = []
-        with torch_threads(1):
-            columns = torch.from_numpy(values[rows].T.copy())
-            bank = build_features(slots, columns, KOZA, LAYERS - 1, with_one=False)
-            target = torch.from_numpy(y[rows])
-            found += laws(bank, target, UNARY) if not self.full else []
-            for terms in good_fits(bank, target, UNARY):
-                on_all = torch.from_numpy(np.stack([self.problem.values(X, term) for term in terms]))
-                if bool(torch.isfinite(on_all).all()):
-                    found.append(combined(terms, on_all, self.target.y))
-        return [one for one in map(self.judged, found) if math.isfinite(one.loss)]
-
-    def judged(self, expression: Expression) -> Candidate:
-        X, _ = self.sample
-        values = torch.from_numpy(self.problem.values(X, expression))
-        return Candidate(expression, float(self.target.loss(values[None])))
-
-    def is_recovered(self, found: list[Candidate]) -> bool:
-        return any(is_law(one, self.target) and recovered(one.expression, self.problem) for one in found)
+    def total(self) -> float:
+        return sum(self._seconds.values())
 
 
-def reward(candidate: Candidate) -> float:
-    return float(0.99**candidate.complexity / (1 + math.sqrt(candidate.loss)))
+def over(limits: Limits, passes: int, seconds: float) -> bool:
+    return bool((limits.passes and passes >= limits.passes) or (limits.seconds and seconds >= limits.seconds))
 
 
-def joined(front: list[Candidate], found: list[Candidate]) -> list[Candidate]:
-    """The non-dominated candidates by complexity and loss."""
-    out: list[Candidate] = []
-    for candidate in sorted([*front, *found], key=lambda candidate: (candidate.complexity, candidate.loss)):
-        if not out or candidate.loss < out[-1].loss:
-            out.append(candidate)
-    return out
+def scored(task: Task, laws: Iterable[Candidate]) -> list[ScoredExpression]:
+    return [ScoredExpression(law.expression, reward(law.loss / task.scale, law.complexity)) for law in laws]
 
 
-def run(task: Task, name: str, passes: int) -> Line:
-    """One search, until the law is found or the passes are over; the first pass, from the variables, does not count."""
-    context = task.context()
-    generator = get_generator(name)
-    rng = np.random.default_rng(task.seed)
-    state = generator.start(context)
-    tokens: tuple[Expression, ...] = ()
-    front: list[Candidate] = []
-    proposing = passing = 0.0
-    for number in range(passes + 1):
-        start = time.perf_counter()
-        found = task.one_pass(tokens)
-        if task.is_recovered(found):
-            return Line(task.problem.name, name, task.seed, number, proposing, passing)
-        front = joined(front, found)
-        middle = time.perf_counter()
-        scored = [ScoredExpression(candidate.expression, reward(candidate)) for candidate in front]
-        state = generator.learn(context, state, max(map(reward, found), default=0.0), scored)
-        tokens, state = generator.propose(context, state, SLOTS - len(task.variables), rng)
-        passing += middle - start
-        proposing += time.perf_counter() - middle
-    return Line(task.problem.name, name, task.seed, None, proposing, passing)
+def best_reward(task: Task, laws: Iterable[Candidate] | Front) -> float:
+    return max((one.reward for one in scored(task, laws)), default=0.0)
 
 
-def laws(bank: Features, y: Tensor, unary: tuple[Operator, ...], limit: int = 10) -> list[Expression]:
-    """The candidates a + b, a - b, a*b, a/b and u(a) of the bank that equal y (rows,), simplest first."""
-    V = bank.values
-    order = torch.argsort(V[:, 0], stable=True)
-    keys = V[order, 0].contiguous()
-    found: list[tuple[int, Expression]] = []
-    for operator in unary:
-        near = (apply_poisoned(operator, V, None) - y).abs() <= SAME * y.abs()
-        hits = torch.nonzero(near.all(dim=1)).flatten().tolist()
-        found += [(int(bank.complexity[i]) + operator.complexity, apply(operator, bank.expression(i))) for i in hits]
-    # y = a + b is looked up as b = y - a, and so on; a division by zero finds no partner.
-    for name, partner in {"add": y - V, "sub": V - y, "mul": y / V, "div": V / y}.items():
-        slack = SAME * (V.abs() + y.abs() + partner.abs())
-        low = torch.searchsorted(keys, (partner - slack)[:, 0].contiguous())
-        high = torch.searchsorted(keys, (partner + slack)[:, 0].contiguous(), right=True)
-        count = torch.where(torch.isfinite(partner[:, 0]), high - low, 0)
-        i = torch.repeat_interleave(torch.arange(len(V)), count)
-        step = torch.arange(len(i)) - torch.repeat_interleave(count.cumsum(0) - count, count)
-        j = order[low[i] + step]
-        hit = ((V[j] - partner[i]).abs() <= slack[i]).all(dim=1)
-        i, j = i[hit], j[hit]
-        cheap = torch.argsort(bank.complexity[i] + bank.complexity[j], stable=True)[:limit]
-        for a, b in zip(i[cheap].tolist(), j[cheap].tolist(), strict=True):
-            cost = int(bank.complexity[a] + bank.complexity[b])
-            found.append((cost, apply(name, bank.expression(a), bank.expression(b))))
-    found.sort(key=lambda item: item[0])
-    return [law for _, law in found[:limit]]
+# All runs and their table
 
 
-def good_fits(bank: Features, y: Tensor, unary: tuple[Operator, ...]) -> list[tuple[Expression, ...]]:
-    """Terms (one or two, the constant aside) whose linear combinations are near y."""
-    target = (y - y.mean()) / (y - y.mean()).norm()
-    out: list[tuple[Expression, ...]] = []
-    for size in (*TIERS, len(bank)):
-        some = bank.simplest(size)
-        for operator in (OPERATORS["identity"], *unary):
-            share = _unit(apply_poisoned(operator, some.values, None)) @ target
-            best = torch.topk(share.abs(), min(FITS_PER_FORM, len(share))).indices.tolist()
-            out += [(apply(operator, some.expression(i)),) for i in best]
-    for size in TIERS:
-        some = bank.simplest(size)
-        unit = _unit(some.values)
-        share, g = unit @ target, unit @ unit.T
-        left, right = share[:, None], share[None, :]
-        pair = (left.square() + right.square() - 2 * g * left * right) / (1 - g.square())
-        pair = torch.where(1 - g.square() > 1e-8, pair, 0.0)
-        out += [(some.expression(i), some.expression(j)) for i, j in _best(pair)]
-        for name, partner in (("mul", some.values), ("div", some.values.reciprocal())):
-            fine = torch.isfinite(partner).all(dim=1)
-            W = torch.where(fine[:, None], partner, 0.0)
-            mean, square = some.values @ W.T / len(y), some.values.square() @ W.square().T
-            spread = square - len(y) * mean.square()
-            along = ((some.values * target) @ W.T).square() / spread.clamp_min(1e-300)
-            along = torch.where(fine & (spread > 1e-9 * square), along, 0.0)
-            out += [(apply(name, some.expression(i), some.expression(j)),) for i, j in _best(along)]
-    return list(dict.fromkeys(out))
+def spread(function: Callable, items: Sequence, jobs: int):  # type: ignore[no-untyped-def, type-arg]
+    """`function` of each item, in `jobs` processes; each result as soon as those before it are there."""
+    if jobs == 1:
+        yield from map(function, items)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=quiet) as pool:
+        yield from pool.map(function, items)
 
 
-def combined(terms: tuple[Expression, ...], values: Tensor, y: Tensor) -> Expression:
-    """The least-squares combination of the terms (values (terms, rows)) and a constant."""
-    A = torch.cat([values, torch.ones(1, len(y), dtype=torch.float64)]).T
-    solution = torch.linalg.lstsq(A, y[:, None], driver="gelsd").solution.flatten().tolist()
-    return linear_combination([plain_number(value) for value in solution], [*terms, Constant(1)])
+def quiet() -> None:
+    torch.set_num_threads(1)
+    np.seterr(all="ignore")
 
 
-def _best(score: Tensor) -> list[tuple[int, int]]:
-    """The places of the largest entries of a square matrix, each pair once."""
-    places = torch.topk(score.flatten(), min(2 * FITS_PER_FORM, score.numel())).indices.tolist()
-    pairs = [(place // score.shape[1], place % score.shape[1]) for place in places]
-    return list({tuple(sorted(pair)): pair for pair in pairs}.values())[:FITS_PER_FORM]
+def print_table(results: Sequence[Result], generators: Sequence[str]) -> None:
+    by_law = {
+        name: {
+            law: statistics.mean(r.decades for r in results if r.job.generator == name and r.job.law.name == law)
+            for law in dict.fromkeys(r.job.law.name for r in results)
+        }
+        for name in generators
+    }
+    print(
+        f"{'':8s}{'recovered':>22s}{'median log10(1-R²)':>20s}{'below : above random':>22s}{'p':>8s}   seconds per pass"
+    )
+    for name in generators:
+        own = [result for result in results if result.job.generator == name]
+        hits = sum(result.recovered for result in own)
+        low, high = wilson(hits, len(own))
+        cell = f"{hits} of {len(own)} ({100 * low:.0f}-{100 * high:.0f}%)"
+        median = statistics.median(by_law[name].values())
+        pair = p = ""
+        if name != RANDOM and RANDOM in generators:
+            apart = [by_law[name][law] - by_law[RANDOM][law] for law in by_law[name]]
+            below, above = sum(one < -0.01 for one in apart), sum(one > 0.01 for one in apart)
+            pair, p = f"{below} : {above}", f"{binomtest(below, max(1, below + above)).pvalue:.1g}"
+        passes = max(1, sum(result.passes for result in own))
+        work = [sum(getattr(r, kind) for r in own) / passes for kind in ("proposing", "scanning", "fitting")]
+        times = f"{work[0]:.3f} proposing, {work[1]:.3f} scanning, {work[2]:.3f} fitting"
+        print(f"{name:8s}{cell:>22s}{median:20.2f}{pair:>22s}{p:>8s}   {times}")
 
 
-def _unit(rows: Tensor) -> Tensor:
-    """Rows centred and of unit norm; zero where a row is constant or not finite."""
-    safe = torch.where(torch.isfinite(rows).all(dim=1)[:, None], rows, 0.0)
-    centred = safe - safe.mean(dim=1, keepdim=True)
-    norm = centred.norm(dim=1, keepdim=True)
-    return torch.where(norm > 1e-9 * safe.norm(dim=1, keepdim=True), centred / norm.clamp_min(1e-300), 0.0)
+def run_all(options: argparse.Namespace) -> None:
+    hard = [HardLaw(one["set"], one["name"], tuple(one["front"])) for one in json.loads(options.file.read_text())]
+    numbers = options.numbers or [LAW_SETS[one.set].number(one.name) for one in hard]
+    hard = [one for one in hard if LAW_SETS[one.set].number(one.name) in numbers][: options.laws]
+    limits = Limits(
+        options.passes, options.seconds, options.batch, options.tokens, options.layers, options.top_k, options.device,
+        options.from_nothing,
+    )  # fmt: skip
+    if not (limits.passes or limits.seconds):
+        raise SystemExit("--passes or --seconds must be above 0: a law that is never found would be searched forever")
+    jobs = [Job(law, name, seed) for law in hard for seed in options.seeds for name in options.generators]
+    results: list[Result] = []
+    begin = time.perf_counter()
+    for number, result in zip(count(1), spread(partial(run, limits), jobs, options.jobs), strict=False):
+        results.append(result)
+        if options.each:
+            job = result.job
+            what = f"{job.law.name} {job.generator} {job.seed}: {'recovered' if result.recovered else ''}"
+            print(f"[{number}/{len(jobs)}] {what} {result.decades:.2f} {result.passes}", file=sys.stderr, flush=True)
+    print(f"{limits}; {len(hard)} laws, seeds {options.seeds}; {time.perf_counter() - begin:.0f} s")
+    print_table(results, options.generators)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--passes", type=int, default=20)
-    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1])
-    parser.add_argument("--full", action="store_true", help="scan the whole last layer")
-    parser.add_argument("--generators", nargs="*", default=list(GENERATORS), choices=list(GENERATORS))
-    parser.add_argument("--problem", nargs="*", default=None, help="only these problems")
+    commands = parser.add_subparsers(required=True)
+    lister = commands.add_parser("list", help="find the laws that the heads alone do not find")
+    lister.add_argument("--set", default="random", choices=list(LAW_SETS))
+    lister.add_argument("--laws", type=int, default=120)
+    lister.add_argument("--depth", type=int, nargs="*", default=[3, 4, 5])
+    lister.add_argument("--max-time", type=float, default=8.0, help="seconds on one core")
+    lister.add_argument("--out", type=Path, required=True)
+    lister.set_defaults(work=make_list)
+    runner = commands.add_parser("run", help="run the generators on these laws")
+    runner.add_argument("file", type=Path)
+    runner.add_argument("--laws", type=int, default=None, help="only so many of the laws")
+    runner.add_argument("--numbers", type=int, nargs="*", help="only the laws of these numbers")
+    runner.add_argument("--seeds", type=int, nargs="*", default=[0])
+    runner.add_argument("--generators", nargs="*", default=list(GENERATORS), choices=list(GENERATORS))
+    runner.add_argument("--passes", type=int, default=40)
+    runner.add_argument("--seconds", type=float, default=0.0)
+    runner.add_argument("--batch", type=int, default=4, help="passes for which tokens are proposed at once")
+    runner.add_argument("--tokens", type=int, default=3, help="tokens of a pass")
+    runner.add_argument("--layers", type=int, default=2)
+    runner.add_argument("--top-k", type=int, default=30, help="candidates of a pass, and fits of a batch")
+    runner.add_argument("--device", default="cpu")
+    runner.add_argument("--from-nothing", action="store_true", help="start from an empty front")
+    runner.add_argument("--each", action="store_true", help="print each run")
+    runner.set_defaults(work=run_all)
+    for command in (lister, runner):
+        command.add_argument("--jobs", type=int, default=2, help="processes, of one core each")
     options = parser.parse_args()
-    problems = [p for p in problem_set("deep") if not options.problem or p.name in options.problem]
-    lines: list[Line] = []
-    print(f"{'problem':9s}" + "".join(f"{name:>14s}" for name in options.generators) + "   law")
-    for problem in problems:
-        cells = []
-        for name in options.generators:
-            tasks = [Task(problem, seed, options.full) for seed in options.seeds]
-            new = [run(task, name, options.passes) for task in tasks]
-            lines += new
-            cells.append(" ".join("-" if line.found_at is None else str(line.found_at) for line in new))
-        print(f"{problem.name:9s}" + "".join(f"{cell:>14s}" for cell in cells) + f"   {problem.text}", flush=True)
-    print(f"\n{options.passes} passes; a number is the pass that found the law")
-    for name in options.generators:
-        own = [line for line in lines if line.generator == name]
-        count = max(1, sum(line.found_at or options.passes for line in own))
-        found = sum(line.found_at is not None for line in own)
-        print(
-            f"{name:8s} {found:3d} of {len(own):3d} recovered; "
-            f"{sum(line.proposing for line in own) / count:.3f} s proposing and "
-            f"{sum(line.passing for line in own) / count:.3f} s enumerating per pass"
-        )
+    quiet()
+    options.work(options)
 
 
 if __name__ == "__main__":

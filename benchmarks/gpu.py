@@ -1,6 +1,6 @@
 """The pass on a GPU: against a materialising pass, against the roofline, in rows, inputs and size, and its recall.
 
-    python benchmarks/gpu.py [--only pass,roofline,affine,two_terms,fitting,rows,screening,inputs,recall,largest]
+    python benchmarks/gpu.py [--only pass,many,roofline,affine,two_terms,fitting,rows,screening,inputs,recall,largest]
 
 Prints one table per part. The materialising pass is our own code for the reference's way on the same GPU: row by row,
 all values of the last layer of that row in memory, index tensors of the triangular operators made anew, squared errors
@@ -233,6 +233,48 @@ def bench_rows() -> None:
             line(f"{rows:,}", mode, time_, net.sizes[-1] / time_, time_ / base)
 
 
+def bench_many(sets: int = 16, k: int = 30) -> None:
+    """Batches of slot sets: `search_many` as a whole, and its parts."""
+    table("inputs", "rows", "candidates", "duplicates s", "first batch s", "ms a set", "ms by `search`",
+          "ms on the device", "device at work", "candidates/s", "memory")  # fmt: skip
+    for inputs, rows in ((5, 32), (8, 32), (9, 32), (10, 32), (10, 28)):
+        bench_many_size(inputs, rows, sets, k)
+
+
+def bench_many_size(inputs: int, rows: int, sets: int, k: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    base = 0.2 + 3 * torch.rand(rows, inputs, generator=generator, dtype=torch.float64)
+    y = torch.sin(base[:, 0] * base[:, 1]) + base[:, 2] / base[:, 3]
+    y += 0.05 * torch.randn(rows, generator=generator, dtype=torch.float64)
+    texts = [f"x{i + 1}" for i in range(inputs)]
+    values, slots = [], []
+    for at in range(sets):  # some slots are tokens: products and quotients of two variables
+        partner = 1 + at % (inputs - 1)
+        tokens = [f"x{i + 1}{'*/'[at % 2]}x{(i + partner) % inputs + 1}" for i in range(inputs // 2)]
+        slots.append([parse(text) for text in [*tokens, *texts[inputs // 2 :]]])
+        columns = {name: base[:, i].contiguous() for i, name in enumerate(texts)}
+        values.append(torch.stack([evaluate(slot, columns) for slot in slots[-1]], dim=1))
+    net = PSRN(inputs, "koza", 3)
+    torch.cuda.reset_peak_memory_stats()
+    masked = seconds(lambda: net._architecture.prepare(DEVICE), 1)
+    run = partial(net.search_many, values, y, k, slots=slots, device="cuda")
+    first = seconds(run, 1)
+    found = run()
+    whole = seconds(run, 3)
+    alone = partial(net.search, values[0], y, k, slots=slots[0], device="cuda")
+    alone(), alone()
+    one = seconds(alone, 5)
+    assert [hit.loss for hit in found[0]] == [hit.loss for hit in alone()]
+    shard = cuda._shard(net._architecture, rows, k, DEVICE, 0, 1, cuda._strip_units(net._architecture.columns, DEVICE))
+    graph = shard._graph_of_many
+    assert graph is not None
+    device = kernel_seconds(graph.replay)
+    line(inputs, rows, f"{net.sizes[-1]:,}", masked, first, 1e3 * whole / sets, 1e3 * one, 1e3 * device,
+         f"{sets * device / whole:.0%}", sets * net.sizes[-1] / whole,
+         f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB")  # fmt: skip
+    cuda._free()
+
+
 def bench_screening(problems: int = 40, rows: int = 10_000) -> None:
     """What screening finds of the exact best 10, on noisy laws of the network itself."""
     net = PSRN(4, "koza", 3)
@@ -445,6 +487,7 @@ def bench_fitting() -> None:
 
 PARTS = {
     "pass": bench_pass,
+    "many": bench_many,
     "roofline": bench_roofline,
     "affine": bench_affine,
     "two_terms": bench_two_terms,

@@ -49,14 +49,15 @@ def regressor(iterations, **settings):
     return PSERegressor(max_iterations=iterations, max_time=None, random_state=3, device="cpu", **settings)
 """
 
-# A law that heads find at once; and noise, on which every kind of step does its work. The table is small, so that the
-# twentieth step, the first pass with tokens, comes after a few seconds.
+# A law that heads find at once; and noise, on which every kind of step does its work. Moves of many cheap turns have no
+# share, so that the first pass of the network comes after a few seconds.
 _SHORT = """
 X = random.uniform(0.5, 3.0, (100, 3))
 exact = regressor(12).fit(X, 2.5 * X[:, 0] ** 2 / X[:, 1] + np.sqrt(X[:, 2]))
 X = random.uniform(0.5, 3.0, (60, 2))
 y = X[:, 0] * np.sin(X[:, 1]) + 0.7 * X[:, 1] ** 2
-noisy = regressor(20, operators=["+", "*", "sin"], layers=2, inputs=4)
+left_out = ["transforms", "features times a polynomial", "two terms on a polynomial", "sums of terms"]
+noisy = regressor(50, operators=["+", "*", "sin"], layers=2, inputs=4, shares=dict.fromkeys(left_out, 0.0))
 noisy.fit(X, y + 0.05 * y.std() * random.normal(size=60))
 tell(exact.front_, noisy.front_, scored=noisy.scored_)
 """
@@ -67,9 +68,9 @@ _WHOLE = """
 X = random.uniform(0.5, 3.0, (300, 3))
 y = X[:, 0] * np.sin(X[:, 1]) + 0.7 * X[:, 2] ** 2 / (X[:, 1] + X[:, 0])
 y += 0.05 * y.std() * random.normal(size=300)
-whole = regressor(27, layers=2).fit(X, y)
-regressor(13, layers=2, checkpoint=folder).fit(X, y)
-resumed = PSERegressor.resume(folder, X, y, max_iterations=27)
+whole = regressor(60, layers=2).fit(X, y)
+regressor(43, layers=2, checkpoint=folder).fit(X, y)
+resumed = PSERegressor.resume(folder, X, y, max_iterations=60)
 
 times = np.linspace(0, 8, 400)
 states = np.column_stack([np.cos(times), -np.sin(times)]) + 0.01 * random.normal(size=(400, 2))

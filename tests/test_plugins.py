@@ -82,11 +82,11 @@ def stages(**changes: Any) -> list[str]:
     return seen
 
 
-def test_a_head_is_a_stage_of_its_own_after_the_two_quickest() -> None:
-    before = stages()
+def test_a_head_is_a_move_of_its_own() -> None:
+    assert Tanh.name not in stages(max_iterations=20)
     head = Tanh()
     register_head(head)
-    assert stages() == [*before[:2], "tanh of a ratio", before[2]]
+    assert stages(max_iterations=20).count(Tanh.name) == 1
     assert len(head.calls) == 2  # when it was registered, and in the search
 
 
@@ -95,26 +95,26 @@ def test_a_head_may_call_its_arguments_as_it_likes() -> None:
     assert list(HEADS) == ["mine"]
 
 
-def test_a_late_head_comes_after_all_others() -> None:
+def test_a_late_head_comes_after_the_cheap_ones() -> None:
     register_head(Tanh(), late=True)
-    assert "tanh of a ratio" not in stages()
+    assert Tanh.name not in stages(max_iterations=12)
     seen: list[str] = []
-    model = quick(max_iterations=40, callbacks=lambda report: seen.append(report.stage) or report.stage == Tanh.name)
+    model = quick(max_iterations=200, callbacks=lambda report: seen.append(report.stage) or report.stage == Tanh.name)
     model.fit(X[:, :2], Y)
-    assert seen[-1] == "tanh of a ratio"
+    assert seen[-1] == Tanh.name
 
 
 def test_the_law_of_a_head_is_on_the_front() -> None:
     exact = 2 * np.tanh(X[:, 0] / X[:, 1]) + 1
     register_head(Tanh())
-    model = quick(max_iterations=3).fit(X, exact)
+    model = quick(max_iterations=20).fit(X, exact)
     assert str(model.best_expression_) == "2*tanh(x1/x2) + 1"
     assert str(first_pass(X, exact, operators=["+", "*", "/", "tanh"], k=1)[0].expression) == "2*tanh(x1/x2) + 1"
 
 
 def test_what_the_operators_cannot_write_is_left_out() -> None:
     register_head(Tanh())
-    model = quick(operators=["+", "*"], max_iterations=3).fit(X, Y)
+    model = quick(operators=["+", "*"], max_iterations=20).fit(X, Y)
     assert not any("tanh" in equation for equation in model.equations_["equation"].astype(str))
 
 
@@ -123,7 +123,7 @@ def test_a_head_gets_the_features_that_it_asks_for() -> None:
     for features in ("slots", "layers", "extended"):
         head = Tanh()
         register_head(head, features=features)
-        quick(max_iterations=3).fit(X, Y)
+        quick(max_iterations=20).fit(X, Y)
         sizes.append(head.calls[-1])
         HEADS.clear()
     assert sizes[0] <= 3  # the two variables, and 1
@@ -156,7 +156,7 @@ def boasts(features: Any, response: Any, k: int, budget: Any) -> Any:
         (type("NoName", (), {"scan": fails})(), r"a head \(NoName\) has no name"),
         (Tanh, "class Tanh: give an object of it"),
         (with_scan(fails, name="two terms"), "'two terms' of a head is taken"),
-        (with_scan(fails, name="tokens"), "is taken"),
+        (with_scan(fails, name="network"), "is taken"),
         (with_scan(fails, name="Two, three"), "small letters"),
         (with_scan(fails, name=3), "small letters"),
     ],
@@ -192,34 +192,32 @@ class Moody(Tanh):
         return self.answer
 
 
-def test_a_head_that_fails_in_the_search_is_named_and_the_front_is_kept() -> None:
+def test_a_head_that_fails_in_the_search_is_named_and_the_search_goes_on() -> None:
     head = Moody()
     register_head(head)
     head.answer = KeyError("lost")
-    model = quick()
-    with pytest.raises(RuntimeError, match="the head 'tanh of a ratio' raised KeyError: 'lost'"):
-        model.fit(X, Y)
-    assert len(model.front_) >= 1
+    with pytest.warns(RuntimeWarning, match=r"'tanh of a ratio' failed .*raised KeyError: 'lost'.*goes on without it"):
+        model = quick(max_iterations=20).fit(X, Y)
+    assert model.n_iter_ == 20
+    assert "lost" in model.schedule_.set_index("move").loc[Tanh.name, "error"]
     head.answer = "a law"
-    with pytest.raises(TypeError, match="scan of the head 'tanh of a ratio' must return a list of Candidate"):
-        quick().fit(X, Y)
+    with pytest.warns(RuntimeWarning, match="scan of the head 'tanh of a ratio' must return a list of Candidate"):
+        quick(max_iterations=20).fit(X, Y)
 
 
 def test_a_head_that_is_cut_short_is_no_fault() -> None:
     head = Moody()
     register_head(head)
     head.answer = CutShortError()
-    assert quick().fit(X, Y).n_iter_ == 4
+    assert quick(max_iterations=20).fit(X, Y).n_iter_ == 20
 
 
-def test_a_checkpoint_asks_for_the_heads_that_its_steps_were_counted_with(tmp_path: Path) -> None:
+def test_a_checkpoint_is_read_with_other_heads_than_it_was_written_with(tmp_path: Path) -> None:
     register_head(Tanh())
     path = tmp_path / "search.json"
-    quick(max_iterations=2, checkpoint=path).fit(X, Y)
-    assert PSERegressor.resume(path, max_iterations=3).n_iter_ == 3
+    quick(max_iterations=20, checkpoint=path).fit(X, Y)
     HEADS.clear()
-    with pytest.raises(ValueError, match=r"registered heads \['tanh of a ratio'\], and now there are \[\]: import"):
-        PSERegressor.resume(path, max_iterations=4)
+    assert PSERegressor.resume(path, max_iterations=22).n_iter_ == 22
 
 
 # Token generators
@@ -254,7 +252,7 @@ def test_a_checkpoint_reads_the_state_of_a_registered_generator_back(tmp_path: P
     tokens_only(max_iterations=3, checkpoint=path).fit(X, Y)
     resumed = PSERegressor.resume(path, max_iterations=6)
     assert list(resumed.front_) == list(whole.front_)
-    assert json.loads(path.read_text(encoding="utf-8"))["state"]["generator"] == {"done": 5}
+    assert json.loads(path.read_text(encoding="utf-8"))["state"]["generator"] == {"done": 4}
     del GENERATORS["ratios"], STATES["ratios"]
     with pytest.raises(ValueError, match="token generator 'ratios' is not known: import the module that registers it"):
         PSERegressor.resume(path, max_iterations=7)
@@ -387,7 +385,9 @@ def test_row_weights_alone_make_a_loss_least_squares_with_other_weights() -> Non
 
     ours = quick(loss="relative", operators=["+", "*"], max_iterations=2).fit(X, Y)
     mine = quick(loss=Weighted(), operators=["+", "*"], max_iterations=2).fit(X, Y)
-    assert [str(entry.expression) for entry in mine.front_] == [str(entry.expression) for entry in ours.front_]
+    assert [entry.complexity for entry in mine.front_] == [entry.complexity for entry in ours.front_]
+    for index in range(len(mine.front_)):  # the weights have another scale, and so the last digits may differ
+        np.testing.assert_allclose(mine.predict(X, index=index), ours.predict(X, index=index), rtol=1e-9)
 
 
 def test_a_loss_may_refuse_a_target() -> None:

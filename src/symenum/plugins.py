@@ -26,7 +26,7 @@ from symenum.heads.response import Data, make_data
 from symenum.heads.stages import AllHeads
 from symenum.operators import get_operators
 from symenum.search.checkpoint import packed, unpacked
-from symenum.search.step import COEFFICIENTS, TOKENS
+from symenum.search.moves import MOVES
 from symenum.tokens import GENERATORS, STATES, ScoredExpression, TokenContext, TokenGenerator
 
 __all__ = ["register_generator", "register_head", "register_loss"]
@@ -41,16 +41,16 @@ _SAME_LOSS = 1e-6
 
 
 def register_head(head: Head, *, features: WantedFeatures = "slots", late: bool = False) -> None:
-    """Make a head a stage of its own in every search that begins afterwards, and of `first_pass`.
+    """Make a head a move of its own in every search that begins afterwards, and a stage of `first_pass`.
 
     `features`: what its `scan` gets as features. "slots": the variables only; "layers": all expressions of two layers;
-    "extended": those, and each unary operator on each of them. The head's stage is the third, after the two that take
-    milliseconds. With `late` it is the last, for a head that takes seconds.
+    "extended": those, and each unary operator on each of them. Its scan is one turn, which counts as 0.05 s of work;
+    with `late`, for a head that takes seconds, as 5 s. The cheap moves come first.
     """
     check_attributes("a head", head, ("name",))
     problem = _small_problem()
     heads = AllHeads(problem, get_operators("koza"), _CANDIDATES, registered=())
-    check_name("head", head.name, {*heads.stage_names, TOKENS, COEFFICIENTS, *HEADS})
+    check_name("head", head.name, {*heads.stage_names, *MOVES, *HEADS})
     what = f"the head {head.name!r}"
     check_methods(what, head, {"scan": ("features", "response", "k", "budget")})
     if features not in get_args(WantedFeatures):

@@ -15,7 +15,7 @@ from symenum.bench import run
 from symenum.bench.jobs import Job
 from symenum.bench.run import Limits, Progress, judge_again, run_jobs, run_limited, watches_memory
 from symenum.bench.store import Store, read_rows
-from symenum.bench.systems import Found, Law
+from symenum.bench.systems import Found, Law, Sighting
 
 SETTINGS = {"version": "v", "max_time": 1.0, "cores": 1, "memory": 1 << 30}
 LAWS = Found((Law("x1", 0, 1.0), Law("x1**3 + x1**2 + x1", 6, 0.0)), 1, "found")
@@ -30,7 +30,7 @@ class Fake:
 
     def __call__(self, job: Path, result: Path) -> list[str]:
         self.calls += 1
-        answer = json.dumps({"seconds": 0.1, **asdict(LAWS)})
+        answer = json.dumps(asdict(replace(LAWS, seconds=0.1)))
         text = f"answer, result = {answer!r}, {str(result)!r}\n{self.code}"
         return [sys.executable, "-c", text]
 
@@ -52,6 +52,7 @@ def test_a_run_is_judged_and_kept_and_not_run_again(tmp_path: Path) -> None:
     first, second = rows["Nguyen-1"], rows["Nguyen-2"]
     assert (first.solved, first.numeric, first.symbolic, first.judged) == (True, True, "yes", 1)
     assert first.r2 == pytest.approx(1.0)
+    assert (first.found_at, second.found_at) == (0.1, None)  # at the end, where a system tells no more
     assert (second.solved, second.numeric, second.symbolic) == (False, False, "no")
     assert [(progress.done, progress.total) for progress in told] == [(1, 2), (2, 2)]
     assert told[-1].seconds_left == 0
@@ -106,6 +107,25 @@ def test_rows_are_judged_again_where_the_rules_have_changed(tmp_path: Path) -> N
     assert judge_again(store, read_rows(tmp_path)[1]) == 0
 
 
+def test_the_law_is_found_when_it_first_stands_on_the_front(tmp_path: Path) -> None:
+    law = "x1**3 + x1**2 + x1"
+    early = "x1*(x1**2 + x1 + 1)"  # the law in another form, which the last front does not have
+    sightings = (Sighting(0.01, "x1"), Sighting(0.03, early), Sighting(0.07, law))
+    result = asdict(replace(LAWS, sightings=sightings, seconds=0.1))
+
+    class Told(Fake):
+        def __call__(self, job: Path, result_path: Path) -> list[str]:
+            return python(f"open({str(result_path)!r}, 'w').write({json.dumps(result)!r})")
+
+    store = start(tmp_path)
+    jobs = [Job("nguyen", f"Nguyen-{i}", "symenum", 0) for i in (1, 2)]
+    run_jobs(jobs, store, Limits(1.0), "v", command=Told(""))
+    found, missed = read_rows(tmp_path)[1]
+    assert (found.solved, found.found_at) == (True, 0.03)
+    assert found.sightings == sightings
+    assert (missed.solved, missed.found_at) == (False, None)
+
+
 def test_runs_side_by_side_give_the_same_rows(tmp_path: Path) -> None:
     store = start(tmp_path)
     jobs = [Job("nguyen", f"Nguyen-{i}", "symenum", 0) for i in range(1, 5)]
@@ -146,6 +166,8 @@ def test_a_real_run_of_symenum(tmp_path: Path) -> None:
     assert (row.ended, row.solved) == ("done", True), row.words
     assert row.seconds is not None
     assert row.seconds < 10
+    assert row.found_at is not None
+    assert 0 < row.found_at <= row.seconds
     assert row.peak > 0
 
 

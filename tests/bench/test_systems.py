@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,19 +11,29 @@ import torch
 
 from symenum.bench.problems import get_problem
 from symenum.bench.problems.problem import law_values
-from symenum.bench.systems import SYSTEMS, check_system, make_system
+from symenum.bench.systems import SYSTEMS, Law, check_system, make_system
+from symenum.bench.systems.other_tree import SymenumAt
 from symenum.core.target import check_target
 from symenum.expressions import parse
-from symenum.heads.stages import STAGE_NAMES, stage_order
+from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import OPERATOR_SETS
 from symenum.search import Settings, make_task
 
 KOZA = OPERATOR_SETS["koza"]
+RIVALS = [name for name in SYSTEMS if not name.startswith("symenum")]
+ROOT = Path(__file__).parents[2]
 LEFT_OUT = ("two terms", "polynomials", "transforms")
 
 
 @pytest.mark.parametrize(
-    "spec", ["symenum", "symenum:generator=none", "symenum:range=-1..1,generator=mcts", "symenum:without=polynomials"]
+    "spec",
+    [
+        "symenum",
+        "symenum:generator=none",
+        "symenum:range=-1..1,generator=mcts",
+        "symenum:without=polynomials",
+        f"symenum_at:path={ROOT},device=cpu",
+    ],
 )
 def test_symenum_and_its_variants_find_an_easy_law(spec: str) -> None:
     problem = get_problem("Feynman-3")
@@ -33,15 +44,93 @@ def test_symenum_and_its_variants_find_an_easy_law(spec: str) -> None:
     assert found.ended
 
 
-def test_a_stage_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"two terms.*not 'nothing'"):
-        make_system("symenum:without=nothing")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("symenum:without=nothing", r"two terms.*not 'nothing'"),
+        ("symenum:generator=radnom", r"one of .*'random'"),
+        ("symenum:device=gpu", "'cuda'"),
+        ("symenum:threads=0", "above 0"),
+        ("symenum_at", "symenum_at:path="),
+        ("symenum_at:path=/nowhere", "has no src/symenum"),
+        (f"symenum_at:path={ROOT},range=1..2", "no option 'range'"),
+    ],
+)
+def test_options_that_cannot_be_met_are_refused(spec: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_system(spec)
+
+
+def test_symenum_tells_when_each_member_of_the_front_was_first_there() -> None:
+    problem = get_problem("Feynman-3")
+    X, y = problem.sample()
+    system = make_system("symenum:token_generator=random,device=cpu,threads=1")
+    found = system.fit(X, y, operators=KOZA, seed=0, max_time=20, cores=1)
+    seconds = [sighting.seconds for sighting in found.sightings]
+    assert seconds[0] > 0
+    assert seconds == sorted(seconds)
+    texts = [sighting.text for sighting in found.sightings]
+    assert len(set(texts)) == len(texts)
+    assert {law.text for law in found.laws} <= set(texts)
+
+
+def fake_tree(folder: Path, init: str) -> SymenumAt:
+    """A source tree whose package holds no more than `init`."""
+    package = folder / "src" / "symenum"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(init, encoding="utf-8")
+    system = make_system(f"symenum_at:path={folder}")
+    assert isinstance(system, SymenumAt)
+    return system
+
+
+OTHER_VERSION = """
+import types
+
+__version__ = "0.0.1"
+
+
+class PSERegressor:
+    def __init__(self, operators, max_time, random_state, callbacks, threads=None):
+        if "sin" in operators:
+            raise ValueError("unknown operator 'sin'")
+        self.callbacks, self.threads = callbacks, threads
+
+    def fit(self, X, y):
+        members = [types.SimpleNamespace(expression=text) for text in ("x1", "x1**2")]
+        for count in (1, 2):
+            self.callbacks(types.SimpleNamespace(front=members[:count]))
+        self.equations_ = {"equation": ["x1", "x1**2"], "complexity": [0, 1], "loss": [y.var(), self.threads]}
+        self.selected_index_, self.stop_reason_ = 1, "the end"
+        return self
+"""
+
+
+def test_another_source_tree_is_run_through_its_own_public_interface(tmp_path: Path) -> None:
+    system = fake_tree(tmp_path, OTHER_VERSION)
+    x = np.arange(5.0)
+    found = system.fit(x[:, None], x, operators=["+"], seed=0, max_time=1.0, cores=3)
+    assert found.laws == (Law("x1", 0, 2.0), Law("x1**2", 1, 3.0))  # the second loss is the number of threads
+    assert (found.selected, found.ended) == (1, "the end (symenum 0.0.1)")
+    assert [sighting.text for sighting in found.sightings] == ["x1", "x1**2"]
+    assert found.seconds is not None
+    assert found.seconds < 10
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        ("import no_such_package", "cannot run this: ModuleNotFoundError: No module named 'no_such_package'"),
+        ("", "cannot run this: AttributeError"),
+        (OTHER_VERSION, "cannot run this: ValueError: unknown operator 'sin'"),
+    ],
+)
+def test_another_source_tree_that_cannot_run_says_why(tmp_path: Path, init: str, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        fake_tree(tmp_path, init).check(["+", "sin"])
 
 
 def test_every_stage_of_the_heads_can_be_left_out() -> None:
-    for slots in (1, 2, 5, 20):
-        for rows in (50, 1000):
-            assert set(stage_order(slots, rows)) <= set(STAGE_NAMES)
     for name in STAGE_NAMES:
         make_system(f"symenum:without={name}")
 
@@ -52,13 +141,13 @@ def test_a_stage_that_is_left_out_does_not_run() -> None:
     target, _ = check_target(y, None, len(X))
     tasks = [make_task(problem.variables, torch.tensor(X), target, Settings(leave_out=out)) for out in ((), LEFT_OUT)]
     whole, part = ({stage.name for group in task.stages for stage in group} for task in tasks)
-    assert whole - part == {"two terms", "polynomials", *(name for name in whole if name.startswith("for "))}
-    quick, fewer = ({stage.name for stage in task.heads.quick()} for task in tasks)
+    assert whole - part == {"two terms", "polynomials", "transforms"}
+    quick, fewer = ({stage.name for stage in task.heads.on_slots()} for task in tasks)
     assert quick - fewer == {"two terms"}
 
 
 @pytest.mark.filterwarnings("ignore")  # their own
-@pytest.mark.parametrize("name", [name for name in SYSTEMS if name != "symenum"])
+@pytest.mark.parametrize("name", RIVALS)
 def test_a_rival_gives_laws_that_fit_as_they_say(name: str) -> None:
     if check_system(name) is not None:
         pytest.skip(f"{name} is not installed")
@@ -73,7 +162,7 @@ def test_a_rival_gives_laws_that_fit_as_they_say(name: str) -> None:
 
 
 def test_a_rival_that_is_not_installed_says_how_to_get_it() -> None:
-    for name, entry in SYSTEMS.items():
+    for name in RIVALS:
         why = check_system(name)
-        assert (why is None) == (importlib.util.find_spec(entry.package) is not None)
+        assert (why is None) == (importlib.util.find_spec(SYSTEMS[name].package) is not None)
         assert why is None or "pip install" in why

@@ -7,7 +7,7 @@ import torch
 
 from symenum import PSRN
 from symenum.core import devices
-from symenum.core.devices import choose_devices
+from symenum.core.devices import DeviceLostError, choose_devices, pass_rate
 from symenum.engine import network
 from symenum.engine.cuda import passes as cuda
 
@@ -70,18 +70,79 @@ def test_what_is_wrong_with_a_gpu_is_said(monkeypatch, capability, count, triton
     assert choose_devices("auto", HUGE) == ()
 
 
-def test_auto_runs_on_the_cpu_where_the_gpu_has_too_little_memory_and_says_so(monkeypatch):
-    def full(*arguments):
-        raise MemoryError("a pass does not fit")
+NET = PSRN(2, "arithmetic", 2)
+DATA, Y = [[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]], [1.0, 2.0, 4.0]
 
-    net = PSRN(2, "arithmetic", 2)
-    data, y = [[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]], [1.0, 2.0, 4.0]
-    truth = net.search(data, y, device="cpu")
+
+@pytest.fixture
+def fake_gpu(monkeypatch):
+    """A device that is there, and fails as each test says."""
     monkeypatch.setattr(
         network, "choose_devices", lambda device, work: () if device == "cpu" else (torch.device("cuda", 0),)
     )
-    monkeypatch.setattr(cuda, "scan_network", full)
-    with pytest.warns(RuntimeWarning, match=r"does not fit.*runs on the CPU"):
-        assert net.search(data, y, device="auto") == truth
-    with pytest.raises(MemoryError, match="does not fit"):
-        net.search(data, y, device="cuda")
+    monkeypatch.setattr(cuda, "_room", lambda device: 1 << 30)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    NET.sizes  # noqa: B018  (duplicates are found on the CPU, before the device fails)
+
+
+def failing(error):
+    def fail(*arguments, **options):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("CUDA error: unspecified launch failure\nCompile with TORCH_USE_CUDA_DSA"),
+        RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered"),
+        torch.cuda.OutOfMemoryError("CUDA out of memory"),
+        torch.cuda.OutOfMemoryError(),
+    ],
+)
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_gpu_that_fails_in_the_middle_is_said_in_one_way_and_the_cpu_goes_on(monkeypatch, error, device):
+    monkeypatch.setattr(cuda, "_shard", failing(error))
+    monkeypatch.setattr(cuda, "_free", lambda: None)
+    for search in (
+        lambda where: NET.search(DATA, Y, device=where),
+        lambda where: NET.search_many([DATA, DATA], Y, slots=[None, ["a", "b"]], device=where),
+    ):
+        with pytest.raises(DeviceLostError, match=r"cuda:0.*device='cpu'") as raised:
+            search(device)
+        assert "\n" not in str(raised.value)
+        assert search("cpu")
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_an_error_that_is_not_the_gpus_stays_what_it_is(monkeypatch):
+    monkeypatch.setattr(cuda, "_shard", failing(RuntimeError("something else")))
+    with pytest.raises(RuntimeError, match="something else") as raised:
+        NET.search(DATA, Y, device="cuda")
+    assert not isinstance(raised.value, DeviceLostError)
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_gpu_that_fails_while_duplicates_are_found_is_lost(monkeypatch):
+    monkeypatch.setattr(network.Architecture, "prepare", failing(RuntimeError("CUDA error: device lost")))
+    with pytest.raises(DeviceLostError, match="device lost"):
+        NET.search(DATA, Y, device="cuda")
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_a_gpu_that_is_gone_is_lost(monkeypatch, device):
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(DeviceLostError, match="gone"):
+        choose_devices(device, HUGE)
+    assert choose_devices("cpu", HUGE) == ()
+
+
+def test_the_rate_of_a_pass_follows_the_device_and_the_threads(monkeypatch):
+    monkeypatch.setattr(devices, "gpu_fault", lambda index: "there is none")
+    assert pass_rate("auto", 2) == pass_rate("cpu", 2)
+    assert pass_rate("cpu", 1) < pass_rate("cpu", 2) <= 2 * pass_rate("cpu", 1)
+    monkeypatch.setattr(devices, "gpu_fault", lambda index: None)
+    assert pass_rate("auto", 1) == pass_rate("cuda", 16) > 100 * pass_rate("cpu", 16)

@@ -54,7 +54,7 @@ def test_a_law_of_two_variables_is_shown_as_predicted_against_measured(model, ax
 
 def test_a_law_of_one_variable_is_a_line_among_the_data(axes) -> None:
     x = np.linspace(1, 2, 30)
-    one = PSERegressor(max_iterations=2, max_time=None, random_state=0).fit(x[:, None], x**3)
+    one = PSERegressor(max_iterations=20, max_time=None, random_state=0).fit(x[:, None], x**3)
     plot_fit(one, ax=axes)
     np.testing.assert_array_equal(axes.lines[0].get_xdata(), x)
     grid, curve = axes.lines[1].get_data()

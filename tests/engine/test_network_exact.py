@@ -145,6 +145,20 @@ def test_the_exact_mode_is_exact_over_several_row_parts():
     assert_brute_force(OPERATOR_SETS["koza"], data, y, 2, mode="exact")
 
 
+def test_the_last_layer_may_have_fewer_operators():
+    rng = np.random.default_rng(0)
+    values = rng.uniform(0.5, 2, (20, 2))
+    net = PSRN(2, ["+", "*", "**"], 2, last_operators=["+", "*"])
+    whole = PSRN(2, ["+", "*", "**"], 2)
+    assert net.sizes[:-1] == whole.sizes[:-1]
+    assert net.sizes[-1] < whole.sizes[-1]
+    inside = values[:, 0] ** values[:, 1] * (values[:, 0] + values[:, 1])
+    assert net.search(values, inside, k=1)[0].loss < 1e-25
+    outside = (values[:, 0] + values[:, 1]) ** (values[:, 0] * values[:, 1])
+    assert whole.search(values, outside, k=1)[0].loss < 1e-20
+    assert net.search(values, outside, k=1)[0].loss > 1e-3
+
+
 def test_an_exact_hit_comes_first():
     data, _ = sample(17, 20, 3)
     y = (data[:, 0] + data[:, 1]) * np.sin(data[:, 2])

@@ -141,3 +141,20 @@ def test_every_number_has_its_own_expression_up_to_identity():
 def test_number_beyond_the_candidates_is_refused(number):
     with pytest.raises(ValueError, match=r"number must be from 0 to 8"):
         PSRN(2, ["+", "-", "sin"], 1).expression(number)
+
+
+@pytest.mark.parametrize("operators", ["koza", "semikoza", ("+", "inv", "pow2", "pow3", "sigmoid", "semisub", "**")])
+def test_expressions_with_their_values_are_those_of_each_alone(operators):
+    architecture = Architecture(3, get_operators(operators), 2)
+    random = np.random.default_rng(4)
+    data = torch.from_numpy(random.uniform(0.2, 3, (3, 11)))
+    slots = [parse("a*b"), Variable("c"), Constant(2.5)]
+    numbers = random.integers(architecture.last_layer.size, size=200).tolist()
+    places = [Variable(name) for name in names(3)]
+    columns = dict(zip(names(3), data, strict=True))
+    for number, (expression, values) in zip(
+        numbers, architecture.valued(numbers, slots, data, architecture.kept), strict=True
+    ):
+        assert expression == architecture.reconstruct(number, slots)
+        truth = evaluate(architecture.reconstruct(number, places), columns)
+        assert torch.equal(values.nan_to_num(7.0), truth.nan_to_num(7.0))

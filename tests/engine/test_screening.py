@@ -8,8 +8,8 @@ import torch
 
 from symenum import PSRN
 from symenum.core.target import Target
-from symenum.engine import network as one_pass
 from symenum.engine import screening
+from symenum.engine.network import Pass
 from symenum.engine.screening import SCREEN_FROM, select_rows, successive_halving
 from symenum.engine.shortlist import Finds, Pool
 from symenum.expressions import evaluate
@@ -135,7 +135,6 @@ def test_screening_finds_the_best_candidate_of_planted_laws(seeds):
 
 
 def test_many_rows_are_screened_unless_the_caller_says_otherwise(monkeypatch):
-    from symenum.engine.network import Pass
 
     used = []
     monkeypatch.setattr(Pass, "screen", lambda self, k: used.append("screen"))
@@ -161,11 +160,14 @@ def test_after_screening_no_more_expressions_are_evaluated_than_needed(monkeypat
     random = np.random.default_rng(0)
     x = random.uniform(0.5, 2, (2_000, 2))
     y = x[:, 0] * x[:, 1] + noise * random.standard_normal(len(x))
-    calls = []
-    monkeypatch.setattr(one_pass, "evaluate", lambda *given: calls.append(given) or evaluate(*given))
+    asked = []
+    real = Pass._evaluate
+    monkeypatch.setattr(
+        Pass, "_evaluate", lambda self, scanned, numbers: asked.extend(numbers) or real(self, scanned, numbers)
+    )
     screened = PSRN(2, "koza", 2).search(x, y, k, mode="screen")
     # At rounding the next one may be as good and simpler.
-    assert len(calls) == evaluated
+    assert len(asked) == evaluated
     assert [c.loss for c in screened] == sorted(c.loss for c in screened)
     exact = PSRN(2, "koza", 2).search(x, y, k, mode="exact")
     assert [str(c.expression) for c in screened] == [str(c.expression) for c in exact]

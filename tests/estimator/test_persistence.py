@@ -209,7 +209,7 @@ def test_warm_start_goes_on_and_never_gets_worse() -> None:
 
 def test_warm_start_on_other_data_judges_the_old_laws_anew() -> None:
     law = 2 * X[:, 0] ** 2 / X[:, 1] + X[:, 1]
-    model = quick(operators="koza", layers=3, constants=True, max_iterations=8, warm_start=True).fit(X, law)
+    model = quick(operators="koza", layers=3, constants=True, max_iterations=30, warm_start=True).fit(X, law)
     other = RNG.uniform(3, 4, (30, 2))
     model.set_params(max_iterations=1).fit(other, 2 * other[:, 0] ** 2 / other[:, 1] + other[:, 1])
     assert model.front_[-1].loss < 1e-20

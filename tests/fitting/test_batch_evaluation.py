@@ -84,3 +84,22 @@ def test_small_fits_never_ask_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(MODULE, "choose_devices", never)
     (found,) = refine([parse("1.0*x + 1.0")], columns(), 1.5 * columns()["x"] + 2, device="auto")
     assert found.loss < 1e-20
+
+
+def test_when_the_gpu_fails_the_cpu_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = RuntimeError("CUDA error: unspecified launch failure")
+
+    def fail(*arguments: object) -> None:
+        raise error
+
+    data = columns(300)
+    y = 1.5 * data["x"] + 2
+    monkeypatch.setattr(MODULE, "_WORTH_A_DEVICE", 0)
+    monkeypatch.setattr(DeviceBlocks, "empty", fail)
+    monkeypatch.setattr(MODULE, "_choose_device", lambda name, values: torch.device("cpu"))
+    with pytest.warns(UserWarning, match="the GPU failed while constants were fitted"):
+        (found,) = refine([parse("1.1*x + 0.7")], data, y, device="cuda")
+    assert found.loss < 1e-20
+    error = RuntimeError("something else")
+    with pytest.raises(RuntimeError, match="something else"):
+        refine([parse("1.1*x + 0.7")], data, y, device="cuda")

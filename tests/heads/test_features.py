@@ -87,3 +87,10 @@ def test_constant_equal_and_zero_slots_do_no_harm() -> None:
 def test_values_that_are_not_finite_are_refused() -> None:
     with pytest.raises(ValueError, match="finite"):
         build_features([Variable("x")], torch.tensor([[1.0, float("nan")]]), get_operators("koza"), 1)
+
+
+def test_parts_of_the_features_are_all_of_them_in_their_order() -> None:
+    features = features_of(make_response(np.random.default_rng(0).uniform(1, 2, (20, 2)), np.arange(20.0)))
+    parts = [features.part(number, 3) for number in range(3)]
+    assert torch.equal(torch.cat([part.values for part in parts]), features.values)
+    assert [str(parts[1].expression(0))] == [str(features.expression(len(parts[0])))]

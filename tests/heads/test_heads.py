@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ import torch
 from heads.tasks import features_of, loss_of, make_response
 
 from symenum.core.budget import Budget, CutShortError
-from symenum.expressions import parse
+from symenum.core.target import Target
+from symenum.expressions import Variable, parse
 from symenum.heads import (
     Affine,
     Combine,
@@ -27,8 +29,8 @@ from symenum.heads import (
     TwoTerms,
     responses_of,
 )
-from symenum.heads.response import best_first
-from symenum.heads.sum_of_terms import Beam, State, keep_best
+from symenum.heads.response import best_first, make_data
+from symenum.heads.sum_of_terms import SEARCHES, Beam, State, keep_best
 from symenum.operators import get_operators
 
 KOZA = get_operators("koza")
@@ -39,7 +41,8 @@ HEADS: dict[str, Head] = {
     "one feature": OneFeature(),
     "polynomial": Polynomial(),
     "ratio": RatioOfPolynomials(),
-    "rational": Rational(numerators=60, denominators=60, in_threes=20),
+    "rational": Rational(numerators=60, denominators=60),
+    "rational, two features above": Rational(2, in_threes=20),
     "powers 0": ProductOfPowers(0),
     "powers 1": ProductOfPowers(1),
     "powers 2": ProductOfPowers(2),
@@ -54,6 +57,7 @@ LAWS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "polynomial": lambda a, b: a**3 - 2 * a * b + b / 3,
     "ratio": lambda a, b: (a**2 + 1) / (2 + a * b),
     "rational": lambda a, b: (np.sin(a) + 2) / (1 + 0.5 * np.cos(b)),
+    "rational, two features above": lambda a, b: (np.sin(a) + 3 * b + 2) / (1 + 0.5 * np.cos(b)),
     "powers 0": lambda a, b: 2.5 * np.sqrt(a) / b**3,
     "powers 1": lambda a, b: a**2 * np.sin(b) / 7,
     "powers 2": lambda a, b: a * (a + b) * np.log(b),
@@ -155,6 +159,22 @@ def test_sum_of_terms_under_noise_keeps_the_simple_truth() -> None:
     assert any("x1*x3" in text and "sin" not in text and "/" not in text for text in texts), texts
 
 
+@pytest.mark.parametrize(("name", "low", "high"), [("tanh", -2.0, 2.0), ("sinh", -3.0, 3.0), ("sigmoid", -4.0, 4.0)])
+def test_a_function_that_only_rises_is_inverted(name: str, low: float, high: float) -> None:
+    inner = torch.linspace(low, high, 50, dtype=torch.float64)
+    operator = get_operators([name])[0]
+    y = operator.function(inner)
+    target = Target(y, torch.full((50,), 1 / 50, dtype=torch.float64))
+    data = make_data([Variable("x1")], inner[None], target, 50)
+    (response,) = [one for one in responses_of(data, (operator,)) if one.name == f"inverse {name} of y"]
+    assert torch.allclose(response.t, inner, rtol=0, atol=1e-9)
+    candidate = response.candidate(Variable("x1"))
+    assert candidate.loss < 1e-25
+    beyond = replace(data, target=replace(target, y=y * 1e9))  # no value of tanh or sigmoid
+    names = {one.name for one in responses_of(beyond, (operator,))}
+    assert (f"inverse {name} of y" in names) == (name == "sinh")
+
+
 def test_transforms_lead_back_to_y_and_are_left_out_where_they_fail() -> None:
     X, _ = draw("two terms")
     positive = make_response(X, X[:, 0] * X[:, 1])
@@ -230,3 +250,28 @@ def test_monomials_beyond_the_doubles_are_left_out(head) -> None:
     response = make_response(X, np.sin(np.arange(40.0)))
     found = head.scan(features_of(response), response, 5, Budget())
     assert all(np.isfinite(candidate.loss) for candidate in found)
+
+
+def test_single_features_and_pairs_may_be_scanned_one_without_the_other() -> None:
+    X, y = draw("two terms")
+    response = make_response(X, y + 0.05 * np.random.default_rng(0).normal(size=len(y)))
+    features = features_of(response, 1)
+    single, pairs, both = (
+        [str(one.expression) for one in TwoTerms(counts=counts).scan(features, response, 5, Budget())]
+        for counts in ((1,), (2,), (1, 2))
+    )
+    assert both == single + pairs
+    assert single
+    assert pairs
+
+
+def test_each_search_of_sums_of_terms_finds_what_it_finds_among_the_others() -> None:
+    X, y = draw("sum")
+    response = make_response(X, y + 0.05 * np.random.default_rng(0).normal(size=len(y)))
+    features = features_of(response, 0)
+    alone = [
+        str(one.expression)
+        for search in SEARCHES
+        for one in SumOfTerms(KOZA, searches=(search,)).scan(features, response, 5, Budget())
+    ]
+    assert alone == [str(one.expression) for one in SumOfTerms(KOZA).scan(features, response, 5, Budget())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -19,9 +20,9 @@ from symenum.heads.reductions import (
     Reduced,
     Symmetry,
     best_surface,
+    furthest_reductions,
     reduce_by,
     reductions,
-    search_reduced,
     symmetries,
 )
 from symenum.heads.stages import AllHeads
@@ -157,28 +158,34 @@ def test_products_of_powers_are_flat() -> None:
     assert str(power_product({})) == "1"
 
 
-def test_what_is_found_on_the_reduced_problem_is_a_law_of_y() -> None:
+def test_what_is_found_on_a_reduced_problem_is_a_law_of_y() -> None:
     data = Planted("a*b**2*log(1 + c)", 3, 1).data()
+    furthest = furthest_reductions(data, Budget())[0]
+    whole = furthest.candidate(Candidate(parse("log(1 + c)"), 0.0))
+    assert whole is not None
+    assert data.is_law(whole)
 
-    def solve(reduced: object, budget: Budget) -> list[Candidate]:
-        return [Candidate(parse("log(1 + c)"), 0.0)]
 
-    found = search_reduced(data, solve, Budget())
-    assert any(data.is_law(candidate) for candidate in found)
+def test_the_problem_with_the_fewest_slots_is_the_first() -> None:
+    found = furthest_reductions(Planted("a*b**2*log(1 + c)", 3, 1).data(), Budget())
+    assert len(found) == 2
+    assert len(found[0].slots) < len(found[1].slots)
 
 
 def test_nothing_is_done_when_the_time_is_over() -> None:
     budget = Budget()
     budget.end()
     assert list(reductions(PLANTED[0].data(), budget)) == []
-    assert search_reduced(PLANTED[0].data(), lambda data, budget: [], budget) == []
+    with pytest.raises(CutShortError):
+        furthest_reductions(PLANTED[0].data(), budget)
 
 
 def test_a_required_variable_may_be_the_factor_that_a_reduction_takes_out() -> None:
     data = Planted("a*sin(b - c)", 3, 1).data(rows=200)
     heads = AllHeads(data, get_operators("koza"), 5, prior=Prior(required=("a",)))
     (stage,) = [stage for stage in heads.on_target() if stage.name == "reductions"]
-    assert any(data.is_law(candidate) for candidate in stage.run(Budget()))
+    numbers = itertools.takewhile(lambda number: stage.scan(number) is not None, itertools.count())
+    assert any(data.is_law(candidate) for number in numbers for candidate in stage.run(number, Budget()))
 
 
 def test_looking_for_symmetries_of_many_slots_ends_with_the_time() -> None:

@@ -58,7 +58,7 @@ def test_objects_are_not_packed() -> None:
 def test_runners_up_are_kept_on_the_disk(make, tmp_path) -> None:
     task = make(lambda a, b: a * b + 0.3 * b**3, noise=0.1)
     state = start(task, 0)
-    for _ in range(4):
+    for _ in range(20):
         state, _ = step(task, state, Budget())
     assert state.runners_up
     path = tmp_path / "kept.json"

@@ -52,7 +52,7 @@ def test_what_the_caller_fixes_stays() -> None:
 
 
 def test_a_plan_says_what_was_chosen() -> None:
-    assert str(plan(2)) == "3 layers on 5 inputs (2 variables, 3 tokens), 3.4e+9 candidates a pass"
+    assert str(plan(2)) == "3 layers on 5 inputs (2 variables, 3 tokens), 3.4e+9 candidates a pass, 2 passes at once"
 
 
 def test_a_plan_for_more_candidates_than_a_float_can_count_can_be_shown() -> None:

@@ -35,6 +35,8 @@ def brute_force(data: TokenContext, token: Expression, partners: list[Expression
             best = min([best, left_by_least_squares(data, [form, partner])])
             best = min([best, *(left_by_least_squares(data, [join]) for join in joins)])
             joins += [apply("add", form, partner), apply("sub", form, partner)]
+            if form is not token:  # outer functions are tried around the token itself only
+                continue
             outer = [apply(name, join) for join in joins for name in ("sin", "cos", "exp", "log")]
             best = min([best, *(left_by_least_squares(data, [join]) for join in outer)])
     return max(best, MIN_UNEXPLAINED)

@@ -23,8 +23,11 @@ from symenum.tokens import (
     TokenContext,
     TokenGenerator,
     TreeSearch,
+    deal,
     get_generator,
 )
+from symenum.tokens.credit import form
+from symenum.tokens.pool import front_parts
 
 each = pytest.mark.parametrize("name", NAMES)
 
@@ -232,3 +235,46 @@ GOOD = {
 def test_material_that_makes_no_sense_is_refused(change: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         TokenContext(**{**GOOD, **change})
+
+
+# Dealing tokens into the sets of a batch of passes
+
+TOKENS = tuple(parse(f"x1*{i}.5") for i in range(1, 21))
+
+
+@given(st.integers(1, 8), st.integers(1, 5), st.integers(1, 20), st.integers(0, 100))
+def test_sets_are_full_differ_and_use_the_tokens_in_order(sets: int, size: int, count: int, seed: int) -> None:
+    tokens = TOKENS[:count]
+    dealt = deal(tokens, sets, size, np.random.default_rng(seed))
+    assert dealt[0] == tokens[:size]
+    assert len({frozenset(one) for one in dealt}) == len(dealt) <= sets
+    assert all(len(set(one)) == len(one) == min(size, count) for one in dealt)
+    assert {token for one in dealt for token in one} >= set(tokens[: sets * size])
+
+
+def test_neighbours_meet_in_one_set_and_empty_places_are_filled() -> None:
+    dealt = deal(TOKENS[:7], 4, 3, np.random.default_rng(0))
+    assert dealt[:2] == (TOKENS[:3], TOKENS[3:6])
+    assert dealt[2][0] == TOKENS[6]
+    assert len(dealt) == 4
+    assert deal((), 4, 3, np.random.default_rng(0)) == ((),)
+
+
+@each
+def test_a_hundred_tokens_at_once_are_distinct(name: str) -> None:
+    context = make_context("x1*sin(x2) + x3/x4 - x5", inputs=5, rows=60)
+    for tokens in steps(name, context, 100, 2, 0):
+        assert len(tokens) == 100
+        assert_tokens(tokens, context)
+
+
+@pytest.mark.parametrize("name", ["gp", "mcts"])
+def test_parts_of_a_runner_up_are_tokens_in_the_next_proposal(name: str) -> None:
+    context = make_context("x1*sin(x2) + x3/x4 - x5", inputs=5, rows=60)
+    generator = get_generator(name)
+    _, state = generator.propose(context, generator.start(context), 4, np.random.default_rng(0))
+    runner_up = ScoredExpression(parse("0.7*tanh(x1*x4 - 0.3*x5**2)*x3"), 0.3)
+    state = generator.learn(context, state, 0.4, [ScoredExpression(parse("x1 - x5"), 0.4), runner_up])
+    tokens, _ = generator.propose(context, state, 80, np.random.default_rng(1))
+    parts = {form(part).key for part in front_parts([runner_up])}
+    assert any(form(token).key in parts for token in tokens)

@@ -56,7 +56,7 @@ def test_parts_of_the_front_come_up() -> None:
         for _ in range(4):
             if learned:
                 state = generator.learn(data, state, 0.5, front)
-            tokens, state = generator.propose(data, state, 3, rng)
+            tokens, state = generator.propose(data, state, 12, rng)
             count += sum(token in parts for token in tokens)
         seen.append(count)
     assert seen[1] > seen[0]

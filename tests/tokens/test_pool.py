@@ -60,6 +60,14 @@ def test_a_token_of_a_better_front_gains_and_one_tried_in_vain_loses() -> None:
     assert (again.stale, again.steps, again.best_reward) == (1, 2, 0.5)
 
 
+def test_a_token_of_a_runner_up_gains_less_than_one_of_the_best_law_and_more_than_others() -> None:
+    best, near, vain = parse("x1*x2"), parse("cos(x1)"), parse("x1 + x2")
+    memory = Memory().after_pass(0.3, [])
+    laws = [ScoredExpression(parse("2.1*x1*(x2 + 0.7)"), 0.5), ScoredExpression(parse("x2*cos(1.5*x1)"), 0.2)]
+    memory = memory.with_proposal((best, near, vain)).after_pass(0.5, laws)
+    assert memory.merit(best) > memory.merit(near) > memory.merit(vain)
+
+
 def test_joins_of_variables_use_the_operators_and_the_range() -> None:
     data = make_context(operators="arithmetic", constant_range=(2.0, 2.0))
     rng = np.random.default_rng(0)

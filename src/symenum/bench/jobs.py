@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symenum.bench.problems import get_set
-from symenum.bench.systems import Law, check_system
+from symenum.bench.systems import Law, Sighting, check_system
 
 __all__ = ["BenchPlan", "Job", "Row", "make_bench_plan", "row_from_json", "row_to_json"]
 
@@ -52,7 +52,9 @@ class Row:
     search (None where it failed), `wall` those of the whole process; `peak` is its memory in bytes. `laws` go from
     simple to accurate; `selected` is the index of the law that the system chose, `judged` the index of the law that
     `numeric`, `symbolic`, `structure` and `solved` are about (-1 where there is no law). `r2` is that of the selected
-    law on clean test points. The names of the fields are those of the JSON files.
+    law on clean test points. `sightings` are the members that the front has had, in the order of time, and `found_at`
+    the seconds at which one that counts as the law first stood there: the end of the run for a system that tells no
+    sightings, None where the law was not found. The names of the fields are those of the JSON files.
     """
 
     job: Job
@@ -71,6 +73,8 @@ class Row:
     structure: bool = False
     solved: bool = False
     r2: float | None = None
+    sightings: tuple[Sighting, ...] = ()
+    found_at: float | None = None
 
     @property
     def law(self) -> Law | None:
@@ -96,6 +100,7 @@ def row_from_json(text: str) -> Row:
         values = {name: value for name, value in record.items() if name in known}
         values["job"] = Job(**record["job"])
         values["laws"] = tuple(Law(**law) for law in record.get("laws", ()))
+        values["sightings"] = tuple(Sighting(**sighting) for sighting in record.get("sightings", ()))
         return Row(**values)
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise ValueError(f"no row of a benchmark: {error}") from error

@@ -25,11 +25,11 @@ from typing import Literal
 import numpy as np
 
 from symenum.bench.jobs import BenchPlan, Job, Row
-from symenum.bench.judge import Judge, judge_front
-from symenum.bench.problems import Case, get_set
+from symenum.bench.judge import Judge, agrees, judge_front
+from symenum.bench.problems import Case, Protocol, get_set
 from symenum.bench.problems.problem import law_values
 from symenum.bench.store import Store, machine_facts, package_versions
-from symenum.bench.systems import Law
+from symenum.bench.systems import Law, Sighting, packages_of
 from symenum.expressions import Expression, parse
 
 __all__ = [
@@ -111,7 +111,7 @@ def run_plan(
         "cores": limits.cores,
         "memory": limits.memory,
         "machine": machine_facts(),
-        "versions": package_versions(name.partition(":")[0] for name in plan.systems),
+        "versions": package_versions(packages_of(plan.systems)),
     }
     store = Store(folder)
     with store.locked():
@@ -226,6 +226,7 @@ def _row(job: Job, limits: Limits, version: str, ending: Ending, result: str | N
         seconds=found["seconds"],
         laws=laws[cut:],
         selected=max(0, found["selected"] - cut),
+        sightings=tuple(Sighting(**sighting) for sighting in found.get("sightings", ())),
     )
 
 
@@ -236,7 +237,8 @@ def _judged(row: Row, judge: Judge) -> Row:
     problems = get_set(row.job.set)
     case = problems.problem(row.job.problem)
     front = [parse(law.text) for law in row.laws]
-    judged, verdict = judge_front(front, row.selected, case, problems.protocol.at(row.job.noise), judge)
+    protocol = problems.protocol.at(row.job.noise)
+    judged, verdict = judge_front(front, row.selected, case, protocol, judge)
     return replace(
         row,
         judged=judged,
@@ -245,7 +247,19 @@ def _judged(row: Row, judge: Judge) -> Row:
         structure=verdict.structure,
         solved=verdict.solved,
         r2=_r2(front[row.selected], case, row.job.seed),
+        found_at=_found_at(row, case, protocol) if verdict.solved else None,
     )
+
+
+def _found_at(row: Row, case: Case, protocol: Protocol) -> float | None:
+    """The seconds at which an expression that agrees with the law first stood on the front of a run that was solved.
+
+    SymPy is not asked: an expression that only SymPy accepts counts from the end of the run.
+    """
+    for sighting in row.sightings:
+        if agrees(parse(sighting.text), case, protocol):
+            return sighting.seconds
+    return row.seconds
 
 
 def _r2(expression: Expression, case: Case, seed: int) -> float | None:

@@ -43,7 +43,10 @@ def main(job_path: str, result_path: str) -> None:
             cores=cores,
         )
         seconds = time.perf_counter() - begin
-    write_whole(Path(result_path), json.dumps({"seconds": seconds, **asdict(check_found(job.system, found))}))
+    result = asdict(check_found(job.system, found))
+    if found.seconds is None:
+        result["seconds"] = seconds
+    write_whole(Path(result_path), json.dumps(result))
 
 
 if __name__ == "__main__":

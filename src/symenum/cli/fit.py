@@ -84,8 +84,9 @@ _SHORT_DIGITS = 3  # significant digits of a constant in the short form of the l
     "--validation-fraction", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Hold so many rows out."
 )
 @click.option("--errors", is_flag=True, help="Show the standard errors of the law's constants.")
+@click.option("--explain", is_flag=True, help="Show which move of the search ran when, and what it brought.")
 @parameter_options(
-    "model_selection", "token_generator", "top_k", "layers", "inputs", "max_memory", "device", "random_state"
+    "model_selection", "token_generator", "top_k", "layers", "inputs", "max_memory", "device", "random_state", "shares"
 )
 @click.option(
     "-o",
@@ -116,6 +117,7 @@ def fit_command(
     validation: Path | None,
     validation_fraction: float | None,
     errors: bool,
+    explain: bool,
     **settings: Any,
 ) -> None:
     """Search for the law of a column of DATA: a table as CSV, TSV, text or Parquet, or - for standard input.
@@ -153,6 +155,7 @@ def fit_command(
         example=chosen_example,
         validation=validation_table,
         errors=errors,
+        explain=explain,
     )
 
 
@@ -190,6 +193,7 @@ def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, fl
     """The options as parameters of PSERegressor, in the order of its table; without empty lists, which are defaults."""
     parameters = {**settings, "operators": operators_of(settings["operators"])}
     parameters["guesses"] = list(settings["guesses"])
+    parameters["shares"] = settings["shares"] or []
     parameters["required_variables"] = list(split_list(settings["required_variables"]))
     if constant and not settings["constants"]:
         raise click.UsageError("--constant and --no-constants contradict each other.")
@@ -230,11 +234,13 @@ def run_fit(
     example: Example | None = None,
     validation: Table | None = None,
     errors: bool = False,
+    explain: bool = False,
 ) -> Result:
     """Search, print the result and write it to the folder `out`.
 
     `settings` are parameters of PSERegressor. `source` names the table in the files. `validation`: rows that the search
-    does not see, to choose the law on. `errors`: print the standard errors of the law's constants.
+    does not see, to choose the law on. `errors`: print the standard errors of the law's constants. `explain`: print
+    what the moves of the search did.
     """
     from symenum.selection import rule_while_searching
 
@@ -250,6 +256,10 @@ def run_fit(
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if errors and model is not None:
             problems += _print("\n".join(error_lines(model.uncertainties())))
+        if explain and model is not None:
+            from symenum.display.schedule import schedule_text
+
+            problems += _print("\n" + schedule_text(model.schedule_))
     if problems:
         raise Failure(" ".join(problems))
     return result

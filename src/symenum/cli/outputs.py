@@ -71,6 +71,7 @@ class Model(Protocol):
     n_iter_: int
     scored_: int
     plan_: str
+    schedule_: Any
 
     def uncertainties(self, index: int | None = None) -> Any: ...
 

@@ -42,20 +42,11 @@ _MIN_GAIN = 1e-3  # least relative improvement on the cheaper sets that makes a 
 _SUMS_SHARE = 0.5  # part of the time for an equation that sums of terms may take
 
 
-@dataclass(frozen=True)
-class SystemReport:
-    """What callbacks are told: a StepReport's fields, and which state's equation it is about."""
+@dataclass(frozen=True, kw_only=True)
+class SystemReport(StepReport):
+    """What callbacks are told: a StepReport, and which state's equation it is about."""
 
     state: str
-    iteration: int
-    stage: str
-    seconds: float
-    elapsed: float
-    time_left: float | None
-    scored: int
-    rate: float
-    front: Front
-    message: str
 
 
 @dataclass(frozen=True)
@@ -150,7 +141,7 @@ class _Observers:
     def tell(self, report: StepReport) -> bool:
         """Report to all callbacks; True where the search must end: a callback says so, or a law explains all."""
         own = replace(report, front=self.growing.front, elapsed=self.timer.elapsed, time_left=self.timer.remaining)
-        answers = [callback(SystemReport(self.state, **vars(own))) for callback in self.callbacks]
+        answers = [callback(SystemReport(**vars(own), state=self.state)) for callback in self.callbacks]
         return any(answers) or self.growing.explained
 
     def learn_and_tell(self, report: StepReport) -> bool:

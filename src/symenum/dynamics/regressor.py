@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -270,6 +271,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         begin = time.monotonic()
         shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []
+        planned = None if self.max_time is None else self.max_time / len(system.equations)
+        settings = replace(settings, planned_time=planned)  # not the time that is left, which depends on the machine
         for i, equation in enumerate(system.equations):
             terms = shared or make_terms(equation, settings)
             remaining = None if self.max_time is None else self.max_time - (time.monotonic() - begin)

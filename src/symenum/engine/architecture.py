@@ -23,7 +23,7 @@ from symenum.core.files import cached_numbers, key_of
 from symenum.core.threads import torch_threads
 from symenum.engine.distinct import canonical_signs, representatives_by_domain
 from symenum.engine.layer import SymbolLayer, layer_sizes
-from symenum.expressions import Expression, apply, sample_points
+from symenum.expressions import Expression, Variable, apply, evaluate, sample_points
 from symenum.operators import OPERATORS, Operator
 
 __all__ = ["Architecture", "check_bank_fits", "check_mask_fits", "complexity_rank", "fits_memory"]
@@ -41,16 +41,23 @@ _SLOT_BYTES = 64  # assumed for each slot before any layer, to refuse an absurd 
 
 @dataclass(frozen=True)
 class Architecture:
-    """`layers` symbol layers of `operators` on `inputs` slots."""
+    """`layers` symbol layers of `operators` on `inputs` slots; `last`: the operators of the last one, if fewer."""
 
     inputs: int
     operators: tuple[Operator, ...]
     layers: int
+    last: tuple[Operator, ...] | None = None
+
+    @property
+    def last_operators(self) -> tuple[Operator, ...]:
+        """The operators of the last layer."""
+        return self.operators if self.last is None else self.last
 
     @cached_property
     def raw_sizes(self) -> tuple[int, ...]:
         """The paper's layer sizes, before the removal of duplicates: 105, 33705, … for koza on 5 inputs."""
-        return layer_sizes(self.operators, self.inputs, self.layers)
+        lower = layer_sizes(self.operators, self.inputs, self.layers - 1)
+        return (*lower, SymbolLayer(self.last_operators, lower[-1] if lower else self.inputs).size)
 
     @property
     def raw_width(self) -> int:
@@ -66,7 +73,7 @@ class Architecture:
     @cached_property
     def last_layer(self) -> SymbolLayer:
         """The last layer, whose outputs are the candidates, on the distinct outputs below it."""
-        return SymbolLayer(self.operators, len(self.kept))
+        return SymbolLayer(self.last_operators, len(self.kept))
 
     @property
     def kept(self) -> Tensor:
@@ -142,6 +149,30 @@ class Architecture:
 
         return rebuild(number, self.layers)
 
+    def valued(
+        self, numbers: Sequence[int], slots: Sequence[Expression], values: Tensor, stand_in: Tensor
+    ) -> list[tuple[Expression, Tensor]]:
+        """Of each candidate what `reconstruct` gives, and its values (rows,) for slot values (inputs, rows) float64.
+
+        The values are those that `evaluate` gives to the last bit. What candidates have in common is computed once.
+        """
+        layers = (*self.lower_layers, self.last_layer)
+        known: dict[tuple[int, int], tuple[Expression, Tensor]] = {}
+
+        def rebuild(index: int, level: int) -> tuple[Expression, Tensor]:
+            if level == 0:
+                return slots[index], values[index]
+            if (level, index) not in known:
+                operator, operands = layers[level - 1].structure(index)
+                if level == self.layers:
+                    operands = tuple(int(stand_in[operand]) for operand in operands)
+                parts = [rebuild(operand, level - 1) for operand in operands]
+                expression = apply(operator, *(part for part, _ in parts))
+                known[level, index] = expression, _applied(operator, [value for _, value in parts])
+            return known[level, index]
+
+        return [rebuild(number, self.layers) for number in numbers]
+
     def _below(self, slots: Tensor) -> Tensor:
         for layer in self.lower_layers[:-1]:
             slots = layer.forward(slots)
@@ -206,6 +237,14 @@ class Architecture:
             and (twin < len(kept)).all()
             and torch.equal(twin[twin], twin)
         )
+
+
+def _applied(operator: Operator, operands: Sequence[Tensor]) -> Tensor:
+    """The operator on operands (rows,) float64, as `evaluate` computes it: a form is written out."""
+    if operator.form is None:
+        return operator.function(*operands)
+    names = [f"x{i}" for i in range(len(operands))]
+    return evaluate(apply(operator, *map(Variable, names)), dict(zip(names, operands, strict=True)))
 
 
 class _Mask(NamedTuple):

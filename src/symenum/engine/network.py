@@ -6,7 +6,6 @@ back from candidates' numbers to expressions.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.core.devices import choose_devices
+from symenum.core.devices import choose_devices, lost_devices
 from symenum.core.memory import DEFAULT_MEMORY
 from symenum.core.seeds import torch_stream
 from symenum.core.target import Target, check_slots, check_target, check_whole
@@ -56,7 +55,8 @@ class PSRN:
     """All expressions that `layers` symbol layers of `operators` build on `inputs` slots.
 
     `operators` is the name of a set ("koza"), or a sequence of names, signs and Operator records. ValueError for a
-    network that needs more than `max_memory` bytes. Nothing is computed before it is needed.
+    network that needs more than `max_memory` bytes. `last_operators`: those of the last layer, by default all.
+    Nothing is computed before it is needed.
 
     >>> net = PSRN(inputs=2, operators="arithmetic", layers=2)
     >>> net.sizes
@@ -73,6 +73,7 @@ class PSRN:
         operators: str | Iterable[str | Operator] = "koza",
         layers: int = 3,
         *,
+        last_operators: Iterable[str | Operator] | None = None,
         max_memory: int = DEFAULT_MEMORY,
     ) -> None:
         check_whole("inputs", inputs)
@@ -80,7 +81,8 @@ class PSRN:
         check_whole("max_memory", max_memory)
         records = get_operators(operators)
         check_mask_fits(inputs, records, layers, max_memory)
-        self._architecture = Architecture(inputs, records, layers)
+        last = None if last_operators is None else get_operators(last_operators)
+        self._architecture = Architecture(inputs, records, layers, last)
         self._max_memory = max_memory
 
     def __repr__(self) -> str:
@@ -146,50 +148,125 @@ class PSRN:
         False. `threads`: by default one for each core.
 
         `device`: "cpu", "cuda", "cuda:1", or a sequence of GPUs that share the pass; "auto" takes a GPU if there is one
-        and the pass is large enough. `seed`: of the order in which more than 256 rows are scanned.
+        and the pass is large enough. DeviceLostError if a GPU fails or has too little memory: the same call with
+        device="cpu" goes on without it. `seed`: of the order in which more than 256 rows are scanned.
 
         Candidates with the same values count once, as the simplest expression. A candidate with a sub-expression that
         is not finite on some row is left out.
         """
         budget = Budget(time_limit, stop)
+        self._check_options(k, threads, mode)
+        expressions = self._slots(slots)
+        data = check_slots(values, self.inputs)
+        rows, target = _checked_target(y, sample_weight, len(data), seed)
+        passes = [self._pass(expressions, data[rows], target, budget, threads)]
+        return self._run(passes, k, self._is_screened(mode, target), device)[0]
+
+    def search_many(
+        self,
+        values: Sequence[object],
+        y: object,
+        k: int = 10,
+        sample_weight: object = None,
+        *,
+        slots: Sequence[Iterable[str | Expression] | None],
+        mode: str = "auto",
+        stop: Callable[[], bool] | None = None,
+        threads: int | None = None,
+        device: str | Sequence[str] = "auto",
+        seed: int = 0,
+    ) -> list[Shortlist]:
+        """For each of several slot sets what `search` gives, on the same rows and target; on a GPU in one go.
+
+        `values`: an array (rows, inputs) for each set; `slots`: names or expressions of the inputs for each set. When
+        `stop()` is true, the sets that are left have empty shortlists that are not `complete`.
+
+        On one GPU the passes are launched one behind the other, and the expressions of one are written while the next
+        is scanned. DeviceLostError if a GPU fails: the same call with device="cpu" goes on without it.
+        """
+        budget = Budget(None, stop)
+        self._check_options(k, threads, mode)
+        if not isinstance(values, Sequence) or not isinstance(slots, Sequence) or isinstance(slots, str):
+            raise TypeError("values and slots must be sequences with one element for each slot set")
+        if len(values) != len(slots):
+            raise ValueError(f"values and slots must be equally many, not {len(values)} and {len(slots)}")
+        if not values:
+            return []
+        tables = [check_slots(data, self.inputs) for data in values]
+        if len({len(data) for data in tables}) > 1:
+            raise ValueError(f"all values must have the same rows, not {', '.join(str(len(data)) for data in tables)}")
+        rows, target = _checked_target(y, sample_weight, len(tables[0]), seed)
+        passes = [
+            self._pass(self._slots(names), data[rows], target, budget, threads)
+            for data, names in zip(tables, slots, strict=True)
+        ]
+        return self._run(passes, k, self._is_screened(mode, target), device)
+
+    def warm_up(self, rows: int, k: int = 10, *, device: str | Sequence[str] = "auto") -> None:
+        """Make a GPU ready for passes of so many rows and k: find the duplicates, compile the kernels, take the memory.
+
+        The first pass on a machine does the same if it must, and compiling takes up to 20 s. This may run in a thread
+        of its own while the CPU does other work; it must have ended before the next call. On the CPU nothing is done.
+        """
+        check_whole("rows", rows)
+        self._check_options(k, None, "exact")
+        devices = self._devices(device, rows)
+        if len(devices) == 1:
+            steps = torch.arange(rows * (self.inputs + 1), dtype=torch.float64)
+            data = 1 + 0.5 * steps.sin().view(rows, -1)  # any numbers do that are finite and not all the same
+            target, _ = check_target(data[:, -1], None, rows)
+            one = self._pass(self._slots(None), data[:, :-1], target, Budget(), None)
+            with lost_devices(devices):
+                exact_passes([replace(one, devices=devices)], k)
+
+    def _check_options(self, k: int, threads: int | None, mode: str) -> None:
         check_whole("k", k)
         if threads is not None:
             check_whole("threads", threads)
         if mode not in _MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
-        expressions = self._slots(slots)
-        columns, target = self._checked_data(values, y, sample_weight, seed)
-        for place in choose_devices(device, self._architecture.raw_width * _MASK_WORK)[:1]:
-            self._architecture.prepare(place)
-        devices = choose_devices(device, self.sizes[-1] * target.rows)
-        screened = mode == "screen" or (mode == "auto" and target.rows >= SCREEN_FROM)
-        screened = screened and target.rows > SCREEN_ROWS
-        cores = threads or available_cores()
-        network_pass = Pass(self._architecture, expressions, columns, target, self._max_memory, budget, cores, devices)
-        with single_threaded():
-            try:
-                return network_pass.screen(k) if screened else network_pass.exact(k)
-            except MemoryError as error:
-                if device != "auto" or not devices:
-                    raise
-                warnings.warn(f"{error}; this pass runs on the CPU", RuntimeWarning, stacklevel=2)
-        return self.search(
-            values, y, k, sample_weight, slots=expressions, mode=mode, time_limit=time_limit, stop=stop,
-            threads=threads, device="cpu", seed=seed,
-        )  # fmt: skip
 
-    def _checked_data(self, values: object, y: object, sample_weight: object, seed: int) -> tuple[Tensor, Target]:
-        """The slots' values (inputs, rows) float64 and the target, without the rows of weight zero."""
-        data = check_slots(values, self.inputs)
-        target, rows = check_target(y, sample_weight, len(data))
-        data = data[rows]
-        if len(rows) > SCREEN_ROWS:  # shuffled: the first rows of sorted data are not like the rest
-            shuffle = torch.randperm(len(rows), generator=torch_stream(seed, "order of the rows"))
-            data, target = data[shuffle], target.at(shuffle)
-        return data.T.contiguous(), target
+    def _pass(self, slots: list[Expression], data: Tensor, target: Target, budget: Budget, threads: int | None) -> Pass:
+        """The pass on checked data (rows, inputs)."""
+        values, cores = data.T.contiguous(), threads or available_cores()
+        return Pass(self._architecture, slots, values, target, self._max_memory, budget, cores)
+
+    def _run(self, passes: Sequence[Pass], k: int, screened: bool, device: str | Sequence[str]) -> list[Shortlist]:
+        """The shortlists of passes on one target."""
+        devices = self._devices(device, passes[0].target.rows * len(passes))
+        passes = [replace(one, devices=devices) for one in passes]
+        with single_threaded(), lost_devices(devices):
+            if len(passes) > 1 and len(devices) == 1 and not screened:
+                return exact_passes(passes, k)
+            return [
+                Shortlist((), False, 0) if at and one.budget.over() else one.screen(k) if screened else one.exact(k)
+                for at, one in enumerate(passes)
+            ]
+
+    def _devices(self, device: str | Sequence[str], rows: int) -> tuple[torch.device, ...]:
+        """The devices for passes of so many rows in all; the duplicates are found on the first."""
+        places = choose_devices(device, self._architecture.raw_width * _MASK_WORK)[:1]
+        with lost_devices(places):
+            for place in places:
+                self._architecture.prepare(place)
+        return choose_devices(device, self.sizes[-1] * rows)
+
+    @staticmethod
+    def _is_screened(mode: str, target: Target) -> bool:
+        wanted = mode == "screen" or (mode == "auto" and target.rows >= SCREEN_FROM)
+        return wanted and target.rows > SCREEN_ROWS
 
     def _slots(self, slots: Iterable[str | Expression] | None) -> list[Expression]:
         return slot_expressions(slots, self.inputs)
+
+
+def _checked_target(y: object, sample_weight: object, count: int, seed: int) -> tuple[Tensor, Target]:
+    """The rows to use (int64) of `count` rows, in order and without those of weight zero, and the target on them."""
+    target, rows = check_target(y, sample_weight, count)
+    if len(rows) > SCREEN_ROWS:  # shuffled: the first rows of sorted data are not like the rest
+        shuffle = torch.randperm(len(rows), generator=torch_stream(seed, "order of the rows"))
+        return rows[shuffle], target.at(shuffle)
+    return rows, target
 
 
 def slot_expressions(slots: Iterable[str | Expression] | None, inputs: int) -> list[Expression]:
@@ -293,8 +370,11 @@ class Pass:
         scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
         return _Scanned(_numbers(pool), bank.stand_in, scored, complete)
 
-    def _evaluate(self, scanned: _Scanned, numbers: list[int]) -> Tensor:
-        """Values (len(numbers), rows) float64 of the candidates' expressions, by the public `evaluate`."""
+    def _evaluate(self, scanned: _Scanned, numbers: list[int]) -> tuple[list[Expression], Tensor]:
+        """The candidates' expressions, and their values (len(numbers), rows) float64 as `evaluate` gives them."""
+        if len(numbers) * self.target.rows <= _MAX_SERIAL_VALUES:
+            both = self.architecture.valued(numbers, self.slots, self.values, scanned.stand_in)
+            return [expression for expression, _ in both], torch.stack([values for _, values in both])
         slots = [Variable(f"x{i}") for i in range(len(self.slots))]
         columns = {f"x{i}": column for i, column in enumerate(self.values)}
         values = torch.empty(len(numbers), self.target.rows, dtype=torch.float64)
@@ -304,13 +384,9 @@ class Pass:
             return 1
 
         jobs: list[Job] = [partial(fill, at) for at in range(len(numbers))]
-        whole = Budget()  # candidates that were found are evaluated even if the time is over
-        if values.numel() > _MAX_SERIAL_VALUES:
-            run_jobs(jobs, whole, self.threads)
-        else:
-            for job in jobs:
-                job(whole)
-        return values
+        # Without a limit: candidates that were found are evaluated even if the time is over.
+        run_jobs(jobs, Budget(), self.threads)
+        return [self.architecture.reconstruct(number, self.slots, scanned.stand_in) for number in numbers], values
 
     def _shortlist(self, scanned: _Scanned, numbers: Tensor, k: int) -> Shortlist:
         """The best k of `numbers` as expressions, each with the loss of that expression on all rows."""
@@ -321,17 +397,37 @@ class Pass:
             if pool.full and pool.limit > 2 * self.target.floor:
                 break  # the rest have larger losses; below that limit, which is rounding, a simpler one may follow
             part = numbers[start : start + step]
-            values = self._evaluate(scanned, part.tolist())
+            written, values = self._evaluate(scanned, part.tolist())
             loss = self.target.loss(values)
             fine = torch.nonzero(torch.isfinite(loss)).flatten()
-            for number in part[fine].tolist():
-                expressions[number] = canonical(self.architecture.reconstruct(number, self.slots, scanned.stand_in))
+            for at in fine.tolist():
+                expressions[int(part[at])] = canonical(written[at])
             complexity = torch.tensor([expressions[number].complexity for number in part[fine].tolist()])
             pool.add(Finds(loss[fine], complexity, part[fine], signature(values[fine])))
         best = pool.best()
         pairs = [] if best is None else zip(best.number.tolist(), best.loss.tolist(), strict=True)
         candidates = tuple(Candidate(expressions[number], loss) for number, loss in pairs)
         return Shortlist(candidates, scanned.complete, scanned.scored)
+
+
+def exact_passes(passes: Sequence[Pass], k: int) -> list[Shortlist]:
+    """What `Pass.exact` gives for each of several passes on one target and one GPU."""
+    first = passes[0]
+    found = cuda.scan_many(
+        first.architecture,
+        [(one.values, one._complexity) for one in passes],
+        first.target,
+        k,
+        first.budget,
+        first.devices[0],
+        first.threads,
+    )
+    shortlists = []
+    for one, (pool, scan) in zip(passes, found, strict=True):
+        numbers = _numbers(pool)
+        scanned = _Scanned(numbers, scan.stand_in, scan.scored, scan.complete)
+        shortlists.append(one._shortlist(scanned, numbers, k))
+    return shortlists
 
 
 def _numbers(pool: Pool) -> Tensor:

@@ -150,6 +150,12 @@ def _is_callbacks(value: object) -> bool:
     return value is None or callable(value) or (isinstance(value, Iterable) and all(map(callable, value)))
 
 
+def _is_shares(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return value is None
+    return all(isinstance(name, str) for name in value) and all(map(_is_number, value.values()))
+
+
 _TRUE_OR_FALSE = Predicate("True or False", lambda value: isinstance(value, bool))
 
 # In the order of `PSERegressor.__init__`.
@@ -356,6 +362,15 @@ _ROWS = (
         options=(Option("--max-memory", "Such as 2GB. [default: from the machine]", "SIZE", "size"),),
         page="machines.md",
         fixed=False,
+    ),
+    Parameter(
+        "shares",
+        None,
+        'how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least part, of '
+        "any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has the names",
+        Predicate("a mapping from names of moves to numbers, or None", _is_shares),
+        (Option("--share", "Of a move, see --explain.", "MOVE=NUMBER", "assignments", repeated=True),),
+        page="../how-it-works.md",
     ),
 )
 

@@ -32,6 +32,7 @@ from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
 from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
+from symenum.display.schedule import schedule_table
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
 from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
 from symenum.estimator.formulas import (
@@ -130,6 +131,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ended
     max_memory : bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine's
         memory
+    shares : how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least
+        part, of any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has
+        the names
 
     Attributes
     ----------
@@ -140,6 +144,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     training_ : the rows that it was judged on
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
+    schedule_ : DataFrame, one row for each move: its turns, seconds, part of the time, and what it added to the front
 
     Examples
     --------
@@ -183,6 +188,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         warm_start: bool = False,
         max_memory: int | str | None = None,
+        shares: Mapping[str, float] | None = None,
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -211,6 +217,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.max_memory = max_memory
+        self.shares = shares
 
     def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
@@ -457,6 +464,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
+        self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -485,6 +493,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             max_memory=memory_limit(self.max_memory),
             seed=seed,
+            shares=dict(self.shares or {}),
+            planned_time=self.max_time,
         )
 
     def _expression(self, index: int | None) -> Expression:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.core.devices import choose_devices
+from symenum.core.devices import choose_devices, device_failed
 from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows, stream
 from symenum.expressions import Constant, Expression, evaluate
@@ -38,9 +38,9 @@ _SAME = EXACTNESS.scanned_tie  # relative difference of the losses of one minimu
 _NUMBERS_PER_NODE = 5  # for each row, about: a value, up to two gathered operands, a slope, a slope passed on
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 # Machines and memory.
-_WORTH_A_DEVICE = 20_000_000  # numbers in a batch from which a GPU is faster than the CPU
-_WORTH_ASKING = 2_000_000  # values, nodes times rows, of a program below which nobody asks for a GPU
-_EVALUATIONS = 400  # how often each value of a program is computed, about; for the choice of a device
+_WORTH_A_DEVICE = 5_000_000  # numbers in a batch from which a GPU is faster than the CPU
+_WORTH_ASKING = 1_000_000  # values, nodes times rows, of a program below which nobody asks for a GPU
+_EVALUATIONS = 1000  # work of a value in units of `choose_devices`: "auto" takes a GPU from 2e6 values on
 _MIN_PART_ROWS = 16  # rows that go through the machine at once
 _VALUES_ONLY_PARTS = 3  # parts are this many times smaller without slopes: few calls, and the inner cache is faster
 _MAX_TOGETHER = 512  # expressions that are fitted at once
@@ -253,9 +253,14 @@ def _run(task: _Task, starts: int) -> tuple[Array, _Task]:
         if task.steps > 0:
             task.run(starts, stream(task.seed, "starts of constants"))
         return task.judge(), task
-    except torch.cuda.OutOfMemoryError:
-        torch.cuda.empty_cache()
-        warnings.warn("the GPU has no memory left to fit constants: the CPU does it", stacklevel=2)
+    except RuntimeError as error:
+        if not device_failed(error):
+            raise
+        if isinstance(error, torch.cuda.OutOfMemoryError):
+            torch.cuda.empty_cache()
+            warnings.warn("the GPU has no memory left to fit constants: the CPU does it", stacklevel=2)
+        else:
+            warnings.warn(f"the GPU failed while constants were fitted ({error}): the CPU does it", stacklevel=2)
         return _run(task.on_cpu(), starts)
 
 

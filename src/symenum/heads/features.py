@@ -23,15 +23,17 @@ from symenum.expressions import Constant, Expression, apply
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import Role
 
-__all__ = ["Features", "build_features", "extended_by_unary"]
+__all__ = ["OUTPUTS_PER_COLUMN", "Features", "build_features", "extended_by_unary"]
 
+OUTPUTS_PER_COLUMN = 4
+"""Outputs of a layer that are looked at, the simplest, for each feature that may stay: one in two or three is new."""
 _SLOT = -1  # in a table of features: no operator, or no child
 _LARGEST = 1e100  # of |v|, and 1/smallest: products of three features must not overflow
 _SAME_DIRECTION = 1e-12  # distance below which two unit columns are one: rounding of a few operations is 1e-15
 _MIN_OUTPUTS = 1024  # of a layer that are looked at whatever the memory: slots alone would be no features
 # Memory, and with it time between two looks at the clock.
 _LAYER_BYTES = 1 << 28  # values of one layer before duplicates are removed: 256 MiB
-_BLOCK_BYTES = 1 << 25  # values that are computed at once: 32 MiB
+_BLOCK_BYTES = 1 << 22  # values that are computed at once: 4 MiB, so that a few copies stay in the last cache
 _BLOCK_OUTPUTS = 1 << 17  # outputs that are computed at once: with few rows, each output costs more than its values
 _MAX_OUTPUTS = 1 << 22  # outputs of a layer whose complexities are compared: 32 MiB of int64
 
@@ -87,6 +89,11 @@ class Features:
     def take(self, which: Tensor) -> Features:
         """The features of these indices (m,) int64."""
         return Features(self.values[which], self.complexity[which], self.number[which], self.table)
+
+    def part(self, number: int, count: int) -> Features:
+        """Part `number` of `count` parts of about equal size, in the order of the features; values are not copied."""
+        low, high = (len(self) * at // count for at in (number, number + 1))
+        return Features(self.values[low:high], self.complexity[low:high], self.number[low:high], self.table)
 
     def up_to_affine(self, budget: Budget = NO_LIMIT) -> Features:
         """The features that are not constant and not a·v + b of a simpler one, by complexity."""
@@ -188,15 +195,15 @@ def _grow(
     below = features if width == len(features) else features.simplest(width)
     layer = SymbolLayer(operators, width)
     numbers = torch.arange(layer.size)
-    limit = max(_MIN_OUTPUTS, max_bytes // (8 * rows))
+    limit = max(_MIN_OUTPUTS, min(max_bytes // (8 * rows), OUTPUTS_PER_COLUMN * max_columns))
     if layer.size > limit:
         numbers = torch.argsort(layer.complexity(below.complexity), stable=True)[:limit]
-    blocks = list(_usable_blocks(layer, below.values, numbers, budget))
-    numbers, values = (torch.cat(parts) for parts in zip(*blocks, strict=True))
+    found = list(_usable_blocks(layer, below.values, numbers, budget))
+    numbers = torch.cat([part for part, _ in found])
     budget.check()
     table, first = _extend(features.table, below, layer, numbers)
     joined = Features(
-        torch.cat([features.values, values]),
+        torch.cat([features.values, *(values for _, values in found)]),
         torch.cat([features.complexity, layer.complexity(below.complexity, numbers)]),
         torch.cat([features.number, torch.arange(first, first + len(numbers))]),
         table,
@@ -235,8 +242,10 @@ def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) 
 def _usable(values: Tensor) -> Tensor:
     """Which rows are finite, of moderate size and not constant, or 2 (it makes 2·x and x + 2), as booleans."""
     largest = values.abs().amax(dim=1)
-    within = torch.isfinite(values).all(dim=1) & (largest < _LARGEST) & (largest > 1 / _LARGEST)
-    return within & (~is_flat(values) | (values == 2.0).all(dim=1))
+    usable = (largest < _LARGEST) & (largest > 1 / _LARGEST)  # false for NaN
+    flat = torch.nonzero(usable & is_flat(values)).flatten()
+    usable[flat] = (values[flat] == 2.0).all(dim=1)
+    return usable
 
 
 def _distinct(features: Features, older: int, max_columns: int, budget: Budget) -> Features:

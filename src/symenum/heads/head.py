@@ -117,7 +117,7 @@ WantedFeatures = Literal["slots", "layers", "extended"]
 
 @dataclass(frozen=True)
 class RegisteredHead:
-    """A head from outside. `wanted`: the features that its scan gets; `late`: whether its stage comes after all others.
+    """A head from outside. `wanted`: the features that its scan gets; `late`: whether its scan counts as dear.
 
     Features: those of the slots alone, of two layers, or of two layers extended by u(v) of every feature.
     """

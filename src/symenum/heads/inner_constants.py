@@ -44,6 +44,7 @@ _LARGEST = 1e10  # of |feature| on the grid: larger values come from poles and o
 _MAX_ROWS = 200  # for grid and polishing; the fits in the end are on all rows
 _ROUGH_STEPS = 10  # steps of polishing that show which starts lead somewhere
 _POLISHED = 400  # starts that are polished to the end
+_PIECES_AT_ONCE = 32  # pieces that are judged by one matrix product
 _PIECE = 4  # neighbouring grid points of the first family that share one start
 _COST = 3  # complexity that a function with its constant adds to that of v, about
 _TURNS = tuple(0.6 * i for i in range(1, 24))  # c of periodic functions, in units of 1/(range of v)
@@ -63,7 +64,7 @@ class _Grid:
 
 @dataclass(frozen=True)
 class InnerConstants:
-    """Sums and products of two functions with one inner constant each.
+    """Sums and products of two functions with one inner constant each; `products` says which of the two: (False, True).
 
     `operators` says which functions there are, `max_bases` how many rows v they are taken of, and `family_pairs` how
     many pairs of families are polished.
@@ -72,6 +73,7 @@ class InnerConstants:
     operators: tuple[Operator, ...]
     max_bases: int = 40
     family_pairs: int = 3000
+    products: tuple[bool, ...] = (False, True)
     name: str = "inner constants"
 
     def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
@@ -89,7 +91,7 @@ class InnerConstants:
         grid = _grid(base.values, self.operators)
         t, root = response.t[rows], (response.weight[rows] / response.weight[rows].sum()).sqrt()
         out: list[Candidate] = []
-        for product in (False, True):
+        for product in self.products:
             if budget.over() or any(data.is_law(candidate) for candidate in out):
                 break
             out += self._pairs(grid, base, response, t, root, k, product, budget)
@@ -195,34 +197,57 @@ def _best_per_family(
     _, member = torch.unique(family, return_inverse=True)
     order = torch.argsort(member, stable=True)
     V, member = V[order], member[order]
-    families = int(member.max()) + 1 if len(member) else 0
-    start = torch.cat(
-        [torch.zeros(1, dtype=torch.int64), torch.bincount(member, minlength=families).cumsum(0)]
-    ).tolist()
     unit = (root / root.norm())[None]
     target = unit_orthogonal_part((t * root)[None], unit)[0][0]
     losses = _ProductLosses(V, target, root) if product else _SumLosses(V, target, root, unit)
     found: list[tuple[Tensor, Tensor, Tensor]] = []
-    for a in range(families):
-        if budget.over():
+    for pieces in torch.split(_pieces(member), _PIECES_AT_ONCE):
+        if budget.over() or not len(pieces):
             break
-        low, high = start[a], start[a + 1]
-        pieces = -(-(high - low) // _PIECE)
-        edges = [low + (high - low) * piece // pieces for piece in range(pieces + 1)]
-        for part in itertools.pairwise(edges):
-            loss, i = losses(slice(*part), slice(low, None)).min(dim=0)
-            best = torch.full((families,), float("inf"), dtype=torch.float64)
-            best.scatter_reduce_(0, member[low:], loss, reduce="amin")
-            hit = torch.nonzero((loss == best[member[low:]]) & torch.isfinite(loss)).flatten()
-            at = torch.full((families,), -1)
-            at[member[low:][hit]] = hit
-            there = torch.nonzero(at >= 0).flatten()
-            found.append((best[there], i[at[there]] + part[0], at[there] + low))
+        low, high = int(pieces[0, 0]), int(pieces[-1, -1]) + 1
+        low = int(torch.searchsorted(member, member[low]))  # the first of its family
+        best, i, j = _best_of_pieces(losses(slice(low, high), slice(low, None)), pieces - low, member[low:])
+        found.append((best, i + low, j + low))
     if not found:
         return torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
     loss, i, j = (torch.cat(parts) for parts in zip(*found, strict=True))
-    chosen = torch.argsort(loss)[:count]
+    chosen = torch.argsort(loss, stable=True)[:count]
     return order[i[chosen]], order[j[chosen]]
+
+
+def _pieces(member: Tensor) -> Tensor:
+    """The pieces of all families: rows (pieces, _PIECE) int64, the last one repeated where a piece is shorter.
+
+    `member` (m,) int64, ascending: the family of each row.
+    """
+    rows: list[list[int]] = []
+    low = 0
+    for size in torch.bincount(member).tolist():
+        count = -(-size // _PIECE)
+        for start, end in itertools.pairwise(low + size * piece // count for piece in range(count + 1)):
+            rows.append([min(start + step, end - 1) for step in range(_PIECE)])
+        low += size
+    return torch.tensor(rows, dtype=torch.int64).reshape(-1, _PIECE)
+
+
+def _best_of_pieces(loss: Tensor, pieces: Tensor, member: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For each piece and each family from its own on, the pair of least loss: losses (p,), rows and columns (p,) int64.
+
+    `loss` (rows, columns), `pieces` (count, _PIECE) rows of it, `member` (columns,) the family of each column, which is
+    that of the row of the same number.
+    """
+    of_piece, at = loss[pieces].min(dim=1)
+    of_piece = torch.where(member >= member[pieces[:, :1]], of_piece, torch.full_like(of_piece, float("inf")))
+    families = member - member[0]
+    where = families.expand_as(of_piece)
+    best = torch.full((len(pieces), int(families[-1]) + 1), float("inf"), dtype=torch.float64)
+    best.scatter_reduce_(1, where, of_piece, reduce="amin")
+    hit = torch.isfinite(of_piece) & (of_piece == best.gather(1, where))
+    column = torch.full(best.shape, -1)
+    column.scatter_reduce_(1, where, torch.where(hit, torch.arange(len(member)), -1), reduce="amax")
+    piece, which = torch.nonzero(column >= 0).T
+    j = column[piece, which]
+    return best[piece, which], pieces[piece, at[piece, j]], j
 
 
 class _SumLosses:

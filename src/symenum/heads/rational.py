@@ -158,12 +158,13 @@ class RatioOfPolynomials:
 
 @dataclass(frozen=True)
 class Rational:
-    """(a·f + c)/(1 + d·h) on the simplest features, and (a·f + b·g + c)/(1 + d·h) on fewer.
+    """(a·f + c)/(1 + d·h) on the simplest features, or with two features `above` (a·f + b·g + c)/(1 + d·h) on fewer.
 
     `numerators` f, `denominators` h, `in_threes` of each for three features; `width` pairs are handed to the choice.
     `device`: see `AllHeads`.
     """
 
+    above: int = 1
     numerators: int = 1500
     denominators: int = 600
     in_threes: int = 120
@@ -179,24 +180,20 @@ class Rational:
         chosen = features.up_to_affine(budget)
         chosen = chosen.take(torch.arange(min(self.numerators, len(chosen))))
         F, H = chosen.values, chosen.values[: self.denominators] * t
-        rounding = rounding_of(response)
         background = orthonormal(root[None])
-        pairs = best_pairs(
-            F * root, t * root, background, H * root, width=self.width, budget=budget, device=self.device
-        )
-        choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
+        if self.above == 1:
+            pairs = best_pairs(
+                F * root, t * root, background, H * root, width=self.width, budget=budget, device=self.device
+            )
+            numerators, h, residual = pairs.i[:, None], pairs.j, pairs.residual
+        else:
+            some = slice(0, self.in_threes)
+            threes = best_triples(F[some] * root, t * root, background, H[some] * root, width=4 * k, budget=budget)
+            numerators, h, residual = threes.pair, threes.third, threes.residual
+        complexity = chosen.complexity[numerators].sum(dim=1) + chosen.complexity[h]
 
-        def fit(above: Sequence[int], h: int) -> list[Candidate | None]:
-            terms = [ONE, *(chosen.expression(index) for index in above)]
-            return [_fit_ratio(response, terms, [chosen.expression(h)])]
+        def fit(at: int) -> list[Candidate | None]:
+            terms = [ONE, *(chosen.expression(index) for index in numerators[at].tolist())]
+            return [_fit_ratio(response, terms, [chosen.expression(int(h[at]))])]
 
-        out = fit_chosen(response, choice, lambda at: fit([int(pairs.i[at])], int(pairs.j[at])), budget)
-        if any(response.data.is_law(candidate) for candidate in out):
-            return out
-        some = slice(0, self.in_threes)
-        threes = best_triples(F[some] * root, t * root, background, H[some] * root, width=4 * k, budget=budget)
-        complexity = chosen.complexity[threes.pair].sum(dim=1) + chosen.complexity[threes.third]
-        choice = choose(threes.residual, complexity, k, rounding)
-        return out + fit_chosen(
-            response, choice, lambda at: fit(threes.pair[at].tolist(), int(threes.third[at])), budget
-        )
+        return fit_chosen(response, choose(residual, complexity, k, rounding_of(response)), fit, budget)

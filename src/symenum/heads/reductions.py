@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
@@ -24,21 +26,22 @@ from symenum.core.target import Target
 from symenum.expressions import Constant, Expression, apply, simplify
 from symenum.expressions.algebra import Powers, multiplied_powers, power_product, powers_of
 from symenum.expressions.candidate import Candidate
+from symenum.fitting.linear import Array
 from symenum.heads.response import Data, make_data
 
 __all__ = [
     "MIN_ROWS",
     "Chart",
     "Reduced",
-    "Solve",
     "Surface",
     "Symmetry",
     "best_surface",
     "degree_of",
     "fit_surface",
+    "furthest_reductions",
+    "may_be_reduced",
     "reduce_by",
     "reductions",
-    "search_reduced",
     "symmetries",
 ]
 
@@ -98,6 +101,11 @@ def degree_of(slots: int, rows: int) -> int:
     while degree < _MAX_DEGREE and math.comb(slots + degree + 1, slots) <= max_terms:
         degree += 1
     return degree
+
+
+def may_be_reduced(slots: int, rows: int) -> bool:
+    """Whether so many rows make a surface in so many slots."""
+    return slots > 1 and rows >= MIN_ROWS and degree_of(slots, min(rows, _MAX_ROWS)) > 1
 
 
 def best_surface(X: Tensor, y: Tensor, weight: Tensor, budget: Budget = NO_LIMIT) -> Surface | None:
@@ -230,10 +238,9 @@ def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int, budget
         gram = columns @ columns.T
         usable = (X != 0).all(dim=1) if scaling else torch.ones(len(X), dtype=torch.bool)
         slots = torch.nonzero(usable).flatten().tolist()
-        for chosen in itertools.combinations(slots, members):
-            budget.check()
-            ways = [_at(gram, scaling, chosen, direction) for direction in _directions(members)]
-            found += sorted(ways, key=_rank)[:2]
+        budget.check()
+        chosen = np.array(list(itertools.combinations(slots, members)), dtype=np.int64).reshape(-1, members)
+        found += _best_directions(gram.numpy(), scaling, chosen)
     return sorted(found, key=_rank)
 
 
@@ -251,25 +258,35 @@ def _directions(members: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *rest)
 
 
-def _at(gram: Tensor, scaling: bool, members: tuple[int, ...], direction: tuple[int, ...]) -> Symmetry:
-    """The direction with its degree: a multiple of 1/2 for scaling, a whole number for translation of one slot."""
-    whole = torch.zeros(len(gram), dtype=gram.dtype)
-    whole[list(members)] = torch.tensor(direction, dtype=gram.dtype)
+def _best_directions(gram: Array, scaling: bool, chosen: NDArray[np.int64]) -> list[Symmetry]:
+    """The best two directions, each with its degree, of each of the sets of slots `chosen` (c, members) int64.
+
+    `gram` (slots + 1, slots + 1): inner products of the slopes along each slot and, last, of what the degree scales. A
+    degree is a multiple of 1/2 for scaling, a whole number for translation of one slot.
+    """
+    directions = np.array(list(_directions(chosen.shape[1])))  # (d, members)
+    along = gram[-1, chosen] @ directions.T  # (c, d)
     norm = float(gram[-1, -1])
-    ratio = float(whole @ gram[-1]) / norm if norm > 0 else 0.0
-    degree = Fraction(0)
-    if scaling:
-        degree = Fraction(round(2 * _within_degrees(ratio)), 2)
-    elif len(members) == 1:
-        degree = Fraction(round(_within_degrees(ratio)))
-    whole[-1] = -float(degree)
-    size = float(whole.square() @ gram.diagonal())
-    square = float(whole @ gram @ whole)
-    return Symmetry(scaling, members, direction, degree, math.sqrt(max(square, 0.0) / size) if size > 0 else 0.0)
-
-
-def _within_degrees(value: float) -> float:
-    return max(-_MAX_SYMMETRY_DEGREE, min(_MAX_SYMMETRY_DEGREE, value))
+    degree = np.zeros_like(along)
+    if norm > 0 and (scaling or chosen.shape[1] == 1):
+        parts = 2 if scaling else 1
+        degree = np.round(parts * (along / norm).clip(-_MAX_SYMMETRY_DEGREE, _MAX_SYMMETRY_DEGREE)) / parts
+    inside = gram[chosen[:, :, None], chosen[:, None, :]]  # (c, members, members)
+    square = np.einsum("di,cij,dj->cd", directions, inside, directions) - 2 * degree * along + degree**2 * norm
+    size = gram.diagonal()[chosen] @ directions.T**2 + degree**2 * norm
+    misfit = np.sqrt(square.clip(0) / np.where(size > 0, size, np.inf))
+    rank = misfit * (1 + np.abs(directions).sum(axis=1) - directions.shape[1])
+    return [
+        Symmetry(
+            scaling,
+            tuple(chosen[at].tolist()),
+            tuple(directions[best].tolist()),
+            Fraction(degree[at, best]),
+            float(misfit[at, best]),
+        )
+        for at, order in enumerate(np.argsort(rank, axis=1, kind="stable")[:, :2])
+        for best in order
+    ]
 
 
 # A reduced problem: fewer slots, made of the old ones, a y with its factors and shifts taken out, and the way back.
@@ -477,18 +494,11 @@ def _variance(y: Tensor, weight: Tensor) -> float:
     return float(((y - (y * weight).sum()).square() * weight).sum())
 
 
-# The search on reduced problems: the furthest reduction first, what is found there judged on y itself.
+def furthest_reductions(data: Data, budget: Budget) -> tuple[Reduced, ...]:
+    """The problems that are worth a search: those with the fewest slots, the fewest first.
 
-Solve = Callable[[Data, Budget], list[Candidate]]
-
-
-def search_reduced(data: Data, solve: Solve, budget: Budget) -> list[Candidate]:
-    """Candidates for y, made of what `solve` finds on the problems with the fewest slots."""
-    found: list[Candidate] = []
-    for problem in list(reductions(data, budget))[: -_REDUCTIONS_SEARCHED - 1 : -1]:
-        for candidate in solve(problem.data(), budget):
-            whole = problem.candidate(candidate)
-            found += [] if whole is None else [whole]
-        if budget.over() or any(data.is_law(candidate) for candidate in found):
-            break
-    return found
+    CutShortError where the budget is over before all reductions are found.
+    """
+    found = list(reductions(data, budget))
+    budget.check()
+    return tuple(found[: -_REDUCTIONS_SEARCHED - 1 : -1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -121,22 +122,29 @@ class Response:
         """An expression for t, judged on y."""
         return self.data.candidate(self.wrap(expression))
 
-    def fit(self, terms: Sequence[Expression], weight: Tensor | None = None) -> Candidate | None:
+    def fit(
+        self,
+        terms: Sequence[Expression],
+        weight: Tensor | None = None,
+        write: Callable[[Sequence[Number]], Expression] | None = None,
+    ) -> Candidate | None:
         """The least-squares combination of the terms, constants snapped where the data agree, judged on y.
 
-        `weight` (rows,): other row weights for the fit. None where a term is not finite or too small for a coefficient.
+        `weight` (rows,): other row weights for the fit. `write` makes the expression of the coefficients; by default
+        the sum of the terms. None where a term is not finite or too small for a coefficient.
         """
         A = torch.stack([self.data.evaluate(term) for term in terms], dim=1)
         if not bool(torch.isfinite(A).all()) or self._beyond_doubles(A):
             return None
+        write = write or partial(linear_combination, terms=terms)
         row_weight = self.weight if weight is None else weight
         snapped = snap(A.numpy(), self.t.numpy(), row_weight.numpy())
-        candidate = self._judge(snapped.numbers, terms)
+        candidate = self.candidate(write(snapped.numbers))
         if all(not number.snapped for number in snapped.numbers):
             return candidate
         root = row_weight.sqrt()
         free = least_squares((A * root[:, None]).numpy(), (self.t * root).numpy()).coefficients
-        plain = self._judge([plain_number(float(value)) for value in free], terms)
+        plain = self.candidate(write([plain_number(float(value)) for value in free]))
         return self.prefer_snapped(candidate, plain, len(terms))
 
     def _beyond_doubles(self, A: Tensor) -> bool:
@@ -144,9 +152,6 @@ class Response:
         sizes = A.abs().amax(dim=0)
         sizes = sizes[sizes > 0]
         return bool(len(sizes)) and bool(self.t.abs().amax() / _LARGEST_COEFFICIENT > sizes.amin())
-
-    def _judge(self, numbers: Sequence[Number], terms: Sequence[Expression]) -> Candidate | None:
-        return self.candidate(linear_combination(numbers, terms))
 
     def prefer_snapped(self, snapped: Candidate | None, plain: Candidate | None, terms: int) -> Candidate | None:
         """The snapped one, unless it is worse on y by more than rounding or its standard error."""

@@ -1,13 +1,16 @@
-"""Which head runs when: the table of stages, their order on given data, and one pass through them.
+"""Which heads there are, cut into slices: the table of stages, what a slice costs, and one pass through them.
 
-A stage is a few scans that belong together. It is the unit in which a search stops, reports and takes turns; inside it
-heads run one after another until one of them has found the law. `STAGES` says for each stage what it scans and when it
-applies, `_ORDERS` in which order the stages come on which data, `AllHeads` holds what they share (data, features), and
-`first_pass` runs them all once. What a search does between stages stands in `symenum.search`.
+A stage is a few scans that belong together; each scan is a slice of it, of about a second at most. Slice n of a stage
+on given data is always the same work, whatever ran before it. So a search can stop, report and take turns between any
+two slices, and one that is resumed goes on with slice n. `STAGES` says for each stage what its slices are, what one of
+them costs and when the stage applies; `AllHeads` holds what the stages share (data, features); `in_turn` is the order
+of all slices, which `first_pass` follows. What a search does between slices stands in `symenum.search`.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -26,6 +29,7 @@ from symenum.expressions.algebra import plain_form
 from symenum.expressions.candidate import Candidate
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
+from symenum.heads.feature_times_polynomial import FeatureTimesPolynomial
 from symenum.heads.features import Features, build_features, extended_by_unary
 from symenum.heads.head import Head, RegisteredHead, registered_heads
 from symenum.heads.inner_constants import InnerConstants
@@ -35,27 +39,29 @@ from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
-from symenum.heads.reductions import search_reduced
+from symenum.heads.reductions import Reduced, furthest_reductions, may_be_reduced
 from symenum.heads.response import Data, Response, best_and_front, make_data
 from symenum.heads.sum_of_powers import SumOfPowers
-from symenum.heads.sum_of_terms import SumOfTerms
+from symenum.heads.sum_of_terms import SEARCHES, SumOfTerms, SumSearch
 from symenum.heads.transforms import power_responses, responses_of
 from symenum.heads.two_terms import TwoTerms
+from symenum.heads.work import Model, Sizes, Work
 from symenum.operators import Operator, get_operators
-from symenum.operators.traits import MULTIPLICATIVE, Role
+from symenum.operators.traits import ARITHMETIC, MULTIPLICATIVE, Role
 
 __all__ = [
-    "MANY_SLOTS",
     "SCAN_ROWS",
     "STAGES",
     "STAGE_NAMES",
     "TRANSFORMS",
     "AllHeads",
+    "Scan",
     "Stage",
     "StageRow",
     "first_pass",
+    "in_turn",
     "informative_columns",
-    "stage_order",
+    "joined",
 ]
 
 
@@ -64,129 +70,324 @@ Scan = Callable[[Budget], list[Candidate]]
 
 @dataclass(frozen=True)
 class StageRow:
-    """One row of the table: a stage's name, what it scans (heads run in that order), and when it applies.
+    """One row of the table: a stage's name, its slices, the work of one of them, and when the stage applies.
 
-    `group`: stages of one group run one after another; `_ORDERS` gives the order of the groups.
+    `slices`: the scans, one after another; they are laid out as they are asked for. `on_reduced`: whether it also runs
+    on problems that were reduced to few slots, where features are cheap. `needs`: the stage that makes its features.
     """
 
     name: str
-    group: str
-    scans: Callable[[AllHeads], Iterable[Scan]]
+    slices: Callable[[AllHeads], Iterable[Scan]]
+    work: Work
     applies: Callable[[AllHeads], bool] = lambda heads: True
+    on_reduced: bool = False
+    needs: StageRow | None = None
+
+    def work_of_slice(self, sizes: Sizes) -> float:
+        """Its work, and never less than that of the stage that makes its features, so that this one comes first."""
+        return max(self.work.of(sizes), self.needs.work.of(sizes) if self.needs else 0.0)
 
 
+_ONE_FEATURE = OneFeature()
+_FINDING_REDUCTIONS = Work(2e-5, lambda sizes: min(1000, sizes.rows) * sizes.slots, lambda sizes: 0.02)
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _TERMS_OF_SUMS = (2, 3)  # numbers of terms of sums of powers
+_BACKGROUND_DEGREES = (1, 2)  # of the polynomial that one feature stands beside
 _POLYNOMIAL_DEGREES = (1, 2, 3)  # of the polynomial that two terms stand beside
+_MAX_FITTED_SLOTS = 12  # with more slots no exponents are fitted: each slot is an unknown in each term
+_RESPONSES_AT_ONCE = 15  # y and transforms of it that one slice looks for in one feature
+_COMBINED = 6000  # features that are combined as they are, without coefficients
+_COMBINED_PAIRWISE = 600  # the same for an operator that is evaluated pair by pair
+_MAX_POLYNOMIAL_SLOTS = 12  # with more slots no two terms stand beside a polynomial
+
+# The features that stages share: made by slices of their own, which find nothing. A stage that comes before them makes
+# what it needs.
+FEATURES = StageRow(
+    "features",
+    lambda heads: [
+        heads.making(heads.features),
+        heads.making(lambda budget: heads.features(budget).up_to_affine(budget)),
+    ],
+    Work(1.5e-8, lambda sizes: sizes.outputs * (sizes.scanned + 60)),
+    on_reduced=True,
+)
+EXTENDED = StageRow(
+    "extended features",
+    lambda heads: [
+        heads.making(heads.extended),
+        heads.making(lambda budget: heads.extended(budget).up_to_affine(budget)),
+        heads.making(lambda budget: heads.extended(budget).up_to_scale(budget)),
+    ],
+    Work(2e-8, lambda sizes: sizes.extended * (sizes.scanned + 30) * (1 if sizes.unary else 0.25)),
+    on_reduced=True,
+)
+# The unknowns of heads with fitted exponents, see `PowersOfSums` and `SumOfPowers`; sizes are sums, and terms - 1.
+_POWERS_OF_SUMS = Model(
+    lambda slots, sums: sums * (slots + 1), lambda slots, sums: (sums + 1) * (slots + 1) + sums, 80, 5
+)
+_SUMS_OF_POWERS = Model(lambda slots, size: (size + 1) * slots, lambda slots, size: (size + 1) * (slots + 1), 64, 4)
 
 STAGES = (
-    StageRow("products of powers", "opening", lambda heads: [heads.on(ProductOfPowers(0))]),
-    StageRow("polynomials", "opening", lambda heads: [heads.on(Polynomial())]),
-    StageRow("powers with a factor", "shallow", lambda heads: [heads.power_with_factor()]),
+    StageRow(
+        "products of powers",
+        lambda heads: [heads.on(ProductOfPowers(0))],
+        Work(0.0, lambda sizes: 0.0, lambda sizes: sizes.fits(1.5, sizes.slots)),
+        on_reduced=True,
+    ),
+    StageRow(
+        "polynomials",
+        lambda heads: [heads.on(Polynomial())],
+        Work(
+            5e-9,
+            lambda sizes: sizes.polynomials(12, 120),
+            lambda sizes: sizes.fits(1 + 2 * sizes.short_polynomials(12, 12)),
+        ),
+        on_reduced=True,
+    ),
     StageRow(
         "polynomials of transforms",
-        "shallow",
-        lambda heads: [heads.on(Polynomial(6), response=response) for response in heads.responses],
+        lambda heads: [heads.until_law(heads.on(Polynomial(6), response=response) for response in heads.responses)],
+        Work(1e-9, lambda sizes: sizes.responses * sizes.polynomials(6, 120)),
     ),
-    StageRow("powers of sums", "exponents", lambda heads: heads.powers_of_sums(functions=False)),
-    StageRow("sums of powers", "exponents", lambda heads: heads.sums_of_powers(functions=False)),
-    StageRow("powers of sums with a function", "functions", lambda heads: heads.powers_of_sums(functions=True)),
-    StageRow("sums of powers with a function", "functions", lambda heads: heads.sums_of_powers(functions=True)),
-    StageRow("one feature", "features", lambda heads: [heads.one_feature([heads.response, *heads.responses])]),
     StageRow(
         "ratios of polynomials",
-        "features",
         lambda heads: [heads.on(RatioOfPolynomials())],
-        lambda heads: heads.grammar.quotients,
+        Work(5e-9, lambda sizes: sizes.ratios(8, 10)),
+        lambda heads: heads.grammar.quotients and len(heads.data.stand_ins) <= RatioOfPolynomials.max_slots,
+        on_reduced=True,
     ),
-    StageRow("two terms", "two terms", lambda heads: [heads.two_terms()]),
+    FEATURES,
     StageRow(
-        "reductions",
-        "reductions",
-        lambda heads: [heads.search_fewer_slots],
-        lambda heads: heads.reduce and len(heads.data.stand_ins) > 1 and heads.grammar.products,
+        "powers with a factor",
+        lambda heads: [heads.power_with_factor()],
+        Work(8e-8, lambda sizes: sizes.features * sizes.scanned, lambda sizes: sizes.fits(sizes.k)),
+        on_reduced=True,
+        needs=FEATURES,
     ),
     StageRow(
         "powers with two factors",
-        "deep",
         lambda heads: [heads.on(ProductOfPowers(2, device=heads.device), heads.features)],
+        Work(
+            1.3e-7,
+            lambda sizes: (min(6000, 12 * sizes.features) + min(20_000, 0.5 * sizes.features)) * (sizes.scanned + 40),
+            lambda sizes: sizes.fits(sizes.k),
+        ),
+        on_reduced=True,
+        needs=FEATURES,
     ),
-    StageRow("affine", "deep", lambda heads: [heads.affine()]),
-    StageRow("combine", "deep", lambda heads: heads.combined().scans),
     StageRow(
-        "sums of terms",
-        "sums",
-        lambda heads: [heads.on(SumOfTerms(heads.operators, max_memory=heads.max_memory, device=heads.device))],
+        "combine",
+        lambda heads: heads.combined_slices(),
+        Work(
+            2e-11,
+            lambda sizes: _pairs_of_combine(sizes) * (sizes.scanned + 60),
+            lambda sizes: sizes.fits(2 * sizes.k),
+        ),
+        needs=FEATURES,
     ),
-    StageRow("inner constants", "end", lambda heads: [heads.on(InnerConstants(heads.operators))]),
     StageRow(
         "rational",
-        "end",
-        lambda heads: [heads.on(Rational(device=heads.device), heads.features)],
+        lambda heads: [heads.on(Rational(above, device=heads.device), heads.features) for above in (1, 2)],
+        Work(5e-4, lambda sizes: sizes.scanned, lambda sizes: sizes.fits(7 * sizes.k)),
         lambda heads: heads.grammar.quotients,
+        needs=FEATURES,
     ),
-    StageRow("two terms on a polynomial", "last", lambda heads: heads.two_terms_on_polynomials()),
+    EXTENDED,
     StageRow(
-        "outer functions",
-        "reduced problems",
-        lambda heads: [heads.two_terms(3000, response) for response in heads.responses_without_slots],
+        "one feature",
+        lambda heads: heads.one_feature([heads.response, *heads.responses]),
+        Work(
+            2.4e-8,
+            lambda sizes: sizes.extended * (sizes.scanned + 4 * _responses_at_once(sizes)) / sizes.parts_of_extended,
+            lambda sizes: sizes.fits(sizes.k + 4 * _responses_at_once(sizes)),
+        ),
+        on_reduced=True,
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "two terms",
+        lambda heads: [heads.two_terms()],
+        Work(
+            8e-11,
+            lambda sizes: min(6000, sizes.extended) ** 2 / 2 * sizes.scanned,
+            lambda sizes: sizes.fits(3.5 * sizes.k),
+        ),
+        on_reduced=True,
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "affine",
+        lambda heads: heads.affine(),
+        Work(
+            1.4e-10,
+            lambda sizes: min(4000, sizes.extended) ** 2 * 0.75 * sizes.scanned,
+            lambda sizes: sizes.fits(2.2 * sizes.k),
+        ),
+        on_reduced=True,
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "two terms on a polynomial",
+        lambda heads: heads.two_terms_on_polynomials(),
+        Work(
+            1e-10,
+            lambda sizes: min(3000, sizes.extended) ** 2 / 2 * sizes.scanned,
+            lambda sizes: _fits_on_polynomials(sizes),
+        ),
+        lambda heads: len(heads.data.stand_ins) <= _MAX_POLYNOMIAL_SLOTS,
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "features times a polynomial",
+        lambda heads: heads.features_times_polynomials(),
+        Work(
+            3e-10,
+            lambda sizes: sizes.extended * sizes.scanned * (sizes.slots + 2) ** 2,
+            lambda sizes: sizes.fits(2 * sizes.k),
+        ),
+        lambda heads: len(heads.data.stand_ins) <= _MAX_POLYNOMIAL_SLOTS and heads.grammar.products,
+        on_reduced=True,
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "one feature on a polynomial",
+        lambda heads: heads.one_feature_on_polynomials(),
+        Work(
+            2e-9,
+            lambda sizes: sizes.extended * sizes.scanned * sizes.monomials(1),
+            lambda sizes: sizes.fits(3 * sizes.k),
+        ),
+        lambda heads: len(heads.data.stand_ins) <= _MAX_POLYNOMIAL_SLOTS,
+        on_reduced=True,
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "powers of sums",
+        lambda heads: heads.powers_of_sums(functions=False),
+        Work(
+            3.3e-7,
+            lambda sizes: sizes.starts(_POWERS_OF_SUMS, 128),
+            lambda sizes: sizes.fits(4 * sizes.k) * sizes.share_fitted(_POWERS_OF_SUMS),
+        ),
+        lambda heads: heads.fitted_exponents,
+    ),
+    StageRow(
+        "sums of powers",
+        lambda heads: heads.sums_of_powers(functions=False),
+        Work(
+            2.7e-7,
+            lambda sizes: sizes.starts(_SUMS_OF_POWERS, 96),
+            lambda sizes: sizes.fits(3 * sizes.k) * sizes.share_fitted(_SUMS_OF_POWERS),
+        ),
+        lambda heads: heads.fitted_exponents,
+    ),
+    StageRow(
+        "powers of sums with a function",
+        lambda heads: heads.powers_of_sums(functions=True),
+        Work(
+            3.3e-7,
+            lambda sizes: sizes.starts(_POWERS_OF_SUMS, 32 * sizes.companions),
+            lambda sizes: sizes.fits(4 * sizes.k) * sizes.share_fitted(_POWERS_OF_SUMS),
+        ),
+        lambda heads: heads.fitted_exponents,
+    ),
+    StageRow(
+        "sums of powers with a function",
+        lambda heads: heads.sums_of_powers(functions=True),
+        Work(
+            2.7e-7,
+            lambda sizes: sizes.starts(_SUMS_OF_POWERS, 24 * sizes.companions),
+            lambda sizes: sizes.fits(3 * sizes.k) * sizes.share_fitted(_SUMS_OF_POWERS),
+        ),
+        lambda heads: heads.fitted_exponents,
+    ),
+    StageRow(
+        "sums of clear terms",  # most of its work is left out where small products explain y clearly
+        lambda heads: heads.sums_of_terms(SEARCHES[:1]),
+        Work(3.2e-9, lambda sizes: sizes.products[1] * (sizes.scanned + 100), lambda sizes: sizes.fits(4 * sizes.k)),
+        lambda heads: heads.several_slots,
+    ),
+    StageRow(
+        "sums of terms",
+        lambda heads: heads.sums_of_terms(SEARCHES[1:]),
+        Work(
+            3.2e-9,
+            lambda sizes: sizes.products[-1] * (sizes.scanned + 100) + 0.005 * sizes.pairs_of_products(500, 3e10),
+            lambda sizes: sizes.fits(12 * sizes.k),
+        ),
+        lambda heads: heads.several_slots,
+    ),
+    StageRow(
+        "inner constants",
+        lambda heads: heads.inner_constants(),
+        Work(
+            1.1e-6,
+            lambda sizes: sizes.inner_starts * (min(200, sizes.scanned) + 100),
+            lambda sizes: sizes.fits(2 * sizes.k),
+        ),
+        on_reduced=True,
+    ),
+    StageRow(
+        "reductions",
+        lambda heads: heads.reduced_slices(),
+        Work(1.0, lambda sizes: _work_on_reduced(sizes)),
+        lambda heads: may_be_reduced(len(heads.data.stand_ins), heads.data.target.rows) and heads.grammar.products,
     ),
 )
-"""All stages that look for y itself; those of the group "reduced problems" run on such problems only."""
+"""All stages that look for y itself, on the raw variables."""
+
+# Two terms of 3000 features, or products and quotients of 2000, for one response.
+_ON_RESPONSE = Work(
+    2.6e-10, lambda sizes: min(3000, sizes.extended) ** 2 / 2 * sizes.scanned, lambda sizes: sizes.fits(2.5 * sizes.k)
+)
+_OUTER_FUNCTIONS = StageRow(
+    "outer functions",
+    lambda heads: [heads.two_terms(3000, response) for response in heads.responses_without_slots],
+    _ON_RESPONSE,
+    needs=EXTENDED,
+)
+_REDUCED_STAGES = (*(row for row in STAGES if row.on_reduced), _OUTER_FUNCTIONS)
+"""The stages for a problem that was reduced to few slots."""
+
+
+def _fits_on_polynomials(sizes: Sizes) -> float:
+    """Seconds of the fits of a slice of two terms on a polynomial, the mean of all degrees that there are."""
+    terms = [sizes.monomials(degree) for degree in _POLYNOMIAL_DEGREES]
+    fitted = [count for count in terms if count <= sizes.rows - _SPARE_ROWS]
+    return sum(sizes.fits(2.5 * sizes.k, count) for count in fitted) / max(1, len(fitted))
+
+
+def _groups_of_responses(count: int) -> int:
+    """In how many groups so many responses are scanned."""
+    return -(-count // _RESPONSES_AT_ONCE)
+
+
+def _responses_at_once(sizes: Sizes) -> float:
+    """Responses of a slice of one feature: y and its transforms, over the number of groups."""
+    return (1 + sizes.responses) / _groups_of_responses(1 + sizes.responses)
+
+
+def _pairs_of_combine(sizes: Sizes) -> float:
+    """Pairs of a slice, the mean of all slices; a pair that is evaluated by itself counts as 200."""
+    slow = len(pairwise_operators(sizes.operators))
+    together = 3 * min(_COMBINED, sizes.features) ** 2
+    alone = 200 * slow * min(_COMBINED_PAIRWISE, sizes.features) ** 2
+    return (together + alone) / 2 if slow else together
+
+
+def _work_on_reduced(sizes: Sizes) -> float:
+    """The mean of the stages for reduced problems, with one slot less."""
+    reduced = replace(sizes, slots=max(1, sizes.slots - 1))
+    return sum(row.work_of_slice(reduced) for row in _REDUCED_STAGES) / len(_REDUCED_STAGES)
+
 
 TRANSFORMS = "transforms"
 """The name for all the stages that look for a transform of y, one stage for each transform."""
-STAGE_NAMES = (*(row.name for row in STAGES), TRANSFORMS)
-"""What an ablation may leave out."""
-
-# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
-MANY_SLOTS = 12  # with more slots, sums of products of slots are cheaper than features of one layer
-_FEW_SLOTS = 2  # up to so many slots, deep features are cheaper than fitted exponents
-_MANY_SCANNED_ROWS = 128  # with more rows, deep features of several slots cost seconds and come late
-
-
-def _shape(slots: int, scanned_rows: int) -> str:
-    """Which order of `_ORDERS` data of this shape have."""
-    if slots == 1:
-        return "one slot"
-    if slots <= _FEW_SLOTS:
-        return "few slots"
-    if slots > MANY_SLOTS:
-        return "many slots"
-    return "several slots, many rows" if scanned_rows > _MANY_SCANNED_ROWS else "several slots, few rows"
-
-
-# The cheap and the likely first. What is cheap depends on the data: deep features on many rows cost seconds for several
-# slots, fitted exponents and sums of terms hardly more than for two slots; with two slots it is the other way round.
-_ORDERS: dict[str, tuple[str, ...]] = {
-    "one slot": ("opening", "shallow", "features", "two terms", "deep", "end", "last"),
-    "few slots": (
-        *("opening", "shallow", "features", "two terms", "reductions", "deep", "sums", "end"),
-        *("exponents", "functions", "last"),
-    ),
-    "many slots": ("opening", "sums", "shallow", "features", "two terms", "reductions", "deep", "end", "last"),
-    "several slots, many rows": (
-        *("opening", "exponents", "shallow", "sums", "reductions", "functions"),
-        *("features", "two terms", "deep", "end", "last"),
-    ),
-    "several slots, few rows": (
-        *("opening", "exponents", "shallow", "features", "two terms", "reductions", "functions"),
-        *("deep", "sums", "end", "last"),
-    ),
-}
-_OPENING = sum(row.group == "opening" for row in STAGES)  # stages of milliseconds; early registered heads follow them
-# For a problem that was reduced to few slots: transforms of y come early, deep features late.
-_ON_REDUCED = (
-    *("products of powers", "polynomials", "powers with a factor", "one feature", "two terms"),
-    *("powers with two factors", "outer functions", "ratios of polynomials", "affine", "inner constants"),
+STAGE_NAMES = (
+    *(row.name for row in (*STAGES, _OUTER_FUNCTIONS) if row not in (FEATURES, EXTENDED)),
+    TRANSFORMS,
 )
-
-
-def stage_order(slots: int, scanned_rows: int) -> tuple[str, ...]:
-    """The names of the stages for y, first to last, before those that do not apply are left out."""
-    groups = _ORDERS[_shape(slots, scanned_rows)]
-    return tuple(row.name for group in groups for row in STAGES if row.group == group)
-
+"""What an ablation may leave out."""
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MAX_COLUMNS = 30_000  # features of two layers
@@ -199,29 +400,74 @@ SCAN_ROWS = 400
 
 
 @dataclass(frozen=True)
+class Priced:
+    """A scan whose work is known better than that of its stage's slices on average."""
+
+    scan: Scan
+    work: float
+
+    def __call__(self, budget: Budget) -> list[Candidate]:
+        return self.scan(budget)
+
+
+class _Slices:
+    """The scans of a stage by their numbers, laid out one after another as they are asked for.
+
+    Only the last one is held, so that what it needs is freed when the next one is laid out.
+    """
+
+    def __init__(self, lay_out: Callable[[], Iterable[Scan]]) -> None:
+        self._lay_out = lay_out
+        self._rest: Iterator[Scan] = iter(())
+        self._number = -1  # of the scan that is held, which is None where the stage is at its end
+        self._scan: Scan | None = None
+        self._begun = False
+
+    def at(self, number: int) -> Scan | None:
+        """The scan of that number; None where the stage has no such slice."""
+        if number < self._number or not self._begun:
+            self._rest, self._number, self._begun = iter(self._lay_out()), -1, True
+        while self._number < number:
+            self._scan = next(self._rest, None)
+            self._number += 1
+            if self._scan is None:
+                self._number = number
+        return self._scan
+
+
+@dataclass(frozen=True)
 class Stage:
-    """A few scans that belong together, on one set of data; `name` is what a progress display shows."""
+    """Slices that belong together, on one set of data; `name` is what a progress display shows.
+
+    `work`: of one slice on average, in seconds on two cores of the reference machine, told from sizes before it runs.
+    """
 
     name: str
+    work: float
     data: Data
     grammar: OperatorGrammar
-    scans: tuple[Scan, ...]
-    prior: Prior = NO_PRIOR
+    prior: Prior
+    slices: _Slices = field(repr=False)
 
-    def run(self, budget: Budget) -> list[Candidate]:
-        """The candidates of the scans that operators and prior permit; ends with the time, or when one is the law."""
-        found: list[Candidate] = []
-        for scan in self.scans:
-            if budget.over():
-                break
-            try:
-                new = [candidate for candidate in self._with_plain_forms(scan(budget)) if self._allows(candidate)]
-            except CutShortError:
-                break
-            found += new
-            if any(self.data.is_law(candidate) for candidate in new):
-                break
-        return found
+    def scan(self, number: int) -> Scan | None:
+        """Slice `number`, counted from 0; None where the stage is at its end before it."""
+        return self.slices.at(number)
+
+    def work_of(self, number: int) -> float:
+        """The work of slice `number`: its own, where it is known, else that of a slice on average."""
+        scan = self.scan(number)
+        return scan.work if isinstance(scan, Priced) else self.work
+
+    def run(self, number: int, budget: Budget) -> list[Candidate]:
+        """The candidates of slice `number` that operators and prior permit; none where the time was over too soon."""
+        scan = self.scan(number)
+        if scan is None or budget.over():
+            return []
+        try:
+            found = scan(budget)
+        except CutShortError:
+            return []
+        return [candidate for candidate in self._with_plain_forms(found) if self._allows(candidate)]
 
     def _allows(self, candidate: Candidate) -> bool:
         return self.grammar.allows(candidate.expression) and self.prior.allows(candidate.expression)
@@ -237,6 +483,34 @@ class Stage:
         return found + [candidate for law in laws if (candidate := self.data.candidate(law)) is not None]
 
 
+def in_turn(stages: Iterable[Stage]) -> Iterator[tuple[Stage, int]]:
+    """All slices of these stages, each as its stage and its number: next is always the one that ends cheapest.
+
+    A slice ends at the work of all slices of its stage up to it. So a stage of many slices does not hold up one that is
+    cheaper than all of them; of equals the first in the table comes first.
+    """
+    waiting = [(stage.work, place, 0, stage) for place, stage in enumerate(stages)]
+    heapq.heapify(waiting)
+    while waiting:
+        _, place, number, stage = heapq.heappop(waiting)
+        if stage.scan(number) is not None:
+            yield stage, number
+            heapq.heappush(waiting, ((number + 2) * stage.work, place, number + 1, stage))
+
+
+def joined(name: str, stages: Sequence[Stage]) -> Stage:
+    """Stages on the same data as one stage of all their slices, in turn; its work is that of a slice on average."""
+
+    def lay_out() -> Iterator[Scan]:
+        for stage, number in in_turn(stages):
+            scan = stage.scan(number)
+            assert scan is not None  # `in_turn` gives only slices that there are
+            yield Priced(scan, stage.work_of(number))
+
+    work = sum(stage.work for stage in stages) / len(stages)
+    return replace(stages[0], name=name, work=work, slices=_Slices(lay_out))
+
+
 MakeFeatures = Callable[[Budget], Features]
 
 
@@ -246,9 +520,8 @@ class AllHeads:
 
     `max_memory` (bytes) bounds the features: with less of it there are fewer, and the most complex are left out first.
     `origin`: the same heads with other weights of the rows; its features are used here too.
-    `reduce`: whether one stage looks for fewer variables that y depends on, and for a law in these.
     `device`: "cpu", or anything else to let heads that can use a GPU choose by the size of their scan.
-    `registered`: heads from outside the package, one stage each.
+    `registered`: heads from outside the package, one stage of one slice each.
     `leave_out`: names of stages that do not run, for ablations only.
     """
 
@@ -258,11 +531,11 @@ class AllHeads:
     max_memory: int = DEFAULT_MEMORY
     prior: Prior = NO_PRIOR
     origin: AllHeads | None = None
-    reduce: bool = True
     device: str = "cpu"
     registered: tuple[RegisteredHead, ...] = field(default_factory=registered_heads)
     leave_out: tuple[str, ...] = ()
     _made: dict[str, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _reduced: list[tuple[Reduced, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def with_target(self, target: Target) -> AllHeads:
         """The same heads on rows of other weights."""
@@ -274,65 +547,73 @@ class AllHeads:
         found = [self.data.candidate(Constant(mean)), self.response.fit([Constant(1)])]
         return [candidate for candidate in found if candidate is not None]
 
-    # The stages, in order
+    # The stages
 
-    def stages(self) -> Iterator[Stage]:
-        """Every stage for y, and then one for each transform of y."""
-        yield from self.on_target()
-        yield from self.on_transforms()
+    def on_target(self) -> tuple[Stage, ...]:
+        """The stages that look for y itself, in the order of the table; those of registered heads are the last."""
+        return self._applying([*STAGES, *map(_registered_row, self.registered)])
 
-    def on_target(self) -> Iterator[Stage]:
-        """The stages that look for y itself, those of registered heads among them."""
-        early = [head.name for head in self.registered if not head.late]
-        late = [head.name for head in self.registered if head.late]
-        order = stage_order(len(self.data.stand_ins), len(self.data.scan_rows))
-        return self._in_order((*order[:_OPENING], *early, *order[_OPENING:], *late))
-
-    def on_reduced(self) -> Iterator[Stage]:
+    def on_reduced(self) -> tuple[Stage, ...]:
         """The stages for a problem that was reduced to few slots."""
-        return self._in_order(_ON_REDUCED)
+        return self._applying(_REDUCED_STAGES)
 
-    def on_transforms(self) -> Iterator[Stage]:
+    def on_transforms(self) -> tuple[Stage, ...]:
         """The stages that look for a transform of y."""
-        for response in () if TRANSFORMS in self.leave_out else self.responses:
-            scans = [self.two_terms(3000, response), self.affine(2000, response)]
-            if len(self.data.stand_ins) == 1:
-                scans.append(self.on(RatioOfPolynomials(), response=response))
-            yield self._stage(f"for {response.name}", scans)
+        responses = () if TRANSFORMS in self.leave_out else self.responses
+        return self._applying([_transform_row(response) for response in responses])
 
-    def quick(self) -> Iterator[Stage]:
-        """The stages for slots that will be others in the next step."""
-        return self._applying(_QUICK_STAGES)
+    def on_slots(self) -> tuple[Stage, ...]:
+        """The stages for slots that are variables and tokens, and will be others in the next step."""
+        return self._applying(_SLOT_STAGES)
+
+    def on_response(self, response: Response, cap: int) -> Iterator[Scan]:
+        """Quick scans for any response on the raw variables; two terms of the `cap` simplest features."""
+        yield self.on(ProductOfPowers(0), response=response)
+        yield self.power_with_factor(response)
+        yield from self.one_feature([response])
+        yield self.two_terms(cap, response)
+
+    def beside(self, terms: tuple[Expression, ...], cap: int) -> Iterator[Scan]:
+        """One feature, and two of the `cap` simplest, beside these terms, whose coefficients are fitted anew."""
+        yield from self.one_feature([self.response], OneFeature(background=terms))
+        yield self.two_terms(cap, background=terms)
+
+    def allows(self, expression: Expression) -> bool:
+        """Whether the operators can write it and the prior permits it."""
+        return self.grammar.allows(expression) and self.prior.allows(expression)
 
     def combined(self) -> Stage:
         """The paper's last layer: expressions as they are, no coefficients."""
-        return self._stage("combine", [self.on(Combine(self.operators, cap=6000), self.features)])
+        (row,) = [row for row in STAGES if row.name == "combine"]
+        return self._stage(row)
 
     @property
     def stage_names(self) -> frozenset[str]:
-        """The names that the order may hold: those of the table and of the registered heads."""
-        return frozenset(self._rows())
+        """The names of the stages for y: those of the table and of the registered heads."""
+        return frozenset(row.name for row in STAGES) | {head.name for head in self.registered}
 
-    def _rows(self) -> dict[str, StageRow]:
-        """The table of stages by name, with a row for each registered head."""
-        rows = {row.name: row for row in STAGES}
-        for head in self.registered:
-            rows[head.name] = StageRow(head.name, "registered", partial(_registered_scans, head))
-        return rows
+    def _applying(self, rows: Iterable[StageRow]) -> tuple[Stage, ...]:
+        """The stages of the rows that apply and are not left out."""
+        return tuple(self._stage(row) for row in rows if row.name not in self.leave_out and row.applies(self))
 
-    def _in_order(self, names: Sequence[str]) -> Iterator[Stage]:
-        rows = self._rows()
-        return self._applying([rows[name] for name in names])
+    def _stage(self, row: StageRow) -> Stage:
+        slices = _Slices(partial(row.slices, self))
+        return Stage(row.name, row.work_of_slice(self.sizes), self.data, self.grammar, self.prior, slices)
 
-    def _applying(self, rows: Iterable[StageRow]) -> Iterator[Stage]:
-        """The stages of the rows that apply, have anything to scan, and are not left out."""
-        for row in rows:
-            scans = tuple(row.scans(self)) if row.name not in self.leave_out and row.applies(self) else ()
-            if scans:
-                yield self._stage(row.name, scans)
-
-    def _stage(self, name: str, scans: Iterable[Scan]) -> Stage:
-        return Stage(name, self.data, self.grammar, tuple(scans), self.prior)
+    @cached_property
+    def sizes(self) -> Sizes:
+        """What estimates of work are made of."""
+        scanned = len(self.data.scan_rows)
+        return Sizes(
+            slots=len(self.data.stand_ins),
+            rows=self.data.target.rows,
+            scanned=scanned,
+            responses=len(self.responses),
+            k=self.k,
+            operators=self.operators,
+            max_columns=self._columns,
+            max_outputs=self.max_memory // _SHARE_OF_A_LAYER // (8 * scanned),
+        )
 
     # What the rows of the table are made of
 
@@ -348,10 +629,10 @@ class AllHeads:
             features(budget) if features else self.slot_features, response or self.response, self.k, budget
         )
 
-    def power_with_factor(self) -> Scan:
+    def power_with_factor(self, response: Response | None = None) -> Scan:
         """Products of powers with one feature as a factor."""
         exponentials = any(operator.role is Role.EXPONENTIAL for operator in self.operators)
-        return self.on(ProductOfPowers(1, exponentials), self.features)
+        return self.on(ProductOfPowers(1, exponentials), self.features, response)
 
     def powers_of_sums(self, *, functions: bool) -> list[Scan]:
         """One and two powers of sums; with `functions`, a companion in one of them."""
@@ -366,51 +647,127 @@ class AllHeads:
             for response in responses
         ]
 
-    def one_feature(self, responses: Sequence[Response]) -> Scan:
-        """One feature for each of these responses."""
-        return partial(self._scan_one_feature, responses)
+    def one_feature(self, responses: Sequence[Response], head: OneFeature = _ONE_FEATURE) -> Iterator[Scan]:
+        """One feature for each of these responses; a slice takes some of them and a part of the features.
 
-    def _scan_one_feature(self, responses: Sequence[Response], budget: Budget) -> list[Candidate]:
-        return OneFeature().scan_responses(self.extended(budget), responses, self.k, budget)
+        Features come in their order, the simplest first.
+        """
+        parts, groups = self.sizes.parts_of_extended, _groups_of_responses(len(responses))
+        for group in range(groups):
+            some = responses[len(responses) * group // groups : len(responses) * (group + 1) // groups]
+            for number in range(parts):
+                yield partial(self._scan_one_feature, head, some, number, parts)
+
+    def _scan_one_feature(
+        self, head: OneFeature, responses: Sequence[Response], number: int, parts: int, budget: Budget
+    ) -> list[Candidate]:
+        features = self.extended(budget).part(number, parts)
+        return head.scan_responses(features, responses, self.response, self.k, budget)
+
+    def features_times_polynomials(self) -> Iterator[Scan]:
+        """A feature times a linear form, with an offset or beside a second one, for y and its transforms."""
+        for outer in (0, 1):
+            head = FeatureTimesPolynomial(outer)
+            for response in [self.response, *self.responses_without_slots]:
+                yield self.on(head, self.extended, response)
+
+    def one_feature_on_polynomials(self) -> Iterator[Scan]:
+        """One feature beside a full polynomial in the slots, for y and its transforms, where there are rows enough."""
+        for degree in _BACKGROUND_DEGREES:
+            terms = tuple(monomials(self.data.stand_ins, degree))
+            if len(terms) <= self.data.target.rows - _SPARE_ROWS:
+                responses = [self.response, *self.responses_without_slots]
+                yield from self.one_feature(responses, OneFeature(background=terms))
 
     def two_terms(
-        self, cap: int = 6000, response: Response | None = None, background: tuple[Expression, ...] = (Constant(1),)
+        self,
+        cap: int = 6000,
+        response: Response | None = None,
+        background: tuple[Expression, ...] = (Constant(1),),
+        counts: tuple[int, ...] = (1, 2),
     ) -> Scan:
-        """Two terms of the `cap` simplest features beside a background."""
-        return self.on(TwoTerms(background, cap=cap, device=self.device), self.extended, response)
+        """Two terms (or as many as `counts` says) of the `cap` simplest features beside a background."""
+        return self.on(TwoTerms(background, cap=cap, counts=counts, device=self.device), self.extended, response)
 
     def two_terms_on_polynomials(self) -> Iterator[Scan]:
-        """Two terms beside a full polynomial in the slots, where there are rows enough for it and few slots."""
-        if len(self.data.stand_ins) > MANY_SLOTS:
-            return
+        """One term, and two, beside a full polynomial in the slots, where there are rows enough for it."""
         for degree in _POLYNOMIAL_DEGREES:
             terms = monomials(self.data.stand_ins, degree)
             if len(terms) <= self.data.target.rows - _SPARE_ROWS:
-                yield self.two_terms(3000, background=tuple(terms))
+                yield from (self.two_terms(3000, background=tuple(terms), counts=(count,)) for count in (1, 2))
 
-    def affine(self, cap: int = 4000, response: Response | None = None) -> Scan:
+    def affine(self, cap: int = 4000, response: Response | None = None) -> list[Scan]:
         """Products and quotients of the `cap` simplest features, with scale and offset."""
-        products = tuple(
-            operator for operator in self.operators if operator.role in MULTIPLICATIVE and operator.form is None
-        )
-        return self.on(Affine(products, cap=cap, device=self.device), self.extended, response)
+        return [
+            self.on(Affine((operator,), cap=cap, device=self.device), self.extended, response)
+            for operator in self.operators
+            if operator.role in MULTIPLICATIVE and operator.form is None
+        ]
 
-    def search_fewer_slots(self, budget: Budget) -> list[Candidate]:
-        """The scan of the stage "reductions"."""
-        return search_reduced(self.data, self._solve_reduced, budget)
+    def combined_slices(self) -> list[Scan]:
+        """The operators that are scanned by matrix products; then all, where others are evaluated pair by pair.
 
-    def _solve_reduced(self, data: Data, budget: Budget) -> list[Candidate]:
-        """What the cheaper stages find on a reduced problem, which is not reduced again.
-
-        A required variable may stand in what was taken out of y: it is asked for when the law is whole again.
+        Together, because the losses of the quick ones let most pairs of the slow ones be given up after a few rows.
         """
-        prior = replace(self.prior, required=())
+        slow = pairwise_operators(self.operators)
+        quick = tuple(operator for operator in self.operators if operator not in slow)
+        scans = [self.on(Combine(quick, cap=_COMBINED), self.features)] if quick else []
+        return scans + ([self.on(Combine(self.operators, cap=_COMBINED_PAIRWISE), self.features)] if slow else [])
+
+    def sums_of_terms(self, searches: Sequence[SumSearch]) -> list[Scan]:
+        """Each search of the head is a slice."""
+        return [
+            self.on(SumOfTerms(self.operators, searches=(search,), max_memory=self.max_memory, device=self.device))
+            for search in searches
+        ]
+
+    def inner_constants(self) -> list[Scan]:
+        """Sums, then products."""
+        return [self.on(InnerConstants(self.operators, products=(product,))) for product in (False, True)]
+
+    def until_law(self, scans: Iterable[Scan]) -> Scan:
+        """These scans as one, which ends with the first that finds the law."""
+        return partial(self._until_law, tuple(scans))
+
+    def _until_law(self, scans: Sequence[Scan], budget: Budget) -> list[Candidate]:
         found: list[Candidate] = []
-        for stage in replace(self, data=data, prior=prior, reduce=False, origin=None).on_reduced():
-            found += stage.run(budget)
-            if budget.over() or any(data.is_law(candidate) for candidate in found):
+        for scan in scans:
+            found += scan(budget)
+            if budget.over() or any(self.data.is_law(candidate) for candidate in found):
                 break
         return found
+
+    def making(self, make: MakeFeatures) -> Scan:
+        """A slice that makes features and finds nothing."""
+
+        def scan(budget: Budget) -> list[Candidate]:
+            make(budget)
+            return []
+
+        return scan
+
+    def reduced_slices(self) -> Iterator[Scan]:
+        """The reductions are found, and then each reduced problem is searched by the cheaper stages, in turn.
+
+        A reduced problem is not reduced again. A required variable may stand in what was taken out of y: it is asked
+        for when the law is whole again.
+        """
+        yield Priced(self._find_reductions, _FINDING_REDUCTIONS.of(self.sizes))
+        for problem in self.reduced_problems(NO_LIMIT):
+            prior = replace(self.prior, required=())
+            heads = replace(self, data=problem.data(), prior=prior, origin=None)
+            for stage, number in in_turn(heads.on_reduced()):
+                yield Priced(partial(_scan_reduced, problem, stage, number), stage.work_of(number))
+
+    def _find_reductions(self, budget: Budget) -> list[Candidate]:
+        self.reduced_problems(budget)
+        return []
+
+    def reduced_problems(self, budget: Budget) -> tuple[Reduced, ...]:
+        """Problems with fewer slots, the fewest first. CutShortError where the budget is over before they are found."""
+        if not self._reduced:
+            self._reduced.append(furthest_reductions(self.data, budget))
+        return self._reduced[0]
 
     # What the heads share
 
@@ -421,6 +778,15 @@ class AllHeads:
     @cached_property
     def response(self) -> Response:
         return Response.of(self.data)
+
+    @property
+    def several_slots(self) -> bool:
+        return len(self.data.stand_ins) > 1
+
+    @property
+    def fitted_exponents(self) -> bool:
+        """Whether sums of powers have slots enough to be more than features, and not too many to be fitted."""
+        return 1 < len(self.data.stand_ins) <= _MAX_FITTED_SLOTS
 
     @cached_property
     def responses(self) -> list[Response]:
@@ -481,9 +847,35 @@ class AllHeads:
         return torch.stack([self.data.evaluate(slot)[self.data.scan_rows] for slot in self.data.stand_ins])
 
 
-def _registered_scans(head: RegisteredHead, heads: AllHeads) -> list[Scan]:
-    wanted = {"slots": None, "layers": heads.features, "extended": heads.extended}[head.wanted]
-    return [heads.on(head, wanted)]
+def _scan_reduced(problem: Reduced, stage: Stage, number: int, budget: Budget) -> list[Candidate]:
+    """What a slice of a stage finds on the reduced problem, as candidates for y."""
+    found = [problem.candidate(candidate) for candidate in stage.run(number, budget)]
+    return [candidate for candidate in found if candidate is not None]
+
+
+_EARLY = Work(0.05, lambda sizes: 1.0)
+_LATE = Work(1.0, lambda sizes: max(row.work_of_slice(sizes) for row in STAGES))
+
+
+def _registered_row(head: RegisteredHead) -> StageRow:
+    """Nobody knows what a head from outside costs: 0.05 s are assumed, or of a late one as much as of the dearest."""
+
+    def slices(heads: AllHeads) -> list[Scan]:
+        wanted = {"slots": None, "layers": heads.features, "extended": heads.extended}[head.wanted]
+        return [heads.on(head, wanted)]
+
+    return StageRow(head.name, slices, _LATE if head.late else _EARLY)
+
+
+def _transform_row(response: Response) -> StageRow:
+    def slices(heads: AllHeads) -> Iterator[Scan]:
+        yield heads.until_law([heads.on(ProductOfPowers(0), response=response), heads.power_with_factor(response)])
+        yield heads.two_terms(3000, response)
+        yield from heads.affine(2000, response)
+        if len(heads.data.stand_ins) == 1:
+            yield heads.on(RatioOfPolynomials(), response=response)
+
+    return StageRow(f"for {response.name}", slices, _ON_RESPONSE, needs=EXTENDED)
 
 
 def _quick_powers(heads: AllHeads) -> Iterator[Scan]:
@@ -493,20 +885,53 @@ def _quick_powers(heads: AllHeads) -> Iterator[Scan]:
         yield heads.power_with_factor()
 
 
-_QUICK_STAGES = (
-    StageRow("powers", "quick", _quick_powers),
+_SLOT_STAGES = (
+    FEATURES,
     StageRow(
-        "one feature", "quick", lambda heads: [heads.one_feature([heads.response, *heads.responses_without_slots])]
+        "powers",
+        _quick_powers,
+        Work(4e-8, lambda sizes: sizes.features * sizes.scanned, lambda sizes: sizes.fits(0.5 * sizes.k)),
+        needs=FEATURES,
     ),
-    StageRow("two terms", "quick", lambda heads: [heads.two_terms()]),
-    StageRow("affine", "quick", lambda heads: [heads.affine(5000)]),
+    EXTENDED,
+    StageRow(
+        "one feature",
+        lambda heads: heads.one_feature([heads.response, *heads.responses_without_slots]),
+        Work(
+            2.4e-8,
+            lambda sizes: sizes.extended * (sizes.scanned + 20) / sizes.parts_of_extended,
+            lambda sizes: sizes.fits(4 * sizes.k),
+        ),
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "two terms",
+        lambda heads: [heads.two_terms()],
+        Work(
+            8e-11,
+            lambda sizes: min(6000, sizes.extended) ** 2 / 2 * sizes.scanned,
+            lambda sizes: sizes.fits(3.5 * sizes.k),
+        ),
+        needs=EXTENDED,
+    ),
+    StageRow(
+        "affine",
+        lambda heads: heads.affine(5000),
+        Work(
+            1.4e-10,
+            lambda sizes: min(5000, sizes.extended) ** 2 * 0.75 * sizes.scanned,
+            lambda sizes: sizes.fits(2.2 * sizes.k),
+        ),
+        needs=EXTENDED,
+    ),
     StageRow(
         "outer functions",
-        "quick",
         lambda heads: [heads.two_terms(2500, response) for response in heads.responses_without_slots],
+        _ON_RESPONSE,
+        needs=EXTENDED,
     ),
 )
-"""In this order: the stages worth their time on tokens, where each step has other slots; with caps of their own."""
+"""The stages worth their time on tokens, where each step has other slots; with caps of their own."""
 
 
 def first_pass(
@@ -550,15 +975,18 @@ def first_pass(
 
 
 def _run(heads: AllHeads, budget: Budget) -> tuple[list[Candidate], bool]:
-    """All candidates, and whether the pass went to its end: to the law or through all stages."""
+    """All candidates, and whether the pass went to its end: to the law or through all slices."""
     found = heads.constant()
-    stages = heads.stages()
-    while not any(heads.data.is_law(candidate) for candidate in found):
-        stage = next(stages, None)
-        if stage is None or budget.over():
-            return found, stage is None and not budget.over()
-        found += stage.run(budget)
-    return found, True
+    if any(heads.data.is_law(candidate) for candidate in found):
+        return found, True
+    for stage, number in itertools.chain(in_turn(heads.on_target()), in_turn(heads.on_transforms())):
+        if budget.over():
+            return found, False
+        new = stage.run(number, budget)
+        found += new
+        if any(heads.data.is_law(candidate) for candidate in new):
+            return found, True
+    return found, not budget.over()
 
 
 def _checked(values: object, slots: Iterable[str | Expression] | None) -> tuple[Tensor, list[Expression]]:
@@ -569,6 +997,11 @@ def _checked(values: object, slots: Iterable[str | Expression] | None) -> tuple[
     if not width:
         raise ValueError("values must have at least one column")
     return columns, names
+
+
+def pairwise_operators(operators: Sequence[Operator]) -> tuple[Operator, ...]:
+    """The binary operators that no matrix product scans: pow, and a user's own."""
+    return tuple(operator for operator in operators if operator.arity == 2 and operator.role not in ARITHMETIC)
 
 
 def informative_columns(columns: Tensor) -> list[int]:

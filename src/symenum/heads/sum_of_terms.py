@@ -30,7 +30,7 @@ from symenum.scans.products import FactorIndices, Factors, Products, build_facto
 from symenum.scans.projection import orthogonal_part, orthonormal, unit_orthogonal_part
 from symenum.scans.triples import best_triples
 
-__all__ = ["Beam", "State", "SumOfTerms", "keep_best", "search_beam"]
+__all__ = ["SEARCHES", "Beam", "State", "SumOfTerms", "SumSearch", "keep_best", "search_beam"]
 
 _TINY = 1e-300  # keeps the logarithm of a residual of zero finite
 _MIN_ROWS = 4  # of any search: a term, the offset, and two rows that judge them
@@ -172,65 +172,6 @@ def _expansions(
 
 
 @dataclass(frozen=True)
-class SumOfTerms:
-    """Terms are products and quotients of up to four slots, and, for few slots, of functions of one slot.
-
-    `device`: see `AllHeads`.
-    """
-
-    operators: tuple[Operator, ...]
-    max_terms: int = 8
-    name: str = "sum of terms"
-    max_memory: int = DEFAULT_MEMORY
-    device: str = "cpu"
-
-    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
-        """See `Head`; the features play no part."""
-        data = response.data
-        rows = data.scan_rows
-        if len(rows) < _MIN_ROWS or not data.stand_ins:
-            return []
-        slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
-        factors = build_factors(data.stand_ins, slots, self.operators)
-        if not factors.expressions:
-            return []
-        work = _SCANS * len(rows) * Products(factors, response.scanned()[1]).sizes[4]
-        return run_on_best_device(
-            lambda there: self._search(factors, response, k, budget, there),
-            work=work, device=self.device, head=self.name,
-        )  # fmt: skip
-
-    def _search(
-        self, factors: Factors, response: Response, k: int, budget: Budget, there: torch.device
-    ) -> list[Candidate]:
-        data = response.data
-        t, root = response.scanned()
-        damping = _damping(t)
-        root = root * damping.sqrt()
-        products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS, there)
-        terms = _Terms(response, products, t * root, root, _damping(response.t), self.max_terms, self.device)
-        linear = len(t) > _ROWS_PER_SLOT * (len(data.stand_ins) + 1)
-        backgrounds = terms.backgrounds(linear)
-        out: list[Candidate] = []
-        steps: tuple[Callable[[], list[Candidate]], ...] = (
-            lambda: terms.beam(Beam(2, False, True), backgrounds[-1], k, budget),
-            lambda: terms.pairs((2, 3), k, budget),
-            lambda: terms.triples(k, budget),
-            lambda: terms.beam(Beam(8, True, True), backgrounds[0], k, budget),
-            lambda: terms.pairs((4,), k, budget),
-            lambda: terms.beam(Beam(8, True, False), backgrounds[-1], k, budget),
-        )
-        for step in steps:
-            if budget.over() or any(data.is_law(candidate) for candidate in out):
-                break
-            try:
-                out += step()
-            except CutShortError:  # what the steps before have found stays
-                break
-        return out
-
-
-@dataclass(frozen=True)
 class _Terms:
     """One response and its products, and the searches on them.
 
@@ -245,10 +186,11 @@ class _Terms:
     max_terms: int
     device: str
 
-    def backgrounds(self, linear: bool) -> list[tuple[Expression, ...]]:
-        """1 alone, and if `linear` also 1 and all slots: those that are not needed go when constants are snapped."""
-        one: tuple[Expression, ...] = (ONE,)
-        return [one, (ONE, *self.response.data.stand_ins)] if linear else [one]
+    @property
+    def largest_background(self) -> tuple[Expression, ...]:
+        """1 and, with rows enough, all slots: those that are not needed go when constants are snapped."""
+        slots = self.response.data.stand_ins
+        return (ONE, *slots) if len(self.t) > _ROWS_PER_SLOT * (len(slots) + 1) else (ONE,)
 
     def beam(self, beam: Beam, background: Sequence[Expression], k: int, budget: Budget) -> list[Candidate]:
         """The best sets of a beam, and the best of each number of terms."""
@@ -348,6 +290,67 @@ class _Terms:
             return [self.response.fit(terms)]
 
         return fit_chosen(self.response, choice, fit, budget)
+
+
+SumSearch = Callable[[_Terms, int, Budget], list[Candidate]]
+
+SEARCHES: tuple[SumSearch, ...] = (
+    lambda terms, k, budget: terms.beam(Beam(2, False, True), terms.largest_background, k, budget),
+    lambda terms, k, budget: terms.pairs((2, 3), k, budget),
+    lambda terms, k, budget: terms.triples(k, budget),
+    lambda terms, k, budget: terms.beam(Beam(8, True, True), (ONE,), k, budget),
+    lambda terms, k, budget: terms.pairs((4,), k, budget),
+    lambda terms, k, budget: terms.beam(Beam(8, True, False), terms.largest_background, k, budget),
+)
+"""The searches, from cheap to dear; none needs what another has found."""
+
+
+@dataclass(frozen=True)
+class SumOfTerms:
+    """Terms are products and quotients of up to four slots, and, for few slots, of functions of one slot.
+
+    `searches`: those that are made, one after another until one has found the law. `device`: see `AllHeads`.
+    """
+
+    operators: tuple[Operator, ...]
+    max_terms: int = 8
+    searches: tuple[SumSearch, ...] = SEARCHES
+    name: str = "sum of terms"
+    max_memory: int = DEFAULT_MEMORY
+    device: str = "cpu"
+
+    def scan(self, features: Features, response: Response, k: int, budget: Budget) -> list[Candidate]:
+        """See `Head`; the features play no part."""
+        data = response.data
+        rows = data.scan_rows
+        if len(rows) < _MIN_ROWS or not data.stand_ins:
+            return []
+        slots = torch.stack([data.evaluate(slot)[rows] for slot in data.stand_ins])
+        factors = build_factors(data.stand_ins, slots, self.operators)
+        if not factors.expressions:
+            return []
+        work = _SCANS * len(rows) * Products(factors, response.scanned()[1]).sizes[4]
+        return run_on_best_device(
+            lambda there: self._search(factors, response, k, budget, there),
+            work=work, device=self.device, head=self.name,
+        )  # fmt: skip
+
+    def _search(
+        self, factors: Factors, response: Response, k: int, budget: Budget, there: torch.device
+    ) -> list[Candidate]:
+        t, root = response.scanned()
+        root = root * _damping(t).sqrt()
+        products = Products(factors, root, self.max_memory // _SHARE_OF_NORMS, there)
+        terms = _Terms(response, products, t * root, root, _damping(response.t), self.max_terms, self.device)
+        out: list[Candidate] = []
+        for search in self.searches:
+            if budget.over() or any(response.data.is_law(candidate) for candidate in out):
+                break
+            try:
+                out += search(terms, k, budget)
+            except CutShortError:  # what the searches before have found stays
+                break
+        return out
 
 
 def _damping(t: Tensor) -> Tensor:

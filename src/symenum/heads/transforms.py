@@ -16,9 +16,9 @@ from symenum.core.exactness import is_flat
 from symenum.expressions import Constant, Expression, apply
 from symenum.heads.response import Data, Response
 from symenum.operators import Abilities, Operator
-from symenum.operators.traits import Role
+from symenum.operators.traits import REALS, Role
 
-__all__ = ["Transform", "power_responses", "responses_of", "transforms"]
+__all__ = ["Transform", "allowed_responses", "power_responses", "responses_of", "transforms"]
 
 Wrap = Callable[[Expression], Expression]
 
@@ -26,6 +26,10 @@ _LARGEST = 1e15  # of max|t|, and of its inverse: beyond it 1 and t share no dig
 _MAX_EXPONENT = 40.0  # of |y| in exp(y): e^40 = 2e17, beyond it 1 and exp(y) share no digit
 # Largest ratio of slope² and its median, both ways: near a zero of dt/dy the first order says nothing.
 _MAX_WEIGHT_RATIO = 1e4
+_FAR = 1e3  # of |t|, where f(t) = y is solved by bisection: beyond it most functions overflow or are flat,
+_BISECTIONS = 70  # and the number of halvings, which leave no digit of a double open
+_STEP = 1e-4  # of t, for the slope of f
+_INVERSION = 1e-9  # largest |f(t) - y| in units of max|y|: more means that there is no such t
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MAX_SLOTS = 10  # with more, y is not joined with each slot
 
@@ -45,7 +49,7 @@ def responses_of(data: Data, operators: Sequence[Operator], *, with_slots: bool 
 
     Without `with_slots` those that join y with a slot are left out.
     """
-    return _allowed_responses(data, transforms(data, Abilities(tuple(operators)), with_slots=with_slots))
+    return allowed_responses(data, transforms(data, Abilities(tuple(operators)), with_slots=with_slots))
 
 
 def power_responses(data: Data, operators: Sequence[Operator]) -> list[Response]:
@@ -58,10 +62,10 @@ def power_responses(data: Data, operators: Sequence[Operator]) -> list[Response]
         if bool((y > 0).all()):
             slope = 0.5 * y.abs().pow(3)
             powers.append(Transform("1/y**2", y.pow(-2), slope, lambda f: apply("inv", apply("sqrt", f))))
-    return _allowed_responses(data, powers)
+    return allowed_responses(data, powers)
 
 
-def _allowed_responses(data: Data, possible: Iterable[Transform]) -> list[Response]:
+def allowed_responses(data: Data, possible: Iterable[Transform]) -> list[Response]:
     """A response for each of these transforms that the data allow."""
     return [
         Response(data, transform.name, transform.t, _weights(data.target.weight, transform.slope), transform.wrap)
@@ -74,6 +78,8 @@ def transforms(data: Data, able: Abilities, *, with_slots: bool = True) -> Itera
     """All transforms that the operators can undo; some have values that are not finite."""
     y = data.target.y
     yield from _functions(y, able)
+    for operator in able.operators:
+        yield from _monotone(y, operator)
     if able.quotients_both_ways:
         yield _reciprocal(y)
     slots = data.stand_ins if with_slots and len(data.stand_ins) <= _MAX_SLOTS else ()
@@ -104,6 +110,36 @@ def _functions(y: Tensor, able: Abilities) -> Iterator[Transform]:
             yield Transform("asin(y)", y.asin(), slope, lambda f: apply("sin", f))
         if Role.COSINE in able.roles:
             yield Transform("acos(y)", y.acos(), slope, lambda f: apply("cos", f))
+
+
+def _monotone(y: Tensor, operator: Operator) -> Iterator[Transform]:
+    """t with f(t) = y, for a function f that only rises or only falls and is no role of its own: tanh, sinh, …"""
+    traits = operator.traits
+    if operator.role is not Role.FUNCTION or operator.arity != 1 or not traits.monotone or traits.range is None:
+        return
+    low, high = float(y.min()), float(y.max())
+    if low not in traits.range or high not in traits.range:
+        return
+    t = _inverted(y, operator)
+    if t is None:
+        return
+    slope = (operator.function(t + _STEP) - operator.function(t - _STEP)).abs() / (2 * _STEP)
+    yield Transform(f"inverse {operator.name} of y", t, slope, lambda f: apply(operator, f))
+
+
+def _inverted(y: Tensor, operator: Operator) -> Tensor | None:
+    """t (rows,) with f(t) = y (rows,), by bisection; None where some t is outside the domain or beyond `_FAR`."""
+    domain = operator.traits.domain or REALS
+    rising = operator.traits.monotone > 0
+    low = torch.full_like(y, max(-_FAR, domain.low))
+    high = torch.full_like(y, min(_FAR, domain.high))
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        below = (operator.function(middle) < y) == rising
+        low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+    t = (low + high) / 2
+    missed = (operator.function(t) - y).abs()
+    return t if bool((missed <= _INVERSION * y.abs().clamp_min(float(y.abs().max()))).all()) else None
 
 
 def _with_slot(y: Tensor, slot: Expression, x: Tensor, able: Abilities) -> Iterator[Transform]:

@@ -31,11 +31,13 @@ _EXACT_ALONE = 1e2  # times the rounding of t: a single feature with a smaller r
 class TwoTerms:
     """a·v_i + b·v_j + a combination of the terms of `background`, on the `cap` simplest features up to a·v + b.
 
-    `width`: the single features, and the pairs, that a scan hands to the choice. `device`: see `AllHeads`.
+    `counts`: whether single features (1), pairs (2) or both are candidates. `width`: how many of each a scan hands to
+    the choice. `device`: see `AllHeads`.
     """
 
     background: tuple[Expression, ...] = (ONE,)
     cap: int = 6000
+    counts: tuple[int, ...] = (1, 2)
     width: int = 4096
     device: str = "cpu"
 
@@ -58,14 +60,16 @@ class TwoTerms:
         rounding = rounding_of(response)
         V = chosen.values * root
         single, residual = best_single(V, t * root, background, self.width)
-        single_choice = choose(residual, chosen.complexity[single], k, rounding)
-        out = fit_chosen(
-            response,
-            single_choice,
-            lambda at: [response.fit((*self.background, chosen.expression(int(single[at]))))],
-            budget,
-        )
-        if any(data.is_law(candidate) for candidate in out):
+        out: list[Candidate] = []
+        if 1 in self.counts:
+            single_choice = choose(residual, chosen.complexity[single], k, rounding)
+            out = fit_chosen(
+                response,
+                single_choice,
+                lambda at: [response.fit((*self.background, chosen.expression(int(single[at]))))],
+                budget,
+            )
+        if 2 not in self.counts or any(data.is_law(candidate) for candidate in out):
             return out
         # A feature that is exact alone is exact with any partner: those pairs would fill the shortlist and say nothing.
         inexact = torch.ones(len(chosen), dtype=torch.bool)

@@ -22,8 +22,7 @@ from symenum.core.files import write_whole
 from symenum.expressions import Apply, Constant, Expression, Variable, parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.heads.head import HEADS
-from symenum.search.step import State
+from symenum.search.state import Record, State, Turn
 from symenum.tokens import STATES
 from symenum.version import __version__
 
@@ -43,9 +42,9 @@ ReadExpression = Callable[[str], Expression]
 """Makes an expression of its text; `parse`, or one that knows the user's own operators and constants."""
 
 FORMAT = "symenum checkpoint"
-# A checkpoint counts steps, and what the n-th step does belongs to the version of the search: whoever changes the order
-# of the stages, what a step draws at random, or the fields of a state, raises this number.
-FORMAT_VERSION = 3
+# Whoever changes what a step draws at random, or the fields of a state, raises this number. A state knows the moves by
+# their names: a new move does not shift those of an old checkpoint.
+FORMAT_VERSION = 4
 _WRITTEN_BY = {1: "0.1", 2: "0.1"}  # symenum's version by the format's, for formats that did not hold it
 _MAX_INTERVAL = 1.0  # seconds between two writings where the front has not changed: the work that a crash may cost
 _NODES = (Variable, Constant, Apply)
@@ -74,7 +73,6 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "symenum": __version__,
-        "heads": list(HEADS),
         "signature": checkpoint.signature,
         "about": dict(checkpoint.about),
         "state": {**packed(state), "generator": packed(checkpoint.state.generator)},
@@ -90,7 +88,7 @@ def read_checkpoint(path: Path, read: ReadExpression = parse) -> Checkpoint:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The file's plain values. Checked so far: the version, and the registered heads that its steps count with."""
+    """The file's plain values. Checked so far: the version."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -107,11 +105,6 @@ def read_document(path: Path) -> dict[str, Any]:
             f"the checkpoint '{path}' was written by symenum {writer!s:.20} (version {found!r:.20} of the format), and "
             f"this is symenum {__version__}, which reads version {FORMAT_VERSION}: its search takes other steps. Go on "
             'with the symenum that wrote it; or start anew and give the laws under "front" in the file as guesses'
-        )
-    if document.get("heads") != list(HEADS):
-        raise ValueError(
-            f"the checkpoint '{path}' counts its steps with the registered heads {document.get('heads')!r:.200}, and "
-            f"now there are {list(HEADS)!r}: import the modules that registered them, and no others"
         )
     return document
 
@@ -143,8 +136,19 @@ class _StateFields:
     iteration: int
     front: Front
     scored: int
+    passes: int
     elapsed: float
+    slots: tuple[Expression, ...]
+    reward: float
     runners_up: tuple[Candidate, ...]
+    polished: tuple[Expression, ...]
+    grown: tuple[Expression, ...]
+    growing: tuple[Expression, ...]
+    head_slots: tuple[Expression, ...]
+    records: tuple[Record, ...]
+    history: tuple[Turn, ...]
+    opening_work: float
+    on_cpu: bool
 
 
 def _check(state: _StateFields, front: Front) -> None:

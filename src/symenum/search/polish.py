@@ -28,7 +28,7 @@ from symenum.heads.response import best_first
 from symenum.operators.traits import Role
 from symenum.search.problem import Task
 
-__all__ = ["loosened", "pruned", "refined", "refitted", "rounded"]
+__all__ = ["fitted", "loosened", "pruned", "refined", "refitted", "rounded"]
 
 _DIGITS = (1, 2, 3)  # significant digits that people write constants in
 _FIRST_VARIANTS = 2400  # with one more coefficient, in the step after the heads' stages; by benchmarks/breadth.py
@@ -43,11 +43,14 @@ _REFIT_STEPS = 4  # Levenberg-Marquardt steps from constants that fit already
 _COMPLEXITY_SLACK = 1.5  # times `max_complexity` that a family may have: coefficients may turn out to be 1 or 0
 
 
-def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], budget: Budget) -> list[Candidate]:
+def refined(
+    task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], front: Front, budget: Budget
+) -> list[Candidate]:
     """All of `raw` and `fitted` as they are, and those of them that are worth it with their constants fitted.
 
     `raw`: expressions without coefficients of their own; all of them get some. `fitted`: candidates of the heads, whose
     outer coefficients are solved already; the ten best are fitted. Nothing is fitted where one of them is the law.
+    Nice numbers for constants are looked for in those that would stand on the `front`.
     """
     data = task.data
     found = [candidate for expression in raw if (candidate := data.candidate(simplify(expression))) is not None]
@@ -58,7 +61,7 @@ def refined(task: Task, raw: Sequence[Expression], fitted: Sequence[Candidate], 
     limit = _COMPLEXITY_SLACK * task.settings.max_complexity
     families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= limit]
     found += _refined(task, [*families, *best], budget)
-    return found + _tidied(task, found, budget)
+    return found + _tidied(task, found, budget, front)
 
 
 def loosened(task: Task, expressions: Sequence[Expression], budget: Budget, *, first: bool = False) -> list[Candidate]:
@@ -86,7 +89,7 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
         if not new_laws or budget.over():
             break
         known.update(new_laws)
-        new = _fitted(task, new_laws, budget)
+        new = fitted(task, new_laws, budget)
         found += new
         front = Front.of(task.data.target).update(found, task.settings.max_complexity)
         expressions = [entry.expression for entry in front if entry in new]
@@ -108,7 +111,7 @@ def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
             variant = simplify(with_constants(entry.expression, values, integers=False))
             variants[variant] = variant.complexity < entry.complexity
     short = [candidate for expression in variants if (candidate := data.candidate(expression)) is not None]
-    return short + _fitted(task, [expression for expression, simpler in variants.items() if simpler], budget)
+    return short + fitted(task, [expression for expression, simpler in variants.items() if simpler], budget)
 
 
 def refitted(task: Task, front: Front, budget: Budget) -> Front:
@@ -161,7 +164,7 @@ def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
     return law if step is None or not task.allows(step.expression) else step
 
 
-def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
+def fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
     """The expressions with the best constants near their own; whole numbers stay."""
     data, target = task.data, task.data.target
     results = refine(
@@ -178,12 +181,18 @@ def _fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> li
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
 
-def _tidied(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """The finds that stand on a front of their own, with nice numbers for constants where the data allow them."""
+def _tidied(task: Task, found: Sequence[Candidate], budget: Budget, known: Front | None = None) -> list[Candidate]:
+    """The finds that stand on a front of their own, with nice numbers for constants where the data allow them.
+
+    With a front that is `known`, only those that stand on it too.
+    """
     data = task.data
-    front = Front.of(data.target).update(found, task.settings.max_complexity)
+    best = Front.of(data.target).update(found, task.settings.max_complexity).entries
+    if known is not None:
+        joint = known.update(best, task.settings.max_complexity).entries
+        best = tuple(candidate for candidate in best if candidate in joint)
     tidied: list[Candidate] = []
-    for candidate in reversed(front):  # the best first: the time may run out
+    for candidate in reversed(best):  # the best first: the time may run out
         if budget.over():
             break
         target, seed = data.target, task.settings.seed

@@ -10,61 +10,90 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from threading import Thread
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from symenum.core.devices import ANY_WORK, choose_devices
 from symenum.core.memory import DEFAULT_MEMORY
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target
 from symenum.engine.architecture import check_mask_fits, fits_memory
 from symenum.engine.layer import layer_sizes
 from symenum.engine.network import PSRN
-from symenum.expressions import Expression, Variable, evaluate, variables
+from symenum.expressions import Constant, Expression, Variable, evaluate, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Loss, Squared
 from symenum.front import Front
 from symenum.heads.operator_grammar import NO_PRIOR, Prior
 from symenum.heads.response import Data, make_data
-from symenum.heads.stages import SCAN_ROWS, AllHeads, Stage, informative_columns
+from symenum.heads.stages import SCAN_ROWS, TRANSFORMS, AllHeads, Stage, informative_columns, joined
+from symenum.heads.work import Work
 from symenum.operators import Operator, get_operators
+from symenum.operators.traits import ARITHMETIC
 from symenum.search.front_update import loss_floor, outlier_weights
 from symenum.selection import DISCOUNT
 from symenum.tokens import TokenContext, TokenGenerator, get_generator
 
-__all__ = ["Plan", "Settings", "Task", "make_plan", "make_task"]
+__all__ = ["NETWORK_ROWS", "Plan", "Settings", "Task", "make_plan", "make_task"]
 
-# Candidates by the paper's formula, duplicates included, that two cores score in about 1.5 s. A constant, not a measure
-# of this machine: with a seed and an iteration limit a search does the same on any machine.
-_MAX_CANDIDATES = 4_000_000_000
+_GROWTH = Work(3e-8, lambda sizes: sizes.extended * sizes.scanned, lambda sizes: sizes.fits(4 * sizes.k))  # of a turn
 _MAX_LAYERS = 3  # the paper's depth; two layers where three do not fit
+
+# What a pass costs. Constants, not measures of this machine: with a seed and an iteration limit a search does the same
+# on any machine, whatever the number of threads. benchmarks/loop.py prints what passes take.
+_DISTINCT = {3: 0.4}  # part of the candidates of the paper's formula that are distinct, by layers; else nearly all
+_CPU_RATE = 1.1e9  # distinct candidates that two cores score in a second,
+_DIRECT_RATE = 3.6e7  # and those of binary operators without a bilinear form, such as pow
+_GPU_RATE = 4e12  # distinct candidates that a GPU scores in a second (H200)
+_CPU_PASS = 1.3  # work units (seconds on two cores) of the largest scan on a CPU
+_GPU_PASS = 0.05  # seconds of the largest scan on a GPU
+_COUNTLESS = 10**18  # candidates that no pass scores; a deep network has more than a float can count
+_CPU_SETS = 2  # passes in a batch: one proposal of tokens and one fit serve them all
+_GPU_SETS = 32  # the same on a GPU
+_PASS_FITS = 0.3  # work units for the tokens of a batch and for the fits of its best candidates
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _MIN_TOKENS = 2  # slots for tokens, however many variables there are
-_MAX_TOKENS = 4  # slots for tokens where all variables fit
+_MAX_TOKENS = 4  # slots for tokens where all variables fit,
+_MAX_GPU_TOKENS = 6  # the same on a GPU,
+_MAX_PAIRED_TOKENS = 56  # and in a network of two layers, whose depth comes from its tokens
 _MIN_INPUTS = 1 + _MIN_TOKENS  # slots: there is at least one variable
 _MAX_INPUTS = 100  # slots of a network, variables and tokens
+NETWORK_ROWS = 32
+"""Rows of the network, drawn anew in every pass as in the paper, which takes 20 to 200."""
 _WORKING_ROWS = 2048  # rows that candidates are found and fitted on; they are judged on all rows (`Task.judge`)
 _TOKEN_ROWS = 256  # rows that token generators see
+_SLOT_ROWS = 256  # rows that the heads scan on the slots of a pass
 _HEAD_CANDIDATES = 10  # that a head hands back, at most
 _SPARE_FACTOR = 5  # times as many candidates are asked for where a prior may forbid some
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`inputs` slots of a network of `layers` layers; up to `variables` of them are variables, the rest tokens."""
+    """`inputs` slots of a network of `layers` layers; up to `variables` of them are variables, the rest tokens.
+
+    `sets` passes make a batch. `last`: the operators of the last layer, where they are not all. `gpu`: whether passes
+    run on a GPU.
+    """
 
     layers: int
     inputs: int
     variables: int
-    candidates: int  # by the paper's formula, duplicates included
+    candidates: int  # of a pass, by the paper's formula, duplicates included
+    work: float  # units of a batch
+    sets: int = 1
+    last: tuple[Operator, ...] | None = None
+    gpu: bool = False
 
     def __str__(self) -> str:
         tokens = self.inputs - self.variables
+        batch = f", {self.sets} passes at once" if self.sets > 1 else ""
         return (
             f"{self.layers} layers on {self.inputs} inputs ({self.variables} variables, {tokens} tokens), "
-            f"{Decimal(self.candidates):.2g} candidates a pass"  # a deep network has more than a float can count
+            f"{Decimal(self.candidates):.2g} candidates a pass{batch}"  # a deep network has more than a float can count
         )
 
 
@@ -75,34 +104,67 @@ def make_plan(
     layers: int | None,
     inputs: int | None,
     max_memory: int,
+    gpu: bool = False,
 ) -> Plan:
     """The plan for so many variables; `layers` and `inputs` stay where the caller has fixed them.
 
-    Three layers where half of the variables or more fit beside two tokens; else two layers on many more inputs.
-    `max_memory` in bytes.
+    Three layers where half of the variables or more fit beside two tokens; else two layers on many more tokens. Where
+    operators without a bilinear form would take most of the time, the last layer does without them. `max_memory` in
+    bytes. `gpu`: whether passes run on a GPU.
     """
-    max_inputs = min(_MAX_INPUTS, variables + _MAX_TOKENS)
+    last = _with_form(operators)
+    if not last:
+        last = operators
+
+    def fits(width: int, depth: int) -> bool:
+        affordable = _scan_work(width, operators, last, depth, gpu=gpu) <= (_GPU_PASS if gpu else _CPU_PASS)
+        return affordable and fits_memory(width, operators, depth, max_memory)
 
     def widest(depth: int) -> int:
+        tokens = _MAX_PAIRED_TOKENS if depth < _MAX_LAYERS else _MAX_GPU_TOKENS if gpu else _MAX_TOKENS
+        max_inputs = min(_MAX_INPUTS, variables + tokens)
         width = _MIN_INPUTS
-        while width < max_inputs and _fits(width + 1, operators, depth, max_memory):
+        while width < max_inputs and fits(width + 1, depth):
             width += 1
         return width
 
     if layers is None:
         width = inputs or widest(_MAX_LAYERS)
-        deep = _fits(width, operators, _MAX_LAYERS, max_memory) and 2 * (width - _MIN_TOKENS) >= variables
+        deep = fits(width, _MAX_LAYERS) and 2 * (width - _MIN_TOKENS) >= variables
         layers = _MAX_LAYERS if deep else _MAX_LAYERS - 1
     inputs = inputs or widest(layers)
     variable_slots = max(1, min(variables, inputs - _MIN_TOKENS))
-    return Plan(layers, inputs, variable_slots, layer_sizes(operators, inputs, layers)[-1])
+    sets = _GPU_SETS if gpu else _CPU_SETS
+    every = _scan_work(inputs, operators, operators, layers, gpu=gpu)
+    if last == operators or every <= 2 * _scan_work(inputs, operators, last, layers, gpu=gpu):
+        last = operators
+    work = sets * _scan_work(inputs, operators, last, layers, gpu=gpu) + _PASS_FITS
+    candidates = sum(_candidates(inputs, operators, last, layers))
+    return Plan(layers, inputs, variable_slots, candidates, work, sets, None if last == operators else last, gpu)
 
 
-def _fits(inputs: int, operators: tuple[Operator, ...], layers: int, max_memory: int) -> bool:
-    return (
-        fits_memory(inputs, operators, layers, max_memory)
-        and layer_sizes(operators, inputs, layers)[-1] <= _MAX_CANDIDATES
-    )
+def _with_form(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """The operators but for binary ones that are no bilinear form, which are evaluated pair by pair."""
+    return tuple(one for one in operators if one.arity == 1 or one.role in ARITHMETIC)
+
+
+def _candidates(
+    inputs: int, operators: tuple[Operator, ...], last: tuple[Operator, ...], layers: int
+) -> tuple[int, int]:
+    """The candidates of operators with a bilinear form, or with one operand; and those of all other operators."""
+    below = layer_sizes(operators, inputs, layers - 1)[-1] if layers > 1 else inputs
+    whole = layer_sizes(last, below, 1)[0]
+    formed = layer_sizes(_with_form(last), below, 1)[0] if _with_form(last) else 0
+    return formed, whole - formed
+
+
+def _scan_work(
+    inputs: int, operators: tuple[Operator, ...], last: tuple[Operator, ...], layers: int, *, gpu: bool
+) -> float:
+    """Work units of the scan of one pass. Candidates without a form are scored on the CPU in any case."""
+    formed, direct = (min(count, _COUNTLESS) for count in _candidates(inputs, operators, last, layers))
+    distinct = _DISTINCT.get(layers, 1.0)
+    return distinct * (formed / (_GPU_RATE if gpu else _CPU_RATE) + direct / _DIRECT_RATE)
 
 
 @dataclass(frozen=True)
@@ -130,6 +192,15 @@ class Settings:
     max_memory: int = DEFAULT_MEMORY  # bytes
     seed: int = 0  # of everything random
     leave_out: tuple[str, ...] = ()  # stages of the heads that do not run, to measure what they bring
+    shares: Mapping[str, float] = field(default_factory=dict)  # of moves, by name; see `schedule`
+    planned_time: float | None = None  # seconds that the user gives the search, by which the schedule plans
+
+
+class Stages(NamedTuple):
+    """The stages of the heads, by what they run on."""
+
+    on_variables: tuple[Stage, ...]
+    on_slots: tuple[Stage, ...]
 
 
 @dataclass(frozen=True)
@@ -218,18 +289,76 @@ class Task:
         return {}
 
     @cached_property
-    def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
-        """The heads' stages for y, and those for transforms of it; without constants only the paper's own head."""
-        if not self.settings.constants:
-            return (self.heads.combined(),), ()
-        rounds = 2 if self.settings.loss.robust else 1  # the first weights are those of a poor law
-        return tuple(self.heads.on_target()) * rounds, tuple(self.heads.on_transforms())
+    def stages(self) -> Stages:
+        """The heads' stages: those for y and for transforms of it, and those that run on the slots of a pass."""
+        transforms = self.heads.on_transforms()
+        on_transforms = (joined(TRANSFORMS, transforms),) if transforms else ()
+        return Stages((*self.heads.on_target(), *on_transforms), self.heads.on_slots())
+
+    @property
+    def growth_work(self) -> float:
+        """Work units of a turn of growth, which scans all features for one response."""
+        return _GROWTH.of(self.heads.sizes)
+
+    def heads_on(self, slots: tuple[Expression, ...]) -> AllHeads:
+        """All heads on those of the slots that are no constants; kept until other slots are asked for."""
+        if slots not in self._last_heads:
+            self._last_heads.clear()
+            varying = [slot for slot in slots if not isinstance(slot, Constant)]
+            values = torch.stack([self.data.evaluate(slot) for slot in varying])
+            data = make_data(varying, values, self.data.target, _SLOT_ROWS, self.settings.seed)
+            self._last_heads[slots] = self.make_heads(data)
+        return self._last_heads[slots]
+
+    @cached_property
+    def _last_heads(self) -> dict[tuple[Expression, ...], AllHeads]:
+        """The heads on the last slots, by these, since several moves use the same features."""
+        return {}
+
+    @cached_property
+    def on_cpu(self) -> Task:
+        """The same task without a GPU, and with a plan for the CPU."""
+        settings = replace(self.settings, device="cpu")
+        return replace(self, settings=settings, plan=_plan(settings, len(self.data.slots)), origin=None)
 
     @cached_property
     def network(self) -> PSRN:
         if self.origin is not None:
             return self.origin.network
-        return PSRN(self.plan.inputs, self.settings.operators, self.plan.layers, max_memory=self.settings.max_memory)
+        return PSRN(
+            self.plan.inputs,
+            self.settings.operators,
+            self.plan.layers,
+            last_operators=self.plan.last,
+            max_memory=self.settings.max_memory,
+        )
+
+    def warm_up(self) -> None:
+        """Let a GPU compile what a pass needs, in a thread of its own; `warm_network` waits for it."""
+        if self.plan.gpu and not self._warming:
+            rows = min(NETWORK_ROWS, self.data.target.rows)
+            arguments = (rows, self.with_spares(self.settings.top_k))
+            thread = Thread(target=self._warm_up, args=arguments, name="symenum-warm-up", daemon=True)
+            self._warming.append(thread)
+            thread.start()
+
+    def _warm_up(self, rows: int, k: int) -> None:
+        try:
+            self.network.warm_up(rows, k, device=self.settings.device)
+        except (RuntimeError, MemoryError):  # the first pass meets the same error, and the search deals with it
+            return
+
+    @cached_property
+    def _warming(self) -> list[Thread]:
+        """The thread that makes the GPU ready, once it has begun."""
+        return []
+
+    @property
+    def warm_network(self) -> PSRN:
+        """The network, once the GPU is ready for it."""
+        for thread in (self.origin or self)._warming:
+            thread.join()
+        return self.network
 
     @cached_property
     def token_context(self) -> TokenContext:
@@ -275,16 +404,21 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
         scanned = Target(working.y, weight / weight.sum())
     slots = [Variable(names[i]) for i in used]
     data = make_data(slots, X[rows][:, used].T.contiguous(), scanned, SCAN_ROWS, settings.seed)
-    plan = make_plan(
-        len(used),
+    plan = _plan(settings, len(used))
+    check_mask_fits(plan.inputs, settings.operators, plan.layers, settings.max_memory)
+    columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
+    return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
+
+
+def _plan(settings: Settings, variables: int) -> Plan:
+    return make_plan(
+        variables,
         settings.operators,
         layers=settings.layers,
         inputs=settings.inputs,
         max_memory=settings.max_memory,
+        gpu=bool(choose_devices(settings.device, work=ANY_WORK)),
     )
-    check_mask_fits(plan.inputs, settings.operators, plan.layers, settings.max_memory)
-    columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
-    return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
 
 
 def _check_variables(settings: Settings, used: set[str]) -> None:

@@ -15,7 +15,9 @@ from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 from symenum.search.polish import refitted
 from symenum.search.problem import Task
-from symenum.search.step import State, StepReport, start, step, stop_reason
+from symenum.search.schedule import check_shares, moves_of
+from symenum.search.state import State, StepReport, Turn
+from symenum.search.step import start, step, stop_reason
 
 __all__ = ["Outcome", "run"]
 
@@ -68,9 +70,11 @@ def run(
     steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the search.
     `keep` gets the state and the front at the beginning and after each whole step, to write them down.
     """
+    check_shares(task.settings.shares, moves_of(task))
     stopping = stopping or Budget()
     began = clock() if began is None else began
     running = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, stopping, began, clock)
+    task.warm_up()
     with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded():
         return running.outcome(state or start(task, seed))
 
@@ -109,12 +113,17 @@ class _Run:
             self._keep(whole)
             while (reason := self._reason(state)) is None:
                 before = self.clock()
-                after, stage = step(self.task, state, self.searching)
-                state = replace(after, elapsed=earlier + self.clock() - self.began)
+                after, move = step(self.task, state, self.searching)
+                if move is None:
+                    reason = "every move has been made"
+                    break
+                gain = after.record(move).gain - state.record(move).gain
+                began, seconds = earlier + before - self.began, self.clock() - before
+                state = after.timed(Turn(after.iteration, move, began, seconds, gain))
                 if not self.searching.over():  # else the step may have been cut short
                     whole = state
                     self._keep(whole)
-                if self._tell(state, stage, before):
+                if self._tell(state):
                     reason = "a callback asked to stop"
                     break
         except KeyboardInterrupt as raised:
@@ -136,19 +145,22 @@ class _Run:
     def _with_known(self, front: Front) -> Front:
         return front.update(self.known, self.task.settings.max_complexity) if self.known else front
 
-    def _tell(self, state: State, stage: str, before: float) -> bool:
+    def _tell(self, state: State) -> bool:
         """Whether a callback asks to stop; all of them are told."""
-        now = self.clock()
+        turn = state.history[-1]
         report = StepReport(
             state.iteration,
-            stage,
-            now - before,
+            turn.move,
+            turn.seconds,
             state.elapsed,
-            None if self.max_time is None else max(0.0, self.max_time - (now - self.began)),
+            None if self.max_time is None else max(0.0, self.max_time - (self.clock() - self.began)),
             state.scored,
             state.scored / max(state.elapsed, _SHORTEST),
             self._with_known(state.front),
-            str(self.task.plan),
+            str((self.task.on_cpu if state.on_cpu else self.task).plan),
+            state.passes,
+            turn.gain,
+            {record.move: record.error for record in state.records if record.error},
         )
         answers = [callback(report) for callback in self.callbacks]
         return any(answers)

@@ -1,83 +1,38 @@
-"""One step of a search: a stage of the heads on the raw variables, or a pass with tokens; then the front.
-
-First the heads look for y itself, so that simple laws come out in the first second. Then all that they found gets one
-more coefficient. After that passes with tokens (the paper's Algorithm 2) take turns with the heads on transforms of y,
-as long as there are transforms. New laws on the front are tried without one of their parts.
+"""One step of a search: a turn of the move that the schedule chooses; then the front.
 
 A state and a report are plain values: a search can be stopped, written down and taken up again.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
+from symenum.core.devices import DeviceLostError
 from symenum.core.memory import return_freed_memory
 from symenum.core.threads import single_threaded
-from symenum.engine.shortlist import Shortlist
-from symenum.expressions import Constant, Expression, Variable, apply, same_function
+from symenum.expressions import Constant, Expression, apply, same_function
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine, with_coefficients
 from symenum.front import Front
 from symenum.heads.head import LAST_FITS
-from symenum.heads.response import make_data
-from symenum.heads.stages import Stage
-from symenum.search.front_update import best_under, near, runners_up
+from symenum.search.front_update import best_under, runners_up
+from symenum.search.moves import Move
 from symenum.search.named_constants import with_names
-from symenum.search.polish import loosened, pruned, refined, rounded
+from symenum.search.passes import reward_of
+from symenum.search.polish import pruned, rounded
 from symenum.search.problem import Task
-from symenum.selection import reward
-from symenum.tokens import ScoredExpression
-from symenum.tokens.trees import random_constant
+from symenum.search.schedule import Schedule, front_decades
+from symenum.search.state import State
 
-__all__ = ["COEFFICIENTS", "TOKENS", "Passed", "State", "StepReport", "start", "step", "stop_reason", "token_pass"]
-
-TOKENS, COEFFICIENTS = "tokens", "coefficients"
-"""Names of the steps that are no stage of the heads."""
+__all__ = ["start", "step", "stop_reason"]
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
-_NETWORK_ROWS = 32  # rows of the network, drawn anew in every pass as in the paper, which takes 20 to 200
-_HEAD_ROWS = 256  # rows that the heads scan in a pass with tokens
-_CONSTANT_SHARE = 0.5  # chance that a pass has a constant among its slots, where there is room for one
 _MAX_LINEAR = 30  # variables; with more, the linear regression is left to the sums of terms
-_QUICK_STAGES = 4  # stages, the quickest, before laws lose parts: most laws without noise are found by then
-
-
-@dataclass(frozen=True)
-class State:
-    """All that a search knows after `iteration` steps; random numbers follow from seed and iteration."""
-
-    seed: int
-    iteration: int
-    front: Front
-    generator: object = None  # the token generator's own state, once it has begun
-    scored: int = 0  # candidates of the network's passes
-    elapsed: float = 0.0  # seconds
-    runners_up: tuple[Candidate, ...] = ()  # finds of the heads that nearly stand on the front, until `COEFFICIENTS`
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """What callbacks are told after each step.
-
-    Times in seconds; `time_left` is None without a time limit. `scored` counts the candidates of the network's passes,
-    `rate` is that per second. `message`: the plan of the passes.
-    """
-
-    iteration: int
-    stage: str
-    seconds: float
-    elapsed: float
-    time_left: float | None
-    scored: int
-    rate: float
-    front: Front
-    message: str
 
 
 def start(task: Task, seed: int) -> State:
@@ -92,58 +47,62 @@ def start(task: Task, seed: int) -> State:
     return State(seed, 0, front)
 
 
-def step(task: Task, state: State, budget: Budget) -> tuple[State, str]:
-    """The state after one more step, and the step's name: a stage of the heads, TOKENS or COEFFICIENTS."""
+def step(task: Task, state: State, budget: Budget) -> tuple[State, str | None]:
+    """The state after one more step, and the name of the move that had its turn; None: no move has anything to do.
+
+    A move that raises an error gets no further turn: its record holds the error, a warning names it, and the search
+    goes on with the others. Where a GPU is lost, the search goes on on the CPU.
+    """
     return_freed_memory(task.settings.max_memory)
-    task = task.reweighted(state.front)
-    work = _work(task, state.iteration)
-    scored, generator = 0, state.generator
+    task = (task.on_cpu if state.on_cpu else task).reweighted(state.front)
+    move = Schedule.of(task).next_move(state)
+    if move is None:
+        return state, None
+    work = move.work(state)
     with single_threaded():  # thousands of small operations; the scans have threads of their own
-        if isinstance(work, Stage):
-            found, name = work.run(budget), work.name
-        elif work == COEFFICIENTS:
-            laws = [*reversed(state.front), *near(state.front, state.runners_up)]
-            found, name = loosened(task, [law.expression for law in laws], budget, first=True), work
-        else:
-            rng = np.random.default_rng([state.seed, state.iteration])
-            if generator is None:
-                generator = task.generator.start(task.token_context)
-            passed = token_pass(task, generator, rng, budget)
-            found, scored, generator, name = passed.found, passed.scored, passed.generator, work
+        found, after = _turn(task, move, state, budget)
         if task.settings.constants:
             found = [*found, *rounded(task, found, budget)]
         front, judged = _updated(task, state.front, found, budget)
-        if task.settings.constants and not front.has_law() and not budget.over():
-            front, _ = _updated(task, front, _variants(task, state, front, judged, budget), budget)
-        if budget.over():  # the step was cut short: its reward says nothing
-            generator = state.generator
-        elif work == TOKENS:
-            generator = task.generator.learn(
-                task.token_context, generator, _best_reward(task, judged), _scored_members(task, front)
-            )
-    waiting = runners_up([*state.runners_up, *judged]) if _heads_at_work(task, state.iteration) else ()
-    return State(state.seed, state.iteration + 1, front, generator, state.scored + scored, state.elapsed, waiting), name
+        if task.settings.constants and front.has_law() and not state.front.has_law():
+            # The search ends with this law, so it loses now what it does not need: terms that are nearly zero.
+            laws = [entry.expression for entry in front if entry.loss <= front.floor]
+            front, _ = _updated(task, front, pruned(task, laws, budget), budget)
+    gain = _decades(task, front) - _decades(task, state.front)
+    record = after.record(move.name)
+    record = replace(record, turns=record.turns + 1, work=record.work + work, gain=record.gain + max(0.0, gain))
+    opening = state.opening_work if state.passes else state.opening_work + work * (not after.passes)
+    after = replace(
+        after.with_record(record),
+        iteration=state.iteration + 1,
+        front=front,
+        reward=max(after.reward, _best_reward(task, judged)),
+        runners_up=runners_up([*after.runners_up, *judged]),
+        opening_work=opening,
+    )
+    return after, move.name
 
 
-def _variants(task: Task, state: State, front: Front, found: list[Candidate], budget: Budget) -> list[Candidate]:
-    """Variants of the laws that are new on the front: without one of their parts, and with one more coefficient.
+def _turn(task: Task, move: Move, state: State, budget: Budget) -> tuple[list[Candidate], State]:
+    """What the move finds, and the state after its turn; errors of the move end in its record."""
+    rng = np.random.default_rng([state.seed, state.iteration])
+    try:
+        return move.run(task, state, rng, budget)
+    except CutShortError:
+        return [], state
+    except DeviceLostError as error:
+        warnings.warn(f"{error}; the search goes on on the CPU", RuntimeWarning, stacklevel=2)
+        return [], replace(state, on_cpu=True)
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        warnings.warn(
+            f"the move {move.name!r} failed ({why}); the search goes on without it", RuntimeWarning, stacklevel=2
+        )
+        return [], state.with_record(replace(state.record(move.name), ended=True, error=why))
 
-    Parts are taken out after the quick stages; the first time, of all laws of the front. Coefficients are added in
-    passes with tokens, to runners-up too; the finds of the heads wait for the step COEFFICIENTS.
-    """
-    if state.iteration < _QUICK_STAGES:
-        return []
-    new = [entry for entry in front if state.iteration == _QUICK_STAGES or entry not in state.front.entries]
-    variants = pruned(task, [entry.expression for entry in new], budget)
-    if _heads_at_work(task, state.iteration):
-        return variants
-    laws = [*new, *near(front, runners_up(found))]
-    return variants + loosened(task, [law.expression for law in laws], budget)
 
-
-def _heads_at_work(task: Task, iteration: int) -> bool:
-    """Whether the step is a stage of the heads that look for y itself."""
-    return iteration < len(task.stages[0])
+def _decades(task: Task, front: Front) -> float:
+    return front_decades(front, task.scale, task.settings.max_complexity)
 
 
 def stop_reason(task: Task, front: Front) -> str | None:
@@ -156,19 +115,6 @@ def stop_reason(task: Task, front: Front) -> str | None:
     if front.has_law():
         return "a law that equals the data up to rounding was found"
     return None
-
-
-def _work(task: Task, iteration: int) -> Stage | str:
-    """What the step of that number does: a stage of the heads, TOKENS or COEFFICIENTS. The same for every run."""
-    first, later = task.stages
-    if _heads_at_work(task, iteration):
-        return first[iteration]
-    if task.settings.constants:
-        if iteration == len(first):
-            return COEFFICIENTS
-        iteration -= 1
-    turn, tokens = divmod(iteration - len(first) + 1, 2)
-    return later[turn - 1] if not tokens and turn <= len(later) else TOKENS
 
 
 def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -> tuple[Front, list[Candidate]]:
@@ -220,106 +166,4 @@ def _joined(operator: str, parts: Sequence[Expression]) -> Expression:
 def _best_reward(task: Task, found: list[Candidate]) -> float:
     """The highest reward of the finds that could stand on a front; 0 where there are none."""
     front = task.working_front.update(found, task.settings.max_complexity)
-    return max((_reward(task, candidate) for candidate in front), default=0.0)
-
-
-def _scored_members(task: Task, front: Front) -> list[ScoredExpression]:
-    """The members of the front with their rewards, and the user's guesses, whose parts may be tokens too."""
-    known = {entry.expression for entry in front}
-    guesses = [task.data.candidate(law) for law in task.settings.guesses if law not in known]
-    members = [*front, *(guess for guess in guesses if guess is not None)]
-    return [ScoredExpression(member.expression, _reward(task, member)) for member in members]
-
-
-def _reward(task: Task, candidate: Candidate) -> float:
-    """The paper's reward with losses in units of the variance of y, so that units do not matter to the generator."""
-    return reward(candidate.loss / task.scale, candidate.complexity, task.settings.discount)
-
-
-# A pass with tokens (the paper's Algorithm 2, lines 1 to 4): slots, network, heads, coefficients
-
-
-@dataclass(frozen=True)
-class Passed:
-    """The finds (losses on the working rows), the number of candidates scored, and the generator's new state."""
-
-    found: list[Candidate]
-    scored: int
-    generator: object
-
-
-def token_pass(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> Passed:
-    """Fill the slots, scan the network and the quick heads on them, and fit the coefficients of the finds.
-
-    Where the budget is over before the slots are filled, nothing is found and the generator's state stays.
-    """
-    try:
-        budget.check()
-        slots, generator = _fill(task, generator, rng, budget)
-    except CutShortError:
-        return Passed([], 0, generator)
-    values = torch.stack([task.data.evaluate(slot) for slot in slots])
-    shortlist = _network(task, slots, values, rng, budget)
-    found = [candidate.expression for candidate in shortlist if task.prior.allows(candidate.expression)]
-    found = found[: task.settings.top_k]
-    by_heads = _heads(task, slots, values, budget) if task.settings.constants else []
-    return Passed(refined(task, found, by_heads, budget), shortlist.scored, generator)
-
-
-def _fill(task: Task, generator: object, rng: np.random.Generator, budget: Budget) -> tuple[list[Expression], object]:
-    """The slots: variables in random order, a constant in every second pass on average, tokens; and the new state.
-
-    Where there are too few tokens, whole numbers fill the other slots.
-    """
-    plan, settings = task.plan, task.settings
-    names = list(task.data.columns)
-    chosen = rng.permutation(len(names))[: plan.variables]
-    slots: list[Expression] = [Variable(names[i]) for i in chosen]
-    if settings.constants and plan.inputs - len(slots) > 1 and rng.random() < _CONSTANT_SHARE:
-        slots.append(random_constant(task.token_context, rng))
-    wanted = plan.inputs - len(slots)
-    asked = task.with_spares(wanted) if task.prior.forbids_parts else wanted
-    tokens, generator = task.generator.propose(task.token_context, generator, asked, rng, budget)
-    allowed = [token for token in tokens if task.prior.allows_part(token)][:wanted]
-    # The generator has seen a part of the rows only: on the others a token may not be finite.
-    slots += [token for token in allowed if bool(torch.isfinite(task.data.evaluate(token)).all())]
-    fillers = (Constant(float(value)) for value in range(1, plan.inputs + 1))
-    while len(slots) < plan.inputs:
-        filler = next(fillers)
-        if filler not in slots:
-            slots.append(filler)
-    return slots, generator
-
-
-def _network(
-    task: Task, slots: Sequence[Expression], values: Tensor, rng: np.random.Generator, budget: Budget
-) -> Shortlist:
-    """The network's shortlist on 32 rows drawn at random, for slot values (slots, rows), float64."""
-    target = task.data.target
-    rows = torch.arange(target.rows)
-    if target.rows > _NETWORK_ROWS:
-        rows = torch.from_numpy(np.sort(rng.choice(target.rows, _NETWORK_ROWS, replace=False)))
-    part = target.at(rows)
-    return task.network.search(
-        values[:, rows].T,
-        part.y,
-        task.with_spares(task.settings.top_k),
-        part.weight,
-        slots=slots,
-        stop=budget.over,
-        threads=task.settings.threads,
-        device=task.settings.device,
-        seed=task.settings.seed,
-    )
-
-
-def _heads(task: Task, slots: Sequence[Expression], values: Tensor, budget: Budget) -> list[Candidate]:
-    """What the quick heads find on the slots that are no constants; they end where one finds the law."""
-    varying = [i for i, slot in enumerate(slots) if not isinstance(slot, Constant)]
-    data = make_data([slots[i] for i in varying], values[varying], task.data.target, _HEAD_ROWS, task.settings.seed)
-    found: list[Candidate] = []
-    for stage in task.make_heads(data).quick():
-        found += stage.run(budget)
-        if budget.over() or any(data.is_law(candidate) for candidate in found):
-            break
-    return found
+    return max((reward_of(task, candidate) for candidate in front), default=0.0)

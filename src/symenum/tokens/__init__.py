@@ -1,6 +1,6 @@
 """Token generators: ways to choose the composite slots of the next pass, behind one protocol."""
 
-from symenum.tokens.generator import ScoredExpression, TokenContext, TokenGenerator
+from symenum.tokens.generator import ScoredExpression, TokenContext, TokenGenerator, deal
 from symenum.tokens.genetic import Genetic
 from symenum.tokens.random_tokens import RandomTokens
 from symenum.tokens.registry import GENERATORS, STATES, get_generator
@@ -15,5 +15,6 @@ __all__ = [
     "RandomTokens",
     "TokenGenerator",
     "TreeSearch",
+    "deal",
     "get_generator",
 ]

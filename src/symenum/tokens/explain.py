@@ -2,7 +2,7 @@
 
 A token need not look like y. What counts is the best fit of y by the token t, or a function u(t) of it, joined with one
 partner f by one operator, with the best scale and offset: a·u(t) + b, a·u(t) + b·f + c, a·u(t)·f + b, a·u(t)/f + b
-and a·f/u(t) + b, all of them matrix products; and a·v(u(t) ∘ f) + b for unary operators v and binary operators ∘, with
+and a·f/u(t) + b, all of them matrix products; and a·v(t ∘ f) + b for unary operators v and binary operators ∘, with
 fewer partners and rows, since these are computed value by value. Partners are simple features of the variables and the
 best front members, so a token that explains what the front leaves unexplained counts too.
 
@@ -52,16 +52,16 @@ MIN_UNEXPLAINED = 1e-9
 """Least 1 - R² that these differences of sums of squares can tell from rounding."""
 _MIN_DIVISOR = 1e-200  # sizes and sums of weights below it count as it: their quotients with doubles stay finite
 _TOKENS_AT_ONCE = 256  # judged together: with ten unary operators the values of `Explainer._outer` take 11 MB
-_MAX_FEATURES = 5000  # columns of `promising_features`: 10 MB with 256 rows
+_MAX_FEATURES = 2000  # columns of `promising_features`: 4 MB with 256 rows
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 COMPLEXITY_PRICE = 0.05
 """Decades of 1 - R² that a token must explain for each unit of its complexity."""
-SCOUTS = 600
+SCOUTS = 300
 """New tokens that are scouted for each proposal."""
 _ROWS = 64  # rows, evenly spread, that tokens are judged on
-_OUTER_ROWS = 20  # rows of a·v(u(t) ∘ f) + b
-_OUTER_PARTNERS = 5  # partners f of a·v(u(t) ∘ f) + b
+_OUTER_ROWS = 20  # rows of a·v(t ∘ f) + b
+_OUTER_PARTNERS = 5  # partners f of a·v(t ∘ f) + b
 _VARIABLES_FOR_TWO_LAYERS = 3  # variables, those that explain y best alone, that features of two layers are built on
 _VARIABLES_FOR_ONE_LAYER = 8  # variables that features of one layer, and partners, are built on
 _MAX_SCOUTED = 60  # scouted tokens that are remembered from pass to pass
@@ -110,8 +110,7 @@ class Explainer:
         forms = [values, *(apply_poisoned(operator, values, None) for operator in self._unary)]
         stacked = torch.cat(forms)
         unexplained = torch.minimum(self._sums(stacked), self._products_and_quotients(stacked))
-        unexplained = torch.minimum(unexplained, self._outer(stacked))
-        return unexplained.view(len(forms), len(values)).amin(dim=0)
+        return torch.minimum(unexplained.view(len(forms), len(values)).amin(dim=0), self._outer(values))
 
     def unexplained_by_set(self, values: Tensor) -> float:
         """1 - R² of the best fit with any of a few tokens (N, rows), which are partners of each other too."""
@@ -123,7 +122,7 @@ class Explainer:
             torch.cat([self._partners, stacked]), torch.cat([self._outer_partners, values[:, self._outer_rows]])
         )
         unexplained = torch.minimum(joined._sums(stacked), joined._products_and_quotients(stacked)).amin()
-        return float(torch.minimum(unexplained, joined._outer(stacked).amin()))
+        return float(torch.minimum(unexplained, joined._outer(values).amin()))
 
     def unexplained_alone(self, values: Tensor) -> Tensor:
         """1 - R² (N,) of a·t + b for each row t of `values` (N, rows)."""
@@ -173,7 +172,8 @@ class Explainer:
     def _outer(self, values: Tensor) -> Tensor:
         """1 - R² (N,) of a·v(t ∘ f) + b with the best v, ∘ and f, on the outer rows and partners."""
         unexplained = torch.ones(len(values), dtype=torch.float64)
-        t, f = values[:, None, self._outer_rows], self._outer_partners[None]
+        # In single precision the functions take half the time; 1 - R² is a square, so it is still right to 1e-12.
+        t, f = values[:, None, self._outer_rows].float(), self._outer_partners[None].float()
         joins = [t + f, t - f] if self._adds else []
         joins += [t * f] if self._multiplies else []
         joins += [t / f, f / t] if self._divides else []
@@ -183,7 +183,7 @@ class Explainer:
         weight = self._outer_root.square()
         weighted_target = self._outer_root * self._outer_target
         for operator in self._unary:
-            value = operator.function(joined)
+            value = operator.function(joined).double()
             square = value.square() @ weight
             variance = square - (value @ weight).square()
             explained = affine_r_squared(value @ weighted_target, variance, square)

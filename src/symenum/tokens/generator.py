@@ -22,9 +22,10 @@ from symenum.expressions import Expression, Variable, variables
 from symenum.operators import Operator
 from symenum.operators.traits import Role
 
-__all__ = ["ScoredExpression", "TokenContext", "TokenGenerator", "check_count", "check_front"]
+__all__ = ["ScoredExpression", "TokenContext", "TokenGenerator", "check_count", "check_front", "deal"]
 
 S = TypeVar("S")
+_DEALING_TRIES = 20  # draws of a set that differs from those before; then there is one set less
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +103,54 @@ class TokenGenerator(Protocol[S]):
         rng: np.random.Generator,
         budget: Budget = NO_LIMIT,
     ) -> tuple[tuple[Expression, ...], S]:
-        """`count` tokens for the next pass, and the state that remembers them.
+        """`count` tokens for the next pass, or for a batch of passes, and the state that remembers them.
 
-        A token has an operator. On the rows of the context it is finite, not constant, and differs from the variables
-        and from the other tokens. Fewer than `count` come back only where the operators cannot build so many. Raises
-        CutShortError (`budget.check()`) where the budget is over before the tokens are chosen.
+        The best tokens come first; tokens that should meet in one pass stand side by side (`deal`). A token has an
+        operator. On the rows of the context it is finite, not constant, and differs from the variables and from the
+        other tokens. Fewer than `count` come back only where the operators cannot build so many. Raises CutShortError
+        (`budget.check()`) where the budget is over before the tokens are chosen.
         """
         ...
 
     def learn(self, context: TokenContext, state: S, reward: float, front: Sequence[ScoredExpression]) -> S:
-        """The state after the pass with the tokens proposed last: its best reward, and the front as it now is."""
+        """The state after the passes with the tokens proposed last: their best reward, and the front as it now is.
+
+        `front` may hold further laws that nearly stand on the front, wherever they come from: parts of all of them may
+        be tokens at once.
+        """
         ...
+
+
+def deal(
+    tokens: Sequence[Expression], sets: int, size: int, rng: np.random.Generator
+) -> tuple[tuple[Expression, ...], ...]:
+    """`sets` sets of `size` tokens each, for the passes of a batch; `tokens`, all distinct, come from `propose`.
+
+    The first set takes the first tokens, the next set those that follow: neighbours stay together. Where the tokens do
+    not fill all places, the other places are filled by draws in which a token of rank r has a chance proportional to
+    1/(r + 1); no set holds a token twice, and no two sets are equal where that is possible. Fewer tokens than `size`
+    make one set.
+    """
+    check_count(sets)
+    check_count(size)
+    if len(tokens) <= size:
+        return (tuple(tokens),) * min(sets, 1)
+    dealt: dict[frozenset[Expression], tuple[Expression, ...]] = {}
+    chances = 1.0 / (np.arange(len(tokens)) + 1.0)
+    for number in range(sets):
+        chosen = tuple(tokens[number * size : (number + 1) * size])
+        for _ in range(_DEALING_TRIES):
+            whole = chosen
+            if len(chosen) < size:
+                free = np.array(
+                    [0.0 if token in chosen else chance for token, chance in zip(tokens, chances, strict=True)]
+                )
+                drawn = rng.choice(len(tokens), size=size - len(chosen), replace=False, p=free / free.sum())
+                whole += tuple(tokens[int(i)] for i in drawn)
+            if frozenset(whole) not in dealt:
+                dealt[frozenset(whole)] = whole
+                break
+    return tuple(dealt.values())
 
 
 def check_count(count: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import torch
 
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.threads import torch_threads
-from symenum.expressions import Apply, Constant, Expression, sort_key, walk
+from symenum.expressions import Apply, Constant, Expression, walk
 from symenum.tokens.explain import (
     COMPLEXITY_PRICE,
     SCOUTS,
@@ -28,6 +29,7 @@ from symenum.tokens.explain import (
     simple_partners,
 )
 from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
+from symenum.tokens.needed_parts import Grown, grown_laws, in_turns, ranked_groups
 from symenum.tokens.pool import FRONT_PARTNERS, MAX_COMPLEXITY, Memory, cross_variable, front_parts
 from symenum.tokens.trees import (
     RANDOM_DEPTH,
@@ -63,7 +65,7 @@ _MIN_WEIGHT = 1e-9  # added to weights: chances must not all be 0
 
 @dataclass(frozen=True)
 class GeneticState:
-    """Population and hall of fame of the last run; partners, seeds and scouted tokens; the memory of all passes."""
+    """Population and hall of fame of the last run; partners, seeds, scouted tokens, grown laws; all passes' memory."""
 
     population: tuple[Expression, ...]
     hall: tuple[Expression, ...]
@@ -71,18 +73,21 @@ class GeneticState:
     seeds: tuple[Expression, ...]
     scouted: tuple[Scouted, ...] = ()
     memory: Memory = field(default_factory=Memory)
+    grown: tuple[Grown, ...] = ()
 
 
 @dataclass(frozen=True)
 class Genetic:
-    """See `TokenGenerator`; the defaults are the paper's (Algorithm 3), but for the last two.
+    """See `TokenGenerator`; the defaults are the paper's (Algorithm 3), but for the generations and the last three.
+
+    The paper has 20 generations; with growing laws more than 6 add nothing (benchmarks/generators.py).
 
     `crossover` and `mutation` are chances for each pair and tree. `parsimony`: decades of 1 - R² that one unit of
-    complexity costs. `scouts`: new tokens scouted for each proposal.
+    complexity costs. `scouts`: new tokens scouted for each proposal. `growth`: whether laws grow (`growth`).
     """
 
     population: int = 50
-    generations: int = 20
+    generations: int = 6
     tournament: int = 10
     max_height: int = 10
     crossover: float = 0.1
@@ -90,11 +95,13 @@ class Genetic:
     hall_of_fame: int = 20
     parsimony: float = COMPLEXITY_PRICE
     scouts: int = SCOUTS
+    growth: bool = True
     name: str = "gp"
 
     def start(self, context: TokenContext) -> GeneticState:
-        partners = simple_partners(context)
-        return GeneticState((), (), partners, promising_features(context, partners))
+        with torch_threads(1):
+            partners = simple_partners(context)
+            return GeneticState((), (), partners, promising_features(context, partners))
 
     def propose(
         self,
@@ -110,9 +117,10 @@ class Genetic:
         with torch_threads(1):
             run = _Run(self, context, state, rng)
             population, hall = run.evolve(budget)
-            tokens = run.tokens(population, hall, count)
+            grown = run.grow(population, hall) if self.growth else ()
+            tokens = run.tokens(population, hall, grown, count)
         memory = state.memory.with_proposal(tokens)
-        return tokens, replace(state, population=population, hall=hall, scouted=run.scouted, memory=memory)
+        return tokens, replace(state, population=population, hall=hall, scouted=run.scouted, grown=grown, memory=memory)
 
     def learn(
         self, context: TokenContext, state: GeneticState, reward: float, front: Sequence[ScoredExpression]
@@ -120,7 +128,7 @@ class Genetic:
         check_front(reward, front, context)
         memory = state.memory.after_pass(reward, front)
         if memory.stale and memory.stale % _STALE_PASSES == 0:  # the next proposal starts a new population
-            return replace(state, population=(), hall=(), memory=memory)
+            return replace(state, population=(), hall=(), grown=(), memory=memory)
         return replace(state, memory=memory)
 
 
@@ -143,6 +151,7 @@ class _Run:
         self.seeds = (*(one.token for one in self.scouted), *state.seeds)
         self._interned: dict[Expression, Expression] = {}
         self._unexplained: dict[Expression, float] = {}
+        self._constant_counts: dict[Expression, int] = {}
 
     def evolve(self, budget: Budget) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
         """The population after all generations, and the hall of fame, best first."""
@@ -170,13 +179,26 @@ class _Run:
                 population[i] = self._interned.setdefault(population[i], population[i])
         return tuple(population), tuple(hall)
 
-    def tokens(
-        self, population: Sequence[Expression], hall: Sequence[Expression], count: int
-    ) -> tuple[Expression, ...]:
-        """`count` of all sub-trees of population and hall of fame, seeds and parts of the front.
+    def grow(self, population: Sequence[Expression], hall: Sequence[Expression]) -> tuple[Grown, ...]:
+        """The front's best laws, and those grown before, with parts replaced by what the data ask for there."""
+        memory = self.state.memory
+        return grown_laws(
+            self.context,
+            self.evaluator,
+            memory,
+            self.parts,
+            [*hall, *self.seeds, *population],
+            self.state.grown,
+            self.rng,
+        )
 
-        Half of them are the best, the others are drawn by how good they are. A sub-tree is good by its merit, and by
-        the number of trees and front members that it occurs in.
+    def tokens(
+        self, population: Sequence[Expression], hall: Sequence[Expression], grown: Sequence[Grown], count: int
+    ) -> tuple[Expression, ...]:
+        """`count` tokens: those of grown laws, and sub-trees of population and hall of fame, seeds and front parts.
+
+        They take turns. Half of the sub-trees are the best, the others are drawn by how good they are. A sub-tree is
+        good by its merit, and by the number of trees and front members that it occurs in.
         """
         occurrences: dict[Expression, float] = {}
         for tree in dict.fromkeys((*hall, *population)):
@@ -188,10 +210,10 @@ class _Run:
         for part, weight in self.parts.items():
             share[part] = share.get(part, 0.0) + weight / front_top
         able = [token for token in share if token.complexity <= MAX_COMPLEXITY and self.evaluator.usable(token)]
-        able.sort(key=sort_key)
         score = [(1.0 + share[token]) * merit for token, merit in zip(able, self._merits(able), strict=True)]
         stream = self._stream(able, np.array(score), math.ceil(_GREEDY_SHARE * count))
-        return tuple(pick_distinct(self.evaluator, self.context, stream, count))
+        groups = ranked_groups(grown, self.state.memory)
+        return tuple(pick_distinct(self.evaluator, self.context, in_turns(groups, stream, count), count))
 
     def _merits(self, tokens: Sequence[Expression]) -> list[float]:
         """Decades of y explained, less the price of complexity, times the merit of the token in earlier passes."""
@@ -218,9 +240,15 @@ class _Run:
             return cross_variable(self.context, self.rng)
         if chance > _VARIABLE_JOINS + _FRONT_PARTS or not self.parts:
             return None
+        parts, chances = self._weighted_parts
+        return parts[int(self.rng.choice(len(parts), p=chances))]
+
+    @cached_property
+    def _weighted_parts(self) -> tuple[list[Expression], Array]:
+        """The parts of the front, and the chance of each by weight and merit."""
         parts = list(self.parts)
         weight = np.array([self.parts[part] * self.state.memory.merit(part) for part in parts]) + _MIN_WEIGHT
-        return parts[int(self.rng.choice(len(parts), p=weight / weight.sum()))]
+        return parts, weight / weight.sum()
 
     def _first_population(self) -> list[Expression]:
         """The last population with a fifth of it replaced; all fresh trees where there is none.
@@ -264,7 +292,7 @@ class _Run:
         """
         price = self.settings.parsimony
         return [
-            math.log10(unexplained) + price * (tree.complexity + _CONSTANT_PRICE * _constants(tree))
+            math.log10(unexplained) + price * (tree.complexity + _CONSTANT_PRICE * self._constants(tree))
             if self.evaluator.usable(tree)
             else math.inf
             for tree, unexplained in zip(trees, self._unexplained_by(trees), strict=True)
@@ -278,6 +306,10 @@ class _Run:
             self._unexplained.update(zip(new, unexplained.tolist(), strict=True))
         return [self._unexplained[tree] for tree in trees]
 
-
-def _constants(tree: Expression) -> int:
-    return sum(isinstance(node, Constant) for node in walk(tree))
+    def _constants(self, tree: Expression) -> int:
+        """The number of constants in a tree; each tree is counted once in a proposal."""
+        known = self._constant_counts.get(tree)
+        if known is None:
+            known = sum(isinstance(node, Constant) for node in walk(tree))
+            self._constant_counts[tree] = known
+        return known

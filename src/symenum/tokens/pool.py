@@ -7,14 +7,15 @@ memory of that is a frozen value of expressions and numbers, as every state is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from symenum.core.exactness import EXACTNESS
-from symenum.expressions import Apply, Constant, Expression, apply, canonical, fold
+from symenum.expressions import Apply, Constant, Expression, apply, fold
 from symenum.operators.traits import ARITHMETIC, Role
+from symenum.tokens.credit import PartsOfLaws, form
 from symenum.tokens.generator import ScoredExpression, TokenContext
 from symenum.tokens.trees import composite_parts, random_constant
 
@@ -25,17 +26,21 @@ MAX_COMPLEXITY = 14
 """Largest complexity of a token; the pass builds what is more complex."""
 FRONT_PARTNERS = 8
 """Members of the front that tokens are joined with when they are judged."""
-_MAX_RECORDS = 400  # tokens with a record; those of the fewest successes and passes are forgotten first
+_MAX_RECORDS = 600  # tokens with a record; those of the fewest successes and passes are forgotten first
 _PASS_VALUE = 0.1  # successes that a pass counts for when it is decided which records are forgotten
 _SUCCESS_VALUE = 2.0  # weight of a success against a pass in a token's merit
-_OCCURRENCE = 0.5  # successes for a token in a new front member when the reward did not improve
+_OCCURRENCE = 0.5  # successes for a token in a new law whose reward is not the best so far
+_MAX_LAWS = 80  # front members and runners-up that are remembered, those of the highest rewards first
 _MAX_JOINED_TERMS = 6  # sums and products of up to so many terms give all pairs of their terms
 _CONSTANT_SHARE = 0.25  # part of `cross_variable` whose second operand is a constant, where constants are wanted
 
 
 @dataclass(frozen=True)
 class Record:
-    """A token in its canonical form, the passes that it took part in, and its share in those that were successful."""
+    """A token, the passes that it took part in, and its share in those that were successful.
+
+    Tokens of one form (`credit`), which differ by their constants only, share a record.
+    """
 
     token: Expression
     passes: int
@@ -44,7 +49,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a generator remembers of all passes: records, the tokens proposed last, the front, and the best reward."""
+    """What a generator remembers: records, the tokens proposed last, good laws, and the best reward.
+
+    `front`: the laws that `learn` was told last, front members and runners-up, those of the highest rewards first.
+    """
 
     records: tuple[Record, ...] = ()
     proposed: tuple[Expression, ...] = ()
@@ -54,53 +62,62 @@ class Memory:
     stale: int = 0  # passes since the last that improved the reward
 
     @cached_property
-    def by_token(self) -> Mapping[Expression, Record]:
-        return {record.token: record for record in self.records}
+    def by_form(self) -> Mapping[str, Record]:
+        """The records by the keys of their tokens' forms."""
+        return {form(record.token).key: record for record in self.records}
 
     def merit(self, token: Expression) -> float:
         """(1 + 2·successes)/(1 + passes): above 1 for a token of successful passes, 1 for one that was never tried."""
-        record = self.by_token.get(canonical(token)) if self.records else None
+        record = self.by_form.get(form(token).key) if self.records else None
         return 1.0 if record is None else (1.0 + _SUCCESS_VALUE * record.successes) / (1.0 + record.passes)
 
     def best_members(self) -> list[Expression]:
-        """The front members of the highest rewards, at most FRONT_PARTNERS, best first."""
-        best = sorted(self.front, key=lambda member: -member.reward)[:FRONT_PARTNERS]
-        return [member.expression for member in best]
+        """The laws of the highest rewards, at most FRONT_PARTNERS, best first."""
+        return [member.expression for member in self.front[:FRONT_PARTNERS]]
 
     def with_proposal(self, tokens: Sequence[Expression]) -> Memory:
-        """The memory that waits for the outcome of a pass on these tokens."""
-        return Memory(self.records, tuple(tokens), self.front, self.best_reward, self.steps, self.stale)
+        """The memory that waits for the outcome of a pass, or a batch of passes, on these tokens."""
+        return replace(self, proposed=tuple(tokens))
 
     def after_pass(self, reward: float, front: Sequence[ScoredExpression]) -> Memory:
-        """The memory with the outcome of the pass on the tokens proposed last.
+        """The memory with the outcome of the passes on the tokens proposed last.
 
-        A better reward is a success of the tokens that occur in new front members. Where none does, since the rewriting
-        of laws may hide a token, all tokens share one success equally.
+        A token of a new law gains: a whole success if the law has a better reward than all before, half of one if not.
+        Where the reward is better and no new law holds a token, since rewriting may hide it, all tokens share one
+        success equally.
         """
         improved = reward > self.best_reward + EXACTNESS.tie
         known = {member.expression for member in self.front}
-        new_parts: set[Expression] = set()
-        for member in front:
-            if member.expression not in known:
-                new_parts.update(map(canonical, composite_parts(member.expression)))
-                new_parts.update(map(canonical, composite_parts(stripped(member.expression))))
-        proposed = [canonical(token) for token in self.proposed]
-        used = [token for token in proposed if token in new_parts]
-        share = dict.fromkeys(used, 1.0) or {token: 1.0 / len(proposed) for token in proposed}
-        records = dict(self.by_token)
-        for token in proposed:
-            before = records.get(token, Record(token, 0, 0.0))
-            gain = share.get(token, 0.0) if improved else _OCCURRENCE if token in new_parts else 0.0
-            records[token] = Record(token, before.passes + 1, before.successes + gain)
+        new = [member for member in front if member.expression not in known]
+        gains = self._gains(new)
+        share = 1.0 / max(1, len(self.proposed)) if improved and not gains else 0.0
+        records = dict(self.by_form)
+        for token in self.proposed:
+            key = form(token).key
+            before = records.get(key, Record(token, 0, 0.0))
+            records[key] = Record(before.token, before.passes + 1, before.successes + gains.get(key, share))
         ranked = sorted(records.values(), key=lambda record: -(record.successes + _PASS_VALUE * record.passes))
         return Memory(
             tuple(ranked[:_MAX_RECORDS]),
             (),
-            tuple(front),
+            tuple(sorted(front, key=lambda member: -member.reward)[:_MAX_LAWS]),
             max(reward, self.best_reward),
             self.steps + 1,
             0 if improved else self.stale + 1,
         )
+
+    def _gains(self, new: Sequence[ScoredExpression]) -> dict[str, float]:
+        """What the tokens proposed last gain by new laws, by the keys of their forms; only those that gain."""
+        limit = self.best_reward + EXACTNESS.tie
+        better = PartsOfLaws(member.expression for member in new if member.reward > limit)
+        others = PartsOfLaws(member.expression for member in new if member.reward <= limit)
+        gains: dict[str, float] = {}
+        for token in self.proposed:
+            if better.hold(token):
+                gains[form(token).key] = 1.0
+            elif others.hold(token):
+                gains[form(token).key] = _OCCURRENCE
+        return gains
 
 
 def stripped(expression: Expression) -> Expression:
@@ -138,8 +155,8 @@ def front_parts(front: Sequence[ScoredExpression], max_complexity: int = MAX_COM
     for member in front:
         share = member.reward / best if best > 0 else 1.0
         parts: dict[Expression, None] = {}
-        for form in (member.expression, stripped(member.expression)):
-            for part in composite_parts(form):
+        for law in (member.expression, stripped(member.expression)):
+            for part in composite_parts(law):
                 parts[part] = None
                 parts.update(dict.fromkeys(_joins(part)))
         for part in parts:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from symenum.tokens.explain import (
     simple_partners,
 )
 from symenum.tokens.generator import ScoredExpression, TokenContext, check_count, check_front
+from symenum.tokens.needed_parts import Grown, grown_laws, ranked_groups
 from symenum.tokens.pool import MAX_COMPLEXITY, Memory, front_parts
 from symenum.tokens.trees import RANDOM_DEPTH, Evaluator, pick_distinct, random_constant, random_trees
 
@@ -35,6 +37,7 @@ __all__ = ["SetNode", "TreeSearch", "TreeSearchState"]
 TokenSet = tuple[Expression, ...]  # in the order of `sort_key`, so that equal sets are equal tuples
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_SET_SIZE = 4  # tokens of a set at most: slots for tokens that a pass has
 _MAX_NODES = 1000  # nodes that are remembered from pass to pass, the most visited first
 _BASE_PARTS = 12  # parts of the front that actions start from
 _BASE_SEEDS = 24  # features that explain much of y, or scouted tokens, that actions start from
@@ -58,7 +61,7 @@ class SetNode:
 
 @dataclass(frozen=True)
 class TreeSearchState:
-    """Partners, seeds and scouted tokens; the most visited nodes; the path to the last proposal; the memory."""
+    """Partners, seeds, scouted tokens, grown laws; the most visited nodes; the paths of the last proposal; memory."""
 
     partners: tuple[Expression, ...]
     seeds: tuple[Expression, ...]
@@ -66,6 +69,7 @@ class TreeSearchState:
     nodes: tuple[SetNode, ...] = ()
     path: tuple[TokenSet, ...] = ()
     memory: Memory = field(default_factory=Memory)
+    grown: tuple[Grown, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,19 +77,22 @@ class TreeSearch:
     """See `TokenGenerator`.
 
     `simulations` per proposal; `exploration`: weight of the UCB term; `prior`: actions tried for a new node;
-    `pass_weight`: simulations that one true pass counts for; `scouts`: new tokens scouted for each proposal.
+    `pass_weight`: simulations that one true pass counts for; `scouts`: new tokens scouted for each proposal; `growth`:
+    whether laws grow (`growth`), whose tokens are sets to begin with.
     """
 
-    simulations: int = 16
+    simulations: int = 12
     exploration: float = 0.5
     prior: int = 24
     pass_weight: float = 6.0
     scouts: int = SCOUTS
+    growth: bool = True
     name: str = "mcts"
 
     def start(self, context: TokenContext) -> TreeSearchState:
-        partners = simple_partners(context)
-        return TreeSearchState(partners, promising_features(context, partners))
+        with torch_threads(1):
+            partners = simple_partners(context)
+            return TreeSearchState(partners, promising_features(context, partners))
 
     def propose(
         self,
@@ -103,7 +110,12 @@ class TreeSearch:
             tokens, path = planner.plan(count, budget)
         nodes = tuple(sorted(planner.nodes.values(), key=lambda node: -node.visits)[:_MAX_NODES])
         return tokens, replace(
-            state, nodes=nodes, path=path, scouted=planner.scouted, memory=state.memory.with_proposal(tokens)
+            state,
+            nodes=nodes,
+            path=path,
+            scouted=planner.scouted,
+            grown=planner.grown,
+            memory=state.memory.with_proposal(tokens),
         )
 
     def learn(
@@ -151,26 +163,42 @@ class _Planner:
         seeds = [*(one.token for one in self.scouted), *state.seeds][:_SEEDS_CONSIDERED]
         seeds.sort(key=lambda seed: -self.memory.merit(seed))  # stable: the best of equal merit first
         self.seeds = seeds[:_BASE_SEEDS]
+        self.grown: tuple[Grown, ...] = ()
+        if settings.growth:
+            self.grown = grown_laws(context, self.evaluator, self.memory, parts, seeds, state.grown, rng)
+        self.groups = [
+            group for group in ranked_groups(self.grown, self.memory) if all(map(self.evaluator.usable, group))
+        ]
 
     def plan(self, count: int, budget: Budget) -> tuple[tuple[Expression, ...], tuple[TokenSet, ...]]:
-        """The most promising set of `count` tokens that was simulated, and the nodes on the way to it."""
+        """`count` tokens, those of the most promising sets that were simulated; and the nodes on the ways to the sets.
+
+        The tokens of a set stand side by side, the best set first. Where the sets hold too few tokens, seeds, parts of
+        the front and random trees follow.
+        """
+        size = min(count, _SET_SIZE)
         ends: dict[TokenSet, tuple[float, list[TokenSet]]] = {}
-        for _ in range(self.settings.simulations):
+        for number in range(max(self.settings.simulations, math.ceil(count / size))):
             budget.check()
-            path = self._walk(count)
-            full = self._filled_up(path[-1], count)
+            if number % 2 == 0 and number // 2 < len(self.groups):
+                group = pick_distinct(self.evaluator, self.context, self.groups[number // 2][: size - 1], size)
+                path = [(), _ordered(group)]
+            else:
+                path = self._walk(size)
+            full = self._filled_up(path[-1], size)
             value = self._value(full)
             for tokens in dict.fromkeys([*path, full]):
                 self.nodes[tokens] = _visited(self.nodes, tokens, value)
-            if len(full) == count:
+            if len(full) == size:
                 ends[full] = (value, [*path, full])
-        if not ends:
-            stream = random_trees(self.context, self.rng, count, RANDOM_DEPTH)
-            chosen = tuple(pick_distinct(self.evaluator, self.context, stream, count))
-            return chosen, (_ordered(chosen),)
-        merits = {tokens: self._merit(tokens) for tokens in ends}
-        best = max(ends, key=lambda tokens: ends[tokens][0] * merits[tokens])
-        return best, tuple(dict.fromkeys(ends[best][1]))
+        ranked = sorted(ends, key=lambda tokens: -ends[tokens][0] * self._merit(tokens))
+        in_sets = (token for tokens in ranked for token in tokens)
+        others = (*self.seeds, *self.parts)
+        stream = chain(in_sets, others, random_trees(self.context, self.rng, count, RANDOM_DEPTH))
+        chosen = tuple(pick_distinct(self.evaluator, self.context, stream, count))
+        used = [tokens for tokens in ranked if set(tokens) <= set(chosen)]
+        path_nodes = dict.fromkeys(node for tokens in used for node in ends[tokens][1])
+        return chosen, tuple(path_nodes) or (_ordered(chosen),)
 
     def _merit(self, tokens: TokenSet) -> float:
         return sum(self.memory.merit(token) for token in tokens) / len(tokens)

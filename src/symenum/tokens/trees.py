@@ -6,6 +6,7 @@ Trees are immutable. Their values are those on the rows of the context; the pass
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -33,7 +34,6 @@ __all__ = [
 
 _MAX_SUM_OF_SQUARES = 1e150  # of a token's values: the product of two tokens must not overflow
 _SAME_COLUMN = 1e-9  # columns whose distance is below this part of their norm are equal up to rounding
-_MIN_NORM = 1e-300  # smaller norms count as this: near the smallest normal double
 _MUTATIONS = 4  # kinds: a new sub-tree, another node, an insertion, a shrinking
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -277,38 +277,50 @@ def pick_distinct(
     chosen = list(start)
     if len(chosen) >= count:
         return chosen[:count]
-    taken = _unit(evaluator.matrix([*context.variables, *chosen]))
+    taken = _Columns(context.rows)
+    for expression in (*context.variables, *chosen):
+        taken.add(evaluator.values(expression))
     for expression in stream:
-        if not evaluator.usable(expression):
-            continue
-        unit = _unit(evaluator.matrix([expression]))
-        # The distance itself is compared: 1 - |cos| is half its square, which rounding would hide.
-        near = torch.minimum((taken - unit).norm(dim=1), (taken + unit).norm(dim=1)) <= _SAME_COLUMN
-        if bool(near.any()) and _same_size(evaluator, expression, context, chosen, near):
-            continue
-        chosen.append(expression)
-        taken = torch.cat([taken, unit])
-        if len(chosen) == count:
-            break
+        if evaluator.usable(expression) and taken.add(evaluator.values(expression)):
+            chosen.append(expression)
+            if len(chosen) == count:
+                break
     return chosen
+
+
+class _Columns:
+    """Columns that differ, also by more than their signs.
+
+    Only columns of nearly the same mark, |v·m| with a fixed unit vector m, are compared in full: equal columns have
+    equal marks.
+    """
+
+    def __init__(self, rows: int) -> None:
+        direction = torch.arange(1, rows + 1, dtype=torch.float64).cos()
+        self._direction = direction / direction.norm()
+        self._marks: list[float] = []  # in order
+        self._columns: list[tuple[Tensor, float]] = []  # with their norms, in the order of the marks
+
+    def add(self, column: Tensor | None) -> bool:
+        """Take the column; False where it has no values, or is there already."""
+        if column is None:
+            return False
+        mark, norm = abs(float(torch.dot(column, self._direction))), float(column.norm())
+        slack = _SAME_COLUMN * norm
+        for at in range(bisect_left(self._marks, mark - slack), bisect_right(self._marks, mark + slack)):
+            other, size = self._columns[at]
+            # The distance itself is compared: 1 - |cos| is half its square, which rounding would hide.
+            if (
+                abs(size - norm) <= slack
+                and min(float((other - column).norm()), float((other + column).norm())) <= slack
+            ):
+                return False
+        at = bisect_left(self._marks, mark)
+        self._marks.insert(at, mark)
+        self._columns.insert(at, (column, norm))
+        return True
 
 
 def composite_parts(expression: Expression) -> list[Expression]:
     """All sub-trees that are neither variables nor constants, each once, the smaller ones first."""
     return list(dict.fromkeys(node for node in walk(expression) if isinstance(node, Apply)))
-
-
-def _unit(rows: Tensor) -> Tensor:
-    norm: Tensor = rows.norm(dim=1, keepdim=True)
-    return rows / norm.clamp_min(_MIN_NORM)
-
-
-def _same_size(
-    evaluator: Evaluator, expression: Expression, context: TokenContext, chosen: list[Expression], near: Tensor
-) -> bool:
-    """Whether a token or variable of the same direction (`near`) has the norm of `expression` too: 2·x is not x."""
-    everything = [*context.variables, *chosen]
-    size = float(evaluator.matrix([expression]).norm())
-    others = [everything[i] for i in torch.nonzero(near).flatten().tolist()]
-    sizes = evaluator.matrix(others).norm(dim=1)
-    return bool(((sizes - size).abs() <= _SAME_COLUMN * size).any())

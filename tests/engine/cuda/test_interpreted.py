@@ -59,7 +59,7 @@ def test_the_bank_is_the_cpus(operators, inputs, layers, rows, whole):
     assert torch.equal(ours.stand_in[alive], truth.stand_in[alive])
 
 
-@pytest.mark.parametrize("rows", [9, 70])
+@pytest.mark.parametrize("rows", [9, 32, 70])  # of 32 rows the own terms are kept apart
 def test_no_loss_is_below_the_bound_of_its_unit(rows):
     net = PSRN(2, "koza", 2)
     x, target = problem(3, rows, 2)
@@ -123,6 +123,39 @@ def test_survivors_are_judged_on_all_rows(monkeypatch):
         law = net._architecture.reconstruct(number, [Variable("a"), Variable("b")], bank.stand_in)
         values = evaluate(law, {"a": x[:, 0], "b": x[:, 1]})
         assert loss == pytest.approx(float(target.loss(values[None])), rel=1e-12)
+
+
+@pytest.mark.parametrize(("returned", "enough"), [(1024, True), (4, False)])
+def test_a_whole_pass_brings_the_best_in_order_or_says_that_they_are_not_all(monkeypatch, returned, enough):
+    monkeypatch.setattr(device_scan, "PROGRAMS", 2)
+    monkeypatch.setattr(device_scan, "_GROUPS", 96)
+    net = PSRN(2, "arithmetic", 2)
+    x, target = problem(7, 6, 2)
+    plan, bank, scale2 = device_bank(net, x, target)
+    scan = DeviceScan(net._architecture.last_layer, plan.columns, target.rows, 5, CPU, plan.directions)
+    scan.returned = returned
+    packed = scan.launch_whole(bank, target.y, target.weight, scale2)
+    count = min(returned, int(packed[0, 0]))
+    assert bool((packed[1 : 1 + count, 0].diff() >= 0).all())
+    pool = Pool(5, target)
+    assert scan.take_whole(packed, pool) == enough
+    if enough:
+        expected = torch.tensor([hit.loss for hit in net.search(x, target.y, k=5, device="cpu")], dtype=torch.float64)
+        torch.testing.assert_close(pool.best().loss, expected, rtol=1e-10, atol=0)
+
+
+def test_the_simplest_finite_output_represents_its_class():
+    net = PSRN(2, "koza", 2)
+    x, target = problem(9, 7, 2)
+    x[3, 0] = 0.0  # x1/x1 fails there, other ways to write 1 do not
+    complexity = torch.tensor([5, 1])
+    plan = BankPlan(net._architecture, target.rows, CPU)
+    plan.use(complexity.tolist())
+    ours = plan.build(x.T.contiguous(), torch.ones(1, dtype=torch.float64)).to_bank()
+    truth = build_bank(net._architecture, x.T.contiguous(), complexity)
+    alive = torch.cat([truth.plus, truth.minus[truth.minus != NO_EXPRESSION]])
+    assert torch.equal(ours.stand_in[alive], truth.stand_in[alive])
+    assert sorted(ours.plus_complexity.tolist()) == sorted(truth.plus_complexity.tolist())
 
 
 def assert_scan_finds(net, x, target, k, truth):

@@ -11,11 +11,12 @@ from symenum import PSRN
 from symenum.bench.problems.experiments import CHAOTIC_OPERATORS, EMPS_OPERATORS
 from symenum.core import devices
 from symenum.core.budget import Budget
+from symenum.core.devices import DeviceLostError
 from symenum.core.target import check_target
 from symenum.engine.architecture import Architecture
 from symenum.engine.cuda import passes as cuda
 from symenum.engine.cuda import scan as device_scan
-from symenum.expressions import Variable, evaluate
+from symenum.expressions import Variable, evaluate, parse
 from symenum.heads import affine
 from symenum.heads.response import Response, make_data
 from symenum.heads.sum_of_terms import SumOfTerms
@@ -26,8 +27,15 @@ from symenum.scans import pairs, products
 pytestmark = pytest.mark.gpu
 
 
+@pytest.fixture(autouse=True)
+def new_buffers():
+    """Buffers that were made under a test's constants are not kept for the next test."""
+    yield
+    cuda._shard.cache_clear()
+
+
 @pytest.mark.parametrize("operators", [*OPERATOR_SETS.values(), CHAOTIC_OPERATORS, EMPS_OPERATORS])
-@pytest.mark.parametrize("rows", [1, 9, 20, 33, 70])
+@pytest.mark.parametrize("rows", [1, 9, 20, 32, 33, 70])
 def test_the_shortlist_is_the_brute_forces(operators, rows):
     data, y = sample(rows, rows, 2)
     assert_brute_force(operators, data, y, 2, device="cuda")
@@ -79,6 +87,79 @@ def test_a_recorded_pass_gives_what_the_first_one_gave_and_follows_the_data():
         assert texts(net, data, y, device="cuda") == texts(net, data, y, device="cpu")
 
 
+def slot_sets(count, rows, inputs):
+    """Values (rows, inputs) of slot sets that differ in scale, sign and complexity, their slots, and the variables."""
+    base, _ = sample(1, rows, inputs, 0.2, 2.0)
+    values, slots = [], []
+    for at in range(count):
+        other = base[:, [(i + at) % inputs for i in range(inputs)]]
+        values.append(np.where(np.arange(inputs) % 2, base * other, base / other if at % inputs else -base))
+        slots.append([parse("*".join([f"x{i + 1}"] * (1 + (at * i) % 3))) for i in range(inputs)])
+    return values, slots, base
+
+
+@pytest.mark.parametrize(("operators", "layers", "rows", "k"), [("koza", 3, 20, 10), ("koza", 3, 32, 30),
+                         ("semikoza", 2, 70, 200), (("+", "**", "sin"), 2, 12, 5)])  # fmt: skip
+def test_many_sets_give_what_each_gives_alone_and_on_the_cpu(operators, layers, rows, k):
+    net = PSRN(3, operators, layers)
+    values, slots, base = slot_sets(6, rows, 3)
+    y = np.sin(base[:, 0]) * base[:, 1] + 0.1 * base[:, 2]
+    for _ in range(2):  # the second time all passes are recorded ones
+        many = net.search_many(values, y, k, slots=slots, device="cuda")
+        for found, x, names in zip(many, values, slots, strict=True):
+            assert str(found) == str(net.search(x, y, k, slots=names, device="cuda"))
+            assert str(found) == str(net.search(x, y, k, slots=names, device="cpu"))
+            assert found.complete
+            assert found.scored == net.sizes[-1]
+
+
+def test_a_set_whose_first_transfer_is_not_enough_is_scanned_again(monkeypatch):
+    monkeypatch.setattr(device_scan, "_MIN_RETURNED", 8)
+    monkeypatch.setattr(device_scan, "_RETURNED_PER_K", 1)
+    net = PSRN(3, "koza", 3)
+    values, slots, base = slot_sets(4, 20, 3)
+    y = base[:, 0] * base[:, 1]
+    many = net.search_many(values, y, 10, slots=slots, device="cuda")
+    assert [str(found) for found in many] == [
+        str(net.search(x, y, 10, slots=names, device="cpu")) for x, names in zip(values, slots, strict=True)
+    ]
+
+
+def test_a_gpu_without_room_is_said_to_be_lost_and_serves_again_when_there_is_room():
+    net = PSRN(5, "koza", 3)
+    values, slots, base = slot_sets(2, 20, 5)
+    net.search_many(values, base[:, 0], slots=slots, device="cuda")  # kernels are compiled
+    cuda._free()
+    room = torch.cuda.memory_reserved() + (20 << 20)  # bytes: less than the smallest strips need
+    torch.cuda.set_per_process_memory_fraction(room / torch.cuda.get_device_properties(0).total_memory)
+    try:
+        with pytest.raises(DeviceLostError, match="device='cpu'"):
+            net.search_many(values, base[:, 0], slots=slots, device="cuda")
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert all(found.complete for found in net.search_many(values, base[:, 0], slots=slots, device="cuda"))
+
+
+def test_a_network_that_was_warmed_up_finds_the_same():
+    net = PSRN(3, "koza", 3)
+    net.warm_up(20, 10, device="cuda")
+    values, slots, base = slot_sets(2, 20, 3)
+    y = np.sin(base[:, 0]) * base[:, 1]
+    for found, x, names in zip(net.search_many(values, y, 10, slots=slots, device="cuda"), values, slots, strict=True):
+        assert str(found) == str(net.search(x, y, 10, slots=names, device="cpu"))
+
+
+def test_many_sets_end_when_they_are_stopped():
+    net = PSRN(3, "koza", 3)
+    values, slots, base = slot_sets(8, 20, 3)
+    calls = []
+    many = net.search_many(
+        values, base[:, 0], slots=slots, device="cuda", stop=lambda: bool(calls.append(1)) or len(calls) > 2
+    )
+    assert [found.complete for found in many] == [True] * 2 + [False] * 6
+    assert all(not len(found) and not found.scored for found in many[2:])
+
+
 def test_strips_shards_and_many_rows_change_nothing(monkeypatch):
     net = PSRN(3, "koza", 3)
     data, y = sample(4, 300, 3, 0.2, 3.0)
@@ -86,11 +167,10 @@ def test_strips_shards_and_many_rows_change_nothing(monkeypatch):
     assert texts(net, data, y, device="cuda") == truth
     assert texts(net, data, y, device=["cuda:0", "cuda:0"]) == truth
     monkeypatch.setattr(cuda, "UNITS", 1 << 16)
+    monkeypatch.setattr(cuda, "_STRIP_SHARE", 0.0)
     assert texts(net, data, y, device="cuda") == truth
     monkeypatch.setattr(device_scan, "CAPACITY", 600)
-    cuda._shard.cache_clear()
     assert texts(net, data, y, k=200, device="cuda") == texts(net, data, y, k=200, device="cpu")
-    cuda._shard.cache_clear()
 
 
 def test_out_of_memory_makes_the_strips_smaller(monkeypatch):
@@ -129,7 +209,7 @@ def test_screening_finds_the_law_and_the_losses_are_those_of_all_rows(operators)
 def test_screening_falls_back_to_all_rows_where_there_is_no_room(monkeypatch):
     net = PSRN(3, "koza", 3)
     data, y = sample(6, 600, 3, 0.2, 3.0)
-    monkeypatch.setattr(device_scan, "CAPACITY", 1)
+    monkeypatch.setattr(device_scan, "CAPACITY", 600)  # of at least 1024 pairs that are near the best
     assert texts(net, data, y, device="cuda", mode="screen") == texts(net, data, y, device="cuda", mode="exact")
     power = PSRN(2, ("+", "**", "neg"), 2)  # a power has no kernel
     assert texts(power, data[:, :2], y, device="cuda", mode="screen") == texts(power, data[:, :2], y, device="cpu")

@@ -22,6 +22,7 @@ __all__ = [
     "Answer",
     "Judge",
     "Verdict",
+    "agrees",
     "data_points",
     "judge_front",
     "recovered",
@@ -67,6 +68,12 @@ def verdict(
     return Verdict(numeric, symbolic, structure, _solved(protocol, numeric, symbolic, structure))
 
 
+def agrees(found: Expression, case: Case, protocol: Protocol) -> bool:
+    """Whether an expression is the law without asking SymPy: by numbers, or under the rule "structure" by structure."""
+    without_sympy = verdict(found, case, protocol, None)
+    return without_sympy.structure if protocol.rule == "structure" else without_sympy.numeric
+
+
 def judge_front(
     front: Sequence[Expression],
     selected: int,
@@ -84,8 +91,7 @@ def judge_front(
     if protocol.judged == "selected":
         return selected, verdict(front[selected], case, protocol, judge, seconds)
     for i, expression in enumerate(front):
-        without_sympy = verdict(expression, case, protocol, None)
-        if without_sympy.structure if protocol.rule == "structure" else without_sympy.numeric:
+        if agrees(expression, case, protocol):
             return i, verdict(expression, case, protocol, judge, seconds)
     last = len(front) - 1
     best = verdict(front[last], case, protocol, judge, seconds)

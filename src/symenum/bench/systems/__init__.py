@@ -7,12 +7,13 @@ in `base`.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from symenum.bench.systems.base import Found, Law, NotInstalledError, System
+from symenum.bench.systems.base import Found, Law, NotInstalledError, Sighting, System
 from symenum.bench.systems.gplearn import Gplearn
 from symenum.bench.systems.operon import Operon
+from symenum.bench.systems.other_tree import SymenumAt
 from symenum.bench.systems.ours import Symenum
 from symenum.bench.systems.psrn import Psrn
 from symenum.core.registration import check_methods, check_name
@@ -24,10 +25,12 @@ __all__ = [
     "Found",
     "Law",
     "NotInstalledError",
+    "Sighting",
     "System",
     "check_found",
     "check_system",
     "make_system",
+    "packages_of",
     "register_system",
 ]
 
@@ -51,6 +54,7 @@ def _without_options(name: str, factory: Callable[[], System]) -> Callable[[Mapp
 
 SYSTEMS: dict[str, Entry] = {
     "symenum": Entry("symenum", Symenum.of),
+    "symenum_at": Entry("symenum", SymenumAt.of),
     "pyoperon": Entry("pyoperon", _without_options("pyoperon", Operon)),
     "gplearn": Entry("gplearn", _without_options("gplearn", Gplearn)),
     "psrn": Entry("psrn", _without_options("psrn", Psrn)),
@@ -83,10 +87,8 @@ def check_found(spec: str, found: object) -> Found:
 
 def make_system(spec: str) -> System:
     """The system of a name with options; ValueError where there is no such system or option."""
-    name, _, rest = spec.partition(":")
-    entry = SYSTEMS.get(name.strip().lower())
-    if entry is None:
-        raise ValueError(f"unknown system {name!r}{did_you_mean(name, SYSTEMS)}; known: {', '.join(SYSTEMS)}")
+    _, _, rest = spec.partition(":")
+    entry = _entry(spec)
     options: dict[str, str] = {}
     for part in filter(None, rest.split(",")):
         key, sign, value = part.partition("=")
@@ -99,7 +101,20 @@ def make_system(spec: str) -> System:
 def check_system(spec: str) -> str | None:
     """Why a system cannot run here; None where it can. ValueError where there is no such system."""
     make_system(spec)
-    package = SYSTEMS[spec.partition(":")[0].strip().lower()].package
+    package = _entry(spec).package
     if package and importlib.util.find_spec(package) is None:
         return f"{package} is not installed (pip install {package})"
     return None
+
+
+def packages_of(specs: Iterable[str]) -> list[str]:
+    """The packages that the systems of these names with options need."""
+    return [package for package in (_entry(spec).package for spec in specs) if package]
+
+
+def _entry(spec: str) -> Entry:
+    name = spec.partition(":")[0]
+    entry = SYSTEMS.get(name.strip().lower())
+    if entry is None:
+        raise ValueError(f"unknown system {name!r}{did_you_mean(name, SYSTEMS)}; known: {', '.join(SYSTEMS)}")
+    return entry

@@ -11,7 +11,7 @@ import numpy as np
 from symenum.bench.problems.problem import Array, law_values
 from symenum.expressions import Expression, to_text
 
-__all__ = ["Found", "Law", "NotInstalledError", "System", "as_laws", "variable_names"]
+__all__ = ["Found", "Law", "NotInstalledError", "Sighting", "System", "as_laws", "variable_names"]
 
 
 class NotInstalledError(ImportError):
@@ -31,12 +31,26 @@ class Law:
 
 
 @dataclass(frozen=True)
+class Sighting:
+    """When an expression first stood on the front: seconds after the search began, and its text."""
+
+    seconds: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Found:
-    """The laws from simple to accurate, the index of the law that the system itself chooses, and how it ended."""
+    """The laws from simple to accurate, the index of the law that the system itself chooses, and how it ended.
+
+    `sightings`, in the order of time, are the members that the front has had, where the system tells them. `seconds`
+    are those of the search, where the system measures them itself; the worker measures `fit` where it is None.
+    """
 
     laws: tuple[Law, ...]
     selected: int
     ended: str = ""
+    sightings: tuple[Sighting, ...] = ()
+    seconds: float | None = None
 
 
 class System(Protocol):

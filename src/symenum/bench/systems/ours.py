@@ -3,41 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from symenum.bench.problems.problem import Array
-from symenum.bench.systems.base import Found, Law, variable_names
-from symenum.core.budget import NO_LIMIT, Budget
+from symenum.bench.systems.base import Found, Law, Sighting, variable_names
+from symenum.bench.systems.fit_other_tree import FrontWatch
+from symenum.core.devices import choose_devices
 from symenum.core.target import check_target
-from symenum.expressions import Expression
 from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
-from symenum.search import Settings, make_task, run
-from symenum.tokens import ScoredExpression, TokenContext
+from symenum.search import NETWORK, Settings, make_task, run
+from symenum.tokens import get_generator
 
 __all__ = ["Symenum"]
+
+_NO_TOKENS = "none"  # the generator that stands for a search without passes of the network
+_OTHER_NAMES = {"token_generator": "generator"}
 
 
 @dataclass(frozen=True)
 class Symenum:
-    """A configuration of symenum: `generator` is "gp", "mcts", "random" or "none" (no tokens).
+    """A configuration of symenum: `generator` is "gp", "mcts", "random" or "none" (no passes of the network).
 
     `constant_range` is that of token constants, `without` the stage of the heads that is left out everywhere ("" for
-    none), `selection` the rule by which a law of the front is chosen.
+    none), `selection` the rule by which a law of the front is chosen. `device` is that of the network and of the heads
+    that can use a GPU, `threads` the number of threads where it is not that of the cores.
     """
 
     generator: str = "gp"
     constant_range: tuple[float, float] = (-3.0, 3.0)
     without: str = ""
     selection: str = "best"
+    device: str = "auto"
+    threads: int | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Symenum:
-        """The configuration of options such as generator=mcts, range=-1..1, without=two terms, selection=mdl."""
-        known = {"generator", "range", "without", "selection"}
+        """The configuration of options such as generator=mcts, range=-1..1, without=two terms, device=cpu.
+
+        token_generator is another name of generator: that of PSERegressor's parameter.
+        """
+        options = {_OTHER_NAMES.get(name, name): value for name, value in options.items()}
+        known = {"generator", "range", "without", "selection", "device", "threads"}
         unknown = sorted(set(options) - known)
         if unknown:
             raise ValueError(f"symenum has no option {unknown[0]!r}; known: {', '.join(sorted(known))}")
@@ -48,44 +58,39 @@ class Symenum:
         if without and without not in STAGE_NAMES:
             names = ", ".join(STAGE_NAMES)
             raise ValueError(f"without must be a stage of the heads, one of {names}; not {without!r}")
+        generator, device = options.get("generator", cls.generator), options.get("device", cls.device)
+        if generator != _NO_TOKENS:
+            get_generator(generator)  # refuses a name that is none; the next line does so for devices
+        choose_devices(device, work=0)
+        threads = options.get("threads")
+        if threads is not None and not (threads.isdecimal() and int(threads) > 0):
+            raise ValueError(f"threads must be a whole number above 0, not {threads!r}")
         return cls(
-            options.get("generator", cls.generator),
+            generator,
             (float(span[0]), float(span[1])),
             without,
             options.get("selection", cls.selection),
+            device,
+            None if threads is None else int(threads),
         )
 
     def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
         """See `System`; the search is that of `PSERegressor`."""
+        watch = FrontWatch()
         settings = Settings(
             operators=get_operators(operators),
-            token_generator=self.generator if self.generator != "none" else "random",
+            token_generator=self.generator if self.generator != _NO_TOKENS else "random",
             constant_range=self.constant_range,
-            threads=cores,
+            threads=self.threads or cores,
+            device=self.device,
             leave_out=(self.without,) if self.without else (),
+            shares={NETWORK: 0.0} if self.generator == _NO_TOKENS else {},
+            planned_time=max_time,
         )
         target, rows = check_target(np.asarray(y, dtype=np.float64), None, len(X))
         task = make_task(variable_names(X.shape[1]), torch.tensor(X)[rows], target, settings)
-        if self.generator == "none":
-            task = replace(task, generator=_NoTokens())
-        outcome = run(task, seed, max_time=max_time)
+        outcome = run(task, seed, max_time=max_time, callbacks=[watch])
         front = outcome.front
         laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in front)
-        return Found(laws, front.select(self.selection), outcome.reason)
-
-
-class _NoTokens:
-    """The token generator that proposes no tokens: slots hold variables and constants only."""
-
-    name = "none"
-
-    def start(self, context: TokenContext) -> None:
-        return None
-
-    def propose(
-        self, context: TokenContext, state: None, count: int, rng: np.random.Generator, budget: Budget = NO_LIMIT
-    ) -> tuple[tuple[Expression, ...], None]:
-        return (), None
-
-    def learn(self, context: TokenContext, state: None, reward: float, front: Sequence[ScoredExpression]) -> None:
-        return None
+        sightings = tuple(Sighting(*sighting) for sighting in watch.sightings())
+        return Found(laws, front.select(self.selection), outcome.reason, sightings)

@@ -18,12 +18,13 @@ koza-5 pass 150 of 5 million units are left, and these cost nothing in double pr
 
 The *own term* of a column is the part of the bound that depends on that column alone. Columns out of range have an own
 term so low that all of their units are evaluated; those beyond the end of the bank have one so high that none is. The
-own terms of products are summed by the tensor core too, in four places behind the rows.
+own terms of products are summed by the tensor core too, in four places behind the rows, unless these four places would
+make the product longer (`own_terms_apart`): 32 rows then take half the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -48,6 +49,7 @@ __all__ = [
     "Factors",
     "inner_size",
     "load_kernels",
+    "own_terms_apart",
     "padded",
     "plan_layer",
     "strict_function",
@@ -58,6 +60,11 @@ __all__ = [
 BLOCK = 128  # columns of a block; the columns of a bank are padded to a multiple of it
 NO_KEY = 1 << 62  # stands for "no member" where the lowest key wins; `kernels.BIG` is the same number
 _NAN = float("nan")
+# The rank of an output among those of its class: whether it is kept, its complexity and its number, in one int64 that
+# is below NO_KEY.
+_COMPLEXITY_UNIT = 1 << 32  # above the number of every output
+_MAX_COMPLEXITY = (1 << 28) - 1  # more complex outputs rank as equally complex
+_NOT_KEPT = (_MAX_COMPLEXITY + 1) * _COMPLEXITY_UNIT
 
 # Rounding errors of the bounds, relative.
 OUT_OF_RANGE = 1e9  # largest |v| in units of y's root mean square: the product of two squares must stay below 3e38
@@ -66,6 +73,7 @@ TF32_ADDITION_ERROR = 2.0**-23  # of an addition in a tensor core's float32 accu
 _SLACK = 2.0**-18  # of the few float32 operations outside the tensor core, 2⁻²⁴ each
 # Own terms in units of the mean square of y: below every limit, above every limit. Finite, so that nothing becomes NaN.
 _ALWAYS, _NEVER = -1e35, 1e33
+_OWN_PLACES = 4  # the high and the low half of the own terms of v_i and of v_j
 
 # Sizes of programs, powers of 2. Chosen by trial: benchmarks/gpu.py times the kernels.
 _FACTOR_COLUMNS = 16  # columns in a program of make_factors
@@ -120,12 +128,13 @@ class BankPlan:
         self.rows = rows
         self.device = device
         self._layers = [plan_layer(layer, device) for layer in architecture.lower_layers]
-        self._architecture = architecture
-        self._slot_complexity: tuple[int, ...] | None = None
-        self._by_rank, self._rank, self._complexity = torch.empty(
-            3, architecture.raw_width, dtype=torch.int64, device=device
-        )
+        self._costs = [_plan_costs(layer, device) for layer in architecture.lower_layers]
+        self.slot_complexity = torch.zeros(architecture.inputs, dtype=torch.int64, device=device)
         self._classes = len(architecture.kept)
+        # The finite output of lowest rank represents its class: the kept one, then the simplest, then the first.
+        rank = torch.full((architecture.raw_width,), _NOT_KEPT)
+        rank[architecture.kept] = 0
+        self._rank = (rank + torch.arange(architecture.raw_width)).to(device)
         class_of = architecture.class_of.to(device)
         self._class_of = torch.where(class_of < 0, self._classes, class_of)
         _, self._pair = torch.unique(architecture.twin.to(device), return_inverse=True)
@@ -134,27 +143,23 @@ class BankPlan:
         self.directions = signature_directions(rows).to(device) if rows > SIGNATURE else None
         self._key_direction = key_direction(rows).to(device)
 
-    def use(self, slot_complexity: tuple[int, ...]) -> None:
-        """Set the slots' complexities for the next banks; needed before the first `build`."""
-        if slot_complexity == self._slot_complexity:
-            return
-        self._slot_complexity = slot_complexity
-        raw = self._architecture.raw_width
-        own, everything = torch.tensor(slot_complexity, device=self.device), torch.arange(raw, device=self.device)
-        complexity = self._architecture.complexity(own, everything)
-        # The first finite output in this order represents its class: the kept one, then the simplest.
-        kept = torch.zeros(raw, dtype=torch.bool, device=self.device)
-        kept[self._architecture.kept.to(self.device)] = True
-        order = torch.argsort(complexity, stable=True)
-        order = order[torch.argsort((~kept[order]).long(), stable=True)]
-        rank = torch.empty_like(order)
-        rank[order] = everything
-        for buffer, values in ((self._by_rank, order), (self._rank, rank), (self._complexity, complexity)):
-            buffer.copy_(values)
+    def use(self, slot_complexity: Sequence[int]) -> None:
+        """Set the slots' complexities for the next banks; until then they are zero."""
+        self.slot_complexity.copy_(torch.tensor(slot_complexity, dtype=torch.int64))
+
+    def _complexities(self) -> Tensor:
+        """The complexities (raw width,) int64 of all outputs of the last layer but one, on the device."""
+        complexity = self.slot_complexity
+        for layer in self._costs:
+            left, right = (complexity.index_select(0, side) for side in layer.operands)
+            complexity = layer.operator + left + layer.binary * right
+        return complexity
 
     def build(self, slots: Tensor, scale2: Tensor) -> DeviceBank:
         """The bank for slot values (inputs, rows) and the mean square of y (1,), float64 on the device."""
         outputs = self.outputs(slots)
+        complexity = self._complexities()
+        rank = self._rank + complexity.clamp(max=_MAX_COMPLEXITY) * _COMPLEXITY_UNIT
         pairs, classes, rows, kernels = self._pairs, self._classes, self.rows, self._kernels
 
         def empty(*shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
@@ -166,11 +171,9 @@ class BankPlan:
         table, table2, sides, simplest, best = torch.split(none, sizes)
         stored = torch.full((pairs,), classes, device=self.device)
         stand_in, key = empty(2, classes)
-        kernels.choose_outputs[_grid(len(outputs))](
-            outputs, len(outputs), rows, self._rank, self._class_of, best, **tile
-        )
+        kernels.choose_outputs[_grid(len(outputs))](outputs, len(outputs), rows, rank, self._class_of, best, **tile)
         kernels.classify[_grid(classes, _CLASSES)](
-            best, self._by_rank, self._complexity, self._pair, stand_in, key, stored, simplest, classes, SIZE=_CLASSES
+            best, complexity, self._pair, stand_in, key, stored, simplest, classes, UNIT=_COMPLEXITY_UNIT, SIZE=_CLASSES
         )
         largest, (flipped, far) = empty(pairs, dtype=torch.float64), empty(2, pairs, dtype=torch.int32)
         buckets, leader = empty(pairs, 2), empty(pairs)
@@ -251,6 +254,27 @@ class _CodedLayer:
 
 
 @dataclass(frozen=True)
+class _Costs:
+    """What the complexities of a layer's outputs are made of; on the device."""
+
+    operands: tuple[Tensor, Tensor]  # (size,) int32: left and right; equal for a unary operator
+    operator: Tensor  # (size,) int32: the complexity of each output's operator
+    binary: Tensor  # (size,) int32: 1 if that has two operands, else 0
+
+
+def _plan_costs(layer: SymbolLayer, device: torch.device) -> _Costs:
+    sides, costs = [], []
+    for block in layer.blocks:
+        left, right = children(block.operator.kind, torch.arange(block.size, device=device), layer.width)
+        sides.append(torch.stack([left, left if right is None else right]).int())
+        own = torch.tensor([block.operator.complexity, int(right is not None)], dtype=torch.int32, device=device)
+        costs.append(own[:, None].expand(2, block.size))
+    left, right = torch.cat(sides, dim=1)
+    operator, binary = torch.cat(costs, dim=1)
+    return _Costs((left, right), operator, binary)
+
+
+@dataclass(frozen=True)
 class _TorchBlock:
     operator: Operator
     left: Tensor  # int64, of a triangled operator; empty for others
@@ -291,11 +315,19 @@ def strict_function(operator: Operator) -> Callable[[Tensor, Tensor | None], Ten
 
 def inner_size(rows: int) -> tuple[int, int]:
     """The inner dimension K of the products, and the part of it that is multiplied at a time; multiples of 16."""
-    need = rows + 4  # four places behind the rows hold the own terms
-    if need <= 64:
-        size = 16 if need <= 16 else 32 if need <= 32 else 64
+    return _size_for(rows if own_terms_apart(rows) else rows + _OWN_PLACES)
+
+
+def own_terms_apart(rows: int) -> bool:
+    """Whether the own terms of products are added to them, because they have no room behind the rows."""
+    return _size_for(rows) != _size_for(rows + _OWN_PLACES)
+
+
+def _size_for(places: int) -> tuple[int, int]:
+    if places <= 64:
+        size = 16 if places <= 16 else 32 if places <= 32 else 64
         return size, size
-    return -(-need // 64) * 64, 64
+    return -(-places // 64) * 64, 64
 
 
 def margin(rows: int) -> float:
@@ -316,9 +348,9 @@ class Factors:
         self._kernels = kernels
         self._rows = rows
         self.x, left, left2, right, right2, inverse, inverse2 = torch.empty(7, columns, K, device=device)
-        self.own, self.along = torch.empty(2, columns, device=device)
-        self.product = (left, left2, right, right2)
-        self.quotient = (left, left2, inverse, inverse2)
+        self.own, self.along, own_factor, own_inverse = torch.empty(4, columns, device=device)
+        self.product = (left, left2, right, right2, own_factor, own_factor)
+        self.quotient = (left, left2, inverse, inverse2, own_factor, own_inverse)
         self.transposed = torch.empty(rows, columns, dtype=torch.float64, device=device)
 
     def make(self, values: Tensor, counts: Tensor, y: Tensor, weight: Tensor, scale2: Tensor) -> None:
@@ -329,7 +361,7 @@ class Factors:
         columns, K = self.x.shape
         self._kernels.make_factors[(columns // _FACTOR_COLUMNS,)](
             values, y, weight, scale2, counts, self._rows, columns,
-            self.x, self.own, self.along, *self.product, *self.quotient[2:], self.transposed,
+            self.x, self.own, self.along, *self.product[:4], *self.quotient[2:], self.transposed,
             margin(self._rows), _SLACK, OUT_OF_RANGE, _ALWAYS, _NEVER,
             K=K, BK=self._part, COLUMNS=_FACTOR_COLUMNS,
         )  # fmt: skip

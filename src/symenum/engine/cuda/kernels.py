@@ -234,14 +234,15 @@ def _cross_and_square(
 
 @triton.jit
 def product_bounds(
-    left, left2, right, right2, counts, penalty, units, strip, strip_rows,
+    left, left2, right, right2, own_left, own_right, counts, penalty, units, strip, strip_rows,
     K: tl.constexpr, BK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
-    SYMMETRIC: tl.constexpr,
+    SYMMETRIC: tl.constexpr, APART: tl.constexpr,
 ):  # fmt: skip
     """Lower bounds of Σ w (±v_i r_j - y)² for the units of a strip of columns i; r is v, or 1/v.
 
     left, right (columns, K) float32 hold 2 w y v_i and r_j; left2, right2 the factors of the square and of the own
-    terms; penalty (4, 2) for the signs +, -. 4·K flops and 2 instructions a pair where both signs exist, elsewhere 4.
+    terms, which with APART are added from own_left, own_right (columns,) float32; penalty (4, 2) for the signs +, -.
+    4·K flops and 2 instructions a pair where both signs exist, elsewhere 4; with APART one more.
     """
     second = tl.program_id(0) * COLUMNS
     start, middle, stop, last = _tiles(penalty, counts, strip, strip_rows, second, 2, ROWS, COLUMNS, STEP, SYMMETRIC)
@@ -250,17 +251,27 @@ def product_bounds(
     k = tl.arange(0, BK)
     b = tl.load(right + j[:, None] * K + k[None, :])
     b2 = tl.load(right2 + j[:, None] * K + k[None, :])
+    own_j = tl.load(own_right + j)[None, :]
+    first = strip + tl.arange(0, ROWS)
     into = units + tl.program_id(0) * strip_rows + tl.arange(0, ROWS)
     for tile in range(start, middle):
         row = tile * ROWS
         cross, square = _cross_and_square(left, left2, right, right2, b, b2, strip, row, second, K, BK, ROWS, COLUMNS)
-        tl.store(into + row, tl.min(square - tl.abs(cross), axis=1))
+        if APART:
+            low = tl.min(square - tl.abs(cross) + own_j, axis=1) + tl.load(own_left + first + row)
+        else:
+            low = tl.min(square - tl.abs(cross), axis=1)
+        tl.store(into + row, low)
     for tile in range(middle, stop):
         row = tile * ROWS
         cross, square = _cross_and_square(left, left2, right, right2, b, b2, strip, row, second, K, BK, ROWS, COLUMNS)
         at = penalty + ((strip + row < paired).to(tl.int32) * 2 + (second < paired).to(tl.int32)) * 2
         lower = tl.maximum(cross, -tl.load(at + 1) - cross)
-        tl.store(into + row, tl.min(square - lower, axis=1))
+        if APART:
+            low = tl.min(square - lower + own_j, axis=1) + tl.load(own_left + first + row)
+        else:
+            low = tl.min(square - lower, axis=1)
+        tl.store(into + row, low)
     _leave_out(units, stop, last, strip_rows, ROWS)
 
 
@@ -463,14 +474,14 @@ def _with_own_term(square, high, low, at_high, at_low, at_one):
 @triton.jit
 def make_factors(
     values, y, weight, scale2, counts, rows, columns,
-    x, own, along, left, left2, right, right2, inverse, inverse2, transposed,
+    x, own, along, left, left2, right, right2, inverse, inverse2, own_factor, own_inverse, transposed,
     gamma, slack, largest, always, never,
     K: tl.constexpr, BK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """All factors of COLUMNS columns from `values` (columns, rows) float64; see `bank`.
 
-    x … inverse2 (columns, K), own and along (columns,) float32, transposed (rows, columns) float64. It moves 15·K bytes
-    for each column, which takes a few microseconds.
+    x … inverse2 (columns, K), own, along, own_factor and own_inverse (columns,) float32, transposed (rows, columns)
+    float64. It moves 15·K bytes for each column, which takes a few microseconds.
     """
     c = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     scale = tl.sqrt(tl.load(scale2))
@@ -488,6 +499,8 @@ def make_factors(
     half = 0.5 - 0.5 * gamma - slack
     own_v = tl.where(there, tl.where(fits, half, always), never)
     own_r = tl.where(there & divides, tl.where(inverse_fits, half, always), never)
+    tl.store(own_factor + c, own_v.to(tl.float32))
+    tl.store(own_inverse + c, own_r.to(tl.float32))
     high_v, low_v = _halves(own_v)
     high_r, low_r = _halves(own_r)
     shrunk = 1.0 - 2.1 * gamma - 3.0 * slack
@@ -505,7 +518,8 @@ def make_factors(
         tl.store(left + into, _tf32(u * (2.0 * w * t / scale)))
         tl.store(right + into, _tf32(u))
         tl.store(inverse + into, _tf32(q))
-        # Four places behind the rows add the own terms of i and j to the square: their high and low halves, times one.
+        # Four places behind the rows, if there are any, add the own terms of i and j to the square: their high and low
+        # halves, times one.
         first = (r == rows)[None, :]
         second = (r == rows + 1)[None, :]
         one_j = first | second
@@ -771,13 +785,18 @@ def choose_outputs(outputs, width, rows, rank, class_of, best, SIZE: tl.constexp
 
 
 @triton.jit
-def classify(best, by_rank, complexity, pair, stand_in, key, stored, simplest, classes, SIZE: tl.constexpr):
-    """For each class its output (stand_in) and key; for each pair of a class and its negative the first finite one."""
+def classify(
+    best, complexity, pair, stand_in, key, stored, simplest, classes, UNIT: tl.constexpr, SIZE: tl.constexpr
+):  # fmt: skip
+    """For each class its output (stand_in) and key; for each pair of a class and its negative the first finite one.
+
+    best (classes,) int64: the rank of the class's output, which is the output's number modulo UNIT.
+    """
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = at < classes
     rank = tl.load(best + at, mask=inside, other=0)
     alive = rank < BIG
-    output = tl.load(by_rank + tl.where(alive, rank, 0), mask=inside, other=0)
+    output = tl.where(alive, rank % UNIT, 0)
     own = tl.where(alive, tl.load(complexity + output, mask=inside, other=0) * classes + at, BIG)
     where = tl.load(pair + at, mask=inside, other=0)
     tl.store(stand_in + at, output, mask=inside)

@@ -27,7 +27,15 @@ from torch import Tensor
 from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.core.target import Target
 from symenum.engine.bank import NO_EXPRESSION
-from symenum.engine.cuda.bank import BLOCK, DeviceBank, Factors, inner_size, load_kernels, strict_function
+from symenum.engine.cuda.bank import (
+    BLOCK,
+    DeviceBank,
+    Factors,
+    inner_size,
+    load_kernels,
+    own_terms_apart,
+    strict_function,
+)
 from symenum.engine.layer import Family, SymbolLayer, forms_of
 from symenum.engine.shortlist import SAME_FUNCTION, Finds, Pool
 from symenum.operators import Kind
@@ -71,7 +79,8 @@ _CODES = 32  # codes in a program that finds their numbers and values
 _UNARY_COLUMNS = 128  # columns in a program of unary_losses: one for each thread, so that no padding is computed
 _TORCH_VALUES = 1 << 23  # values of a unary operator that torch computes at a time: 64 MiB
 _OPERAND_VALUES = 1 << 28  # values of distinct operands that `judge_again` holds at a time: 2 GiB
-_RETURNED_PER_K = 64  # pairs that `judge_again` brings back at a time, for each of the k; equal ones are among them
+_RETURNED_PER_K = 64  # pairs that are brought back at a time, for each of the k; equal ones are among them
+_MIN_RETURNED = 1024  # pairs that `launch_whole` brings back at least
 
 
 class DeviceScan:
@@ -95,6 +104,7 @@ class DeviceScan:
         units: int = UNITS,
     ) -> None:
         self._kernels = load_kernels()
+        self.capacity = CAPACITY
         self._k, self._rows, self._columns = k, rows, columns
         self._directions = directions
         self._aside: torch.cuda.Stream | None = None
@@ -124,8 +134,10 @@ class DeviceScan:
         self._all_groups = torch.full((1,), self._groups, dtype=torch.int32, device=device)
         self._chosen = buffer(self._groups, torch.int32)
         self._best_loss, self._best_code = buffer(self._groups, torch.float64), buffer(self._groups, torch.int64)
-        self._out_loss, self._out_code = buffer(CAPACITY, torch.float64), buffer(CAPACITY, torch.int64)
+        self._out_loss, self._out_code = buffer(self.capacity, torch.float64), buffer(self.capacity, torch.int64)
         self._out_count = buffer(1, torch.int32)
+        self._places = torch.arange(self.capacity, device=device)
+        self.returned = min(self.capacity, _PACKED, max(_MIN_RETURNED, _RETURNED_PER_K * k))
         reach = self.writer.reachable()
         self._reach = reach.int().to(device)
         penalty = torch.where(reach, 0.0, _NO_WAY)
@@ -143,6 +155,35 @@ class DeviceScan:
         (FAST + 1, 3 + signature) float64: first the number of pairs written, then loss, complexity, number and
         signature of each of the first FAST pairs.
         """
+        self._write(bank, y, weight, scale2, strip, unary=unary)
+        return self._pack(self._out_code[:FAST], self._out_loss[:FAST], self._out_count, bank)
+
+    def launch_whole(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor) -> Tensor:
+        """Launch a pass of one strip, without waiting and with no limit from before.
+
+        Arguments and result as of `launch`, but with the `returned` pairs of least loss, loss ascending: that is
+        enough as a rule, even where each function is written in dozens of ways.
+        """
+        self.limit.fill_(float("inf"))
+        self._write(bank, y, weight, scale2, 0, unary=True)
+        losses, order = torch.where(self._places < self._out_count, self._out_loss, float("inf")).sort()
+        return self._pack(self._out_code[order[: self.returned]], losses[: self.returned], self._out_count, bank)
+
+    def take_whole(self, packed: Tensor, pool: Pool) -> bool:
+        """Bring the result of `launch_whole`, on the CPU, into the pool; False if a pair may be missing there."""
+        count = int(packed[0, 0])
+        if count > self.capacity:
+            return False
+        rows = packed[1 : 1 + min(count, self.returned)]
+        for start in range(0, len(rows), FAST):
+            if float(rows[start, 0]) > pool.limit:
+                return True  # all that follow have larger losses
+            add_packed(pool, rows[start : start + FAST])
+            pool.best()  # so that the limit is that of all added so far
+        return count <= self.returned or float(rows[-1, 0]) > pool.limit
+
+    def _write(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int, *, unary: bool) -> None:
+        """Write the pairs of a strip that are within the limit."""
         self._out_count.zero_()
         if self.families and strip == self._first_strip:
             self.factors.make(bank.values, bank.counts, y, weight, scale2)
@@ -155,7 +196,6 @@ class DeviceScan:
             self._exact(bank, y, weight, strip, self._found, self._zero, self._count, best=False)
         if losses is not None:
             self._list_unary(losses)
-        return self._pack(self._out_code[:FAST], self._out_loss[:FAST], self._out_count, bank)
 
     def collect(
         self, packed: Tensor, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int, pool: Pool
@@ -165,7 +205,7 @@ class DeviceScan:
         if count <= FAST:
             add_packed(pool, packed[1 : 1 + count])
             return
-        if count <= CAPACITY:
+        if count <= self.capacity:
             self._add_many(count, bank, pool)
             return
         pieces = [(0, int(self._count))]
@@ -173,7 +213,7 @@ class DeviceScan:
         self._out_count.zero_()
         if strip == 0 and self.writer.unary:  # listed again: which of them found room is not known
             self._list_unary(self.writer.unary_losses(bank, y, weight))
-        self._add_many(min(CAPACITY, int(self._out_count)), bank, pool)
+        self._add_many(min(self.capacity, int(self._out_count)), bank, pool)
         while pieces:
             begin, end = pieces.pop()
             self.limit.clamp_(max=pool.limit)
@@ -181,16 +221,16 @@ class DeviceScan:
             ends = [torch.tensor([at], dtype=torch.int32, device=y.device) for at in (begin, end)]
             self._exact(bank, y, weight, strip, self._found, *ends, best=False)
             count = int(self._out_count)
-            if count > CAPACITY:
+            if count > self.capacity:
                 self._tighten(self._out_loss, self._out_code, bank, y, weight, scale2)
-                middle = (begin + end) // 2  # ends, because one unit has far fewer than CAPACITY pairs
+                middle = (begin + end) // 2  # ends, because one unit has far fewer pairs
                 pieces += [(begin, middle), (middle, end)]
             else:
                 self._add_many(count, bank, pool)
 
     @property
     def written(self) -> tuple[Tensor, Tensor]:
-        """The codes (CAPACITY,) int64 of the pairs that `launch` wrote, and the number found (1,) int32."""
+        """The codes (capacity,) int64 of the pairs that `launch` wrote, and the number found (1,) int32."""
         return self._out_code, self._out_count
 
     def mean_square(self, y: Tensor, weight: Tensor, out: Tensor) -> None:
@@ -220,7 +260,8 @@ class DeviceScan:
         else:
             both = factors.product if family is Family.PRODUCT else factors.quotient
             symmetric = family is Family.PRODUCT
-            self._kernels.product_bounds[grid](*both, *where, SYMMETRIC=symmetric, **tile)
+            apart = own_terms_apart(self._rows)
+            self._kernels.product_bounds[grid](*both, *where, SYMMETRIC=symmetric, APART=apart, **tile)
 
     def _first_limit(self, bank: DeviceBank, y: Tensor, weight: Tensor, scale2: Tensor, strip: int) -> None:
         self._kernels.lowest_of_groups[(self._groups,)](
@@ -271,7 +312,7 @@ class DeviceScan:
         out = (self._best_loss, self._best_code) if best else (self._out_loss, self._out_code)
         self._kernels.exact_units[(PROGRAMS,)](
             found, begin, end, self._kinds, self.factors.transposed, y, weight, self._rows, bank.counts, self._reach,
-            self.limit, strip, self.strip_rows, self._blocks, self._columns, *out, self._out_count, CAPACITY,
+            self.limit, strip, self.strip_rows, self._blocks, self._columns, *out, self._out_count, self.capacity,
             COLUMNS=BLOCK, BEST=best,
         )  # fmt: skip
 
@@ -294,7 +335,7 @@ class DeviceScan:
             self._aside = None
         self._kernels.list_losses[(-(-losses.numel() // _LISTED),)](
             losses, losses.numel(), self._columns, self.limit, self._out_loss, self._out_code, self._out_count,
-            CAPACITY, SIZE=_LISTED,
+            self.capacity, SIZE=_LISTED,
         )  # fmt: skip
 
     def pack(self, codes: Tensor, losses: Tensor, bank: DeviceBank) -> Tensor:
@@ -341,7 +382,7 @@ def judge_again(
     """
     codes, count = scan.written
     found = int(count)
-    if found > CAPACITY:
+    if found > scan.capacity:
         return False
     losses = _losses(scan, bank, outputs, slots, target, found)
     losses, order = losses.nan_to_num_(nan=float("inf")).sort(stable=True)

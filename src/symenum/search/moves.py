@@ -1,0 +1,202 @@
+"""What each move of a search does in one turn. Which move has the next turn is decided in `schedule`.
+
+A move is a value. It gets the task and the state, and gives back candidates and the state with its own part changed:
+the slots and the generator of the network, the laws that have been polished, how far a head has come. The front is the
+business of `step`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from symenum.core.budget import Budget
+from symenum.expressions.candidate import Candidate
+from symenum.heads.stages import Stage, in_turn
+from symenum.search.front_update import near
+from symenum.search.growth import form_of, grown, parts_of_growth
+from symenum.search.passes import network_pass
+from symenum.search.polish import loosened, pruned
+from symenum.search.problem import Plan, Task
+from symenum.search.state import State
+
+__all__ = ["MOVES", "NETWORK", "Growth", "HeadOnVariables", "HeadsOnTokens", "Move", "Network", "Variants"]
+
+Found = tuple[list[Candidate], State]
+
+NETWORK = "network"
+"""The name of the move that all others make room for."""
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_LAWS_AT_ONCE = 24  # laws whose variants are tried in one turn,
+_VARIANTS_WORK = 0.9  # and the work units of that turn
+
+
+class Move(Protocol):
+    """One kind of work.
+
+    `opens`: whether it may belong to the opening.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def opens(self) -> bool: ...
+
+    def work(self, state: State) -> float:
+        """Work units of the next turn, estimated before it."""
+        ...
+
+    def ready(self, state: State) -> bool:
+        """Whether there is anything to do for it now."""
+        ...
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        """One turn: candidates, with their losses on the working rows, and the state after it."""
+        ...
+
+
+@dataclass(frozen=True)
+class HeadOnVariables:
+    """A stage of the heads on the raw variables, one slice in a turn; all slices in each of `rounds` rounds."""
+
+    stage: Stage
+    rounds: int = 1
+    opens: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.stage.name
+
+    def work(self, state: State) -> float:
+        return self.stage.work_of(state.record(self.name).part)
+
+    def ready(self, state: State) -> bool:
+        return True
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        record = state.record(self.name)
+        found = self.stage.run(record.part, budget)
+        record = replace(record, part=record.part + 1)
+        if self.stage.scan(record.part) is None:
+            record = replace(record, part=0, rounds=record.rounds + 1, ended=record.rounds + 1 == self.rounds)
+        return found, state.with_record(record)
+
+
+@dataclass(frozen=True)
+class HeadsOnTokens:
+    """The quick stages of the heads on the slots of a pass of the network, one slice in a turn.
+
+    The slots stay until all slices are done; then come those of the last pass. `slice_work`: of a slice, on average.
+    """
+
+    slice_work: float
+    name: ClassVar[str] = "heads on tokens"
+    opens: bool = False
+
+    def work(self, state: State) -> float:
+        return self.slice_work
+
+    def ready(self, state: State) -> bool:
+        record = state.record(self.name)
+        return record.part > 0 or record.pass_seen < state.passes
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        record = state.record(self.name)
+        if not record.part:
+            record = replace(record, pass_seen=state.passes)
+            state = replace(state, head_slots=state.slots)
+        slices = list(in_turn(task.heads_on(state.head_slots).on_slots()))
+        found: list[Candidate] = []
+        if record.part < len(slices):
+            stage, number = slices[record.part]
+            found = stage.run(number, budget)
+        record = replace(record, part=record.part + 1)
+        if record.part >= len(slices):
+            record = replace(record, part=0, rounds=record.rounds + 1)
+        return found, state.with_record(record)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The laws of the front, and those near it, without one of their parts and with one more coefficient."""
+
+    name: ClassVar[str] = "variants"
+    opens: bool = False
+
+    def work(self, state: State) -> float:
+        return _VARIANTS_WORK
+
+    def ready(self, state: State) -> bool:
+        return bool(_unpolished(state))
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        laws = _unpolished(state)[:_LAWS_AT_ONCE]
+        expressions = [law.expression for law in laws]
+        on_front = [law.expression for law in laws if law in state.front.entries]
+        found = pruned(task, on_front, budget) + loosened(task, expressions, budget)
+        return found, state.with_polished(tuple(expressions))
+
+
+def _unpolished(state: State) -> list[Candidate]:
+    """The laws of the front, the best first, and the runners-up near it, whose variants were not tried yet."""
+    known = set(state.polished)
+    laws = [*reversed(state.front), *near(state.front, state.runners_up)]
+    return [law for law in laws if law.expression not in known]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A law of the front with one more term, and then with one more factor, which heads find in what it leaves of y."""
+
+    turn_work: float
+    name: ClassVar[str] = "growth"
+    opens: bool = False
+
+    def work(self, state: State) -> float:
+        return self.turn_work
+
+    def ready(self, state: State) -> bool:
+        return bool(state.growing or _ungrown(state))
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        record = state.record(self.name)
+        if not record.part:  # the front may change between the turns of one law
+            state = replace(state, growing=(_ungrown(state)[0].expression,))
+        (law,) = state.growing
+        found = grown(task, law, record.part, budget)
+        record = replace(record, part=record.part + 1)
+        if record.part == parts_of_growth(task):
+            record = replace(record, part=0, rounds=record.rounds + 1)
+            state = state.with_grown(form_of(law))
+        return found, state.with_record(record)
+
+
+def _ungrown(state: State) -> list[Candidate]:
+    """The laws of the front whose forms have not grown yet, the best first; the mean is no law."""
+    known = set(state.grown)
+    return [law for law in reversed(state.front) if law.complexity and form_of(law.expression) not in known]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A pass of the network, or a batch of them on a GPU, with tokens in its slots (the paper's Algorithm 2)."""
+
+    plan: Plan
+    name: ClassVar[str] = NETWORK
+    opens: bool = False
+
+    def work(self, state: State) -> float:
+        return self.plan.work
+
+    def ready(self, state: State) -> bool:
+        return True
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        return network_pass(task, state, rng, budget)
+
+
+MOVES = frozenset(move.name for move in (HeadsOnTokens, Variants, Growth, Network))
+"""The names of the moves that are no stage of the heads."""

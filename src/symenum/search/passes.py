@@ -1,0 +1,137 @@
+"""A pass of the network with tokens (the paper's Algorithm 2): slots, scan, coefficients; on a GPU several at once.
+
+A batch has one proposal of tokens, which are dealt into several sets of slots. All sets are scored on the same rows,
+so their shortlists compare, and the best candidates of the whole batch are fitted together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from symenum.core.budget import Budget
+from symenum.engine.shortlist import Shortlist
+from symenum.expressions import Apply, Constant, Expression, Variable
+from symenum.expressions.candidate import Candidate
+from symenum.search.front_update import near
+from symenum.search.polish import refined
+from symenum.search.problem import NETWORK_ROWS, Task
+from symenum.search.state import State
+from symenum.selection import reward
+from symenum.tokens import ScoredExpression, deal
+from symenum.tokens.trees import random_constant
+
+__all__ = ["network_pass", "reward_of"]
+
+# Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_CONSTANT_SHARE = 0.5  # chance that a set of slots has a constant, where there is room for one
+_MAX_PROPOSED = 100  # tokens that are proposed for a batch; its passes share them
+_MAX_TAUGHT = 40  # runners-up that the generator learns from, beside the front
+
+
+def network_pass(task: Task, state: State, rng: np.random.Generator, budget: Budget) -> tuple[list[Candidate], State]:
+    """The finds of one batch, with their losses on the working rows, and the state with its slots and generator.
+
+    Raises CutShortError where the budget is over before the slots are filled.
+    """
+    budget.check()
+    context = task.token_context
+    generator = state.generator
+    if generator is None:
+        generator = task.generator.start(context)
+    else:  # what heads and fits made of the last tokens counts for these tokens too
+        generator = task.generator.learn(context, generator, state.reward, _taught(task, state))
+    sets, generator = _slot_sets(task, generator, rng, budget)
+    shortlists = _scan(task, sets, rng, budget)
+    best = [shortlist[0].loss if len(shortlist) else float("inf") for shortlist in shortlists]
+    merged = sorted((candidate for shortlist in shortlists for candidate in shortlist), key=lambda one: one.loss)
+    raw = list(dict.fromkeys(one.expression for one in merged if task.prior.allows(one.expression)))
+    found = refined(task, raw[: task.settings.top_k], _tokens_as_laws(task, sets), state.front, budget)
+    scored = sum(shortlist.scored for shortlist in shortlists)
+    after = replace(
+        state,
+        generator=generator,
+        slots=tuple(sets[int(np.argmin(best))]),
+        scored=state.scored + scored,
+        passes=state.passes + len(sets),
+        reward=0.0,
+    )
+    return found, after
+
+
+def _tokens_as_laws(task: Task, sets: Sequence[Sequence[Expression]]) -> list[Candidate]:
+    """The tokens of the batch as candidates: some are whole laws in which the generator has changed a part."""
+    tokens = dict.fromkeys(slot for slots in sets for slot in slots if isinstance(slot, Apply))
+    found = [task.data.candidate(token) for token in tokens if task.allows(token)]
+    return [candidate for candidate in found if candidate is not None]
+
+
+def reward_of(task: Task, candidate: Candidate) -> float:
+    """The paper's reward with losses in units of the variance of y, so that units do not matter to the generator."""
+    return reward(candidate.loss / task.scale, candidate.complexity, task.settings.discount)
+
+
+def _taught(task: Task, state: State) -> list[ScoredExpression]:
+    """What the generator learns from: the front, the user's guesses, and the best of the laws near the front."""
+    known = {entry.expression for entry in state.front}
+    guesses = [task.data.candidate(law) for law in task.settings.guesses if law not in known]
+    others = sorted(near(state.front, state.runners_up), key=lambda one: one.loss)[:_MAX_TAUGHT]
+    members = [*state.front, *(guess for guess in guesses if guess is not None), *others]
+    return [ScoredExpression(member.expression, reward_of(task, member)) for member in members]
+
+
+def _slot_sets(
+    task: Task, generator: object, rng: np.random.Generator, budget: Budget
+) -> tuple[list[list[Expression]], object]:
+    """The slots of each pass of the batch: variables in random order, tokens, sometimes a constant; and the new state.
+
+    Where there are too few tokens, whole numbers fill the other slots.
+    """
+    plan, settings = task.plan, task.settings
+    size = plan.inputs - plan.variables
+    asked = min(plan.sets * size, _MAX_PROPOSED)
+    asked = task.with_spares(asked) if task.prior.forbids_parts else asked
+    tokens, generator = task.generator.propose(task.token_context, generator, asked, rng, budget)
+    allowed = [token for token in tokens if task.prior.allows_part(token)]
+    # The generator has seen a part of the rows only: on the others a token may not be finite.
+    usable = [token for token in allowed if bool(torch.isfinite(task.data.evaluate(token)).all())]
+    names = list(task.data.columns)
+    sets: list[list[Expression]] = []
+    for dealt in deal(usable, plan.sets, size, rng):
+        chosen = rng.permutation(len(names))[: plan.variables]
+        slots: list[Expression] = [Variable(names[i]) for i in chosen]
+        if settings.constants and size > 1 and rng.random() < _CONSTANT_SHARE:
+            slots.append(random_constant(task.token_context, rng))
+        slots += dealt[: plan.inputs - len(slots)]
+        fillers = (Constant(float(value)) for value in range(1, plan.inputs + 1))
+        while len(slots) < plan.inputs:
+            filler = next(fillers)
+            if filler not in slots:
+                slots.append(filler)
+        sets.append(slots)
+    return sets, generator
+
+
+def _scan(
+    task: Task, sets: Sequence[Sequence[Expression]], rng: np.random.Generator, budget: Budget
+) -> list[Shortlist]:
+    """The network's shortlist for each set of slots, on 32 rows drawn at random."""
+    target = task.data.target
+    rows = torch.arange(target.rows)
+    if target.rows > NETWORK_ROWS:
+        rows = torch.from_numpy(np.sort(rng.choice(target.rows, NETWORK_ROWS, replace=False)))
+    part = target.at(rows)
+    return task.warm_network.search_many(
+        [torch.stack([task.data.evaluate(slot)[rows] for slot in slots], dim=1) for slots in sets],
+        part.y,
+        task.with_spares(task.settings.top_k),
+        part.weight,
+        slots=sets,
+        stop=budget.over,
+        threads=task.settings.threads,
+        device=task.settings.device,
+        seed=task.settings.seed,
+    )

@@ -11,9 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symenum.cli import main
+from symenum.display.schedule import schedule_table
 from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
+from symenum.search.state import Record, State
 
 
 @dataclass
@@ -69,6 +71,8 @@ class FakeModel:
         self.front_ = front
         self.elapsed_, self.n_iter_, self.scored_ = report.elapsed, report.iteration, report.scored
         self.plan_ = report.message
+        record = Record("the only move", turns=len(models.laws), seconds=0.3)
+        self.schedule_ = schedule_table(State(0, len(models.laws), front, records=(record,)))
         self.selected_index_ = front.select(models.selected_by)
         self.interrupted_ = models.interrupted
         self.stop_reason_ = "interrupted" if models.interrupted else "the time limit of 60 s is over"

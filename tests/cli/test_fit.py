@@ -56,6 +56,14 @@ def test_settings_reach_the_estimator(symenum, models, table):
     }  # fmt: skip
 
 
+def test_shares_reach_the_estimator_and_explain_shows_what_ran(symenum, models, table):
+    result = symenum("fit", table(DATA), "--share", "reductions=0", "--share", "network=0.5", "--explain")
+    assert models.settings["shares"] == {"reductions": 0.0, "network": 0.5}
+    assert "move" in result.stdout
+    assert "the only move" in result.stdout
+    assert symenum("fit", table(DATA), "--share", "network").exit_code == 2
+
+
 def test_no_time_limit(symenum, models, table):
     symenum("fit", table(DATA), "--max-time", "none", "--operators", "Basic-Koza")
     assert models.settings["max_time"] is None

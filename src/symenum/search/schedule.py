@@ -31,7 +31,8 @@ from symenum.search.state import State
 
 __all__ = ["Schedule", "check_shares", "front_decades", "moves_of"]
 
-# Chosen by trial on random laws: benchmarks/constants.py shows what half and twice of each do.
+# Not settled yet. Set while looking at one koza law and at problems of srbench_130 that were lost in 10 s, which is not
+# how settings are to be chosen: they are to be chosen anew on random laws (benchmarks/random_laws.py).
 _NETWORK_SHARE = 0.75  # of the work after the opening, for passes of the network
 _OPENING_SHARE = 0.15  # of the time, for the opening,
 _SHORT_OPENING = 12.0  # or so many seconds, where that is more,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symenum.bench.jobs import Job, make_bench_plan, row_from_json, row_to_json
+from symenum.bench.problems import get_set
 
 from .rows import make_row
 
@@ -70,3 +71,8 @@ def test_a_row_comes_back_from_its_text() -> None:
 def test_what_is_no_row_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no row"):
         row_from_json(text)
+
+
+def test_a_set_says_how_many_seeds_it_needs_where_nobody_else_does() -> None:
+    assert {job.seed for job in make_bench_plan(["r"], seeds=None, systems=["symenum"]).jobs} == {0}
+    assert get_set("real").protocol.seeds == 3

@@ -9,18 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from symenum.bench.problems import get_problem
+from symenum.bench.problems import get_problem, get_set
 from symenum.bench.problems.problem import law_values
 from symenum.bench.systems import SYSTEMS, Law, check_system, make_system
 from symenum.bench.systems.other_tree import SymenumAt
+from symenum.bench.systems.ours import Symenum
 from symenum.core.target import check_target
+from symenum.estimator import PSERegressor
 from symenum.expressions import parse
 from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import OPERATOR_SETS
 from symenum.search import Settings, make_task
 
 KOZA = OPERATOR_SETS["koza"]
-RIVALS = [name for name in SYSTEMS if not name.startswith("symenum")]
+RIVALS = [name for name, entry in SYSTEMS.items() if entry.package not in ("", "symenum")]
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = ("two terms", "polynomials", "transforms")
 
@@ -72,6 +74,30 @@ def test_symenum_tells_when_each_member_of_the_front_was_first_there() -> None:
     texts = [sighting.text for sighting in found.sightings]
     assert len(set(texts)) == len(texts)
     assert {law.text for law in found.laws} <= set(texts)
+
+
+def test_the_law_that_symenum_marks_is_that_of_the_estimator() -> None:
+    problem = get_set("engineering").problem("Pump")
+    X, y = problem.sample(0)
+    system = make_system("symenum:generator=none,selection=accuracy,device=cpu")
+    found = system.fit(X, y, operators=["+", "*"], seed=0, max_time=2, cores=1)
+    assert found.selected == len(found.laws) - 1
+    assert Symenum().selection == PSERegressor().model_selection
+
+
+def test_a_straight_line_is_a_law_and_trees_give_predictions() -> None:
+    random = np.random.default_rng(0)
+    X = random.uniform(-1, 1, (200, 3))
+    y = 2 * X[:, 0] - 3 * X[:, 2] + 0.5
+    line = make_system("linear").fit(X, y, operators=KOZA, seed=0, max_time=1, cores=1)
+    assert line.laws[line.selected].loss < 1e-20
+    for name in ("forest", "boosting"):
+        found = make_system(name).fit(X, y, operators=KOZA, seed=0, max_time=1, cores=1)
+        assert found.predictor is not None
+        assert not found.laws
+        values = found.predictor.predict(X)
+        assert 0 < np.mean(np.square(values - y)) < 0.1 * y.var()
+        assert found.predictor.size > 100
 
 
 def fake_tree(folder: Path, init: str) -> SymenumAt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bench.problems.test_measured import write_tables
 from click.testing import CliRunner
 
 from symenum.cli import main
@@ -39,6 +40,22 @@ def test_run_report_and_resume(tmp_path: Path) -> None:
     code, text = bench(*request[:4], "--max-time", 20, "--out", tmp_path / "out")
     assert code == 2
     assert "max_time 10.0 (now 20.0)" in text
+
+
+def test_measured_tables_are_split_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMENUM_DATA", str(write_tables(tmp_path)))
+    request = ("run", "pmlb", "real", "--systems", "linear,forest", "--max-time", 5, "--out", tmp_path / "out")
+    code, text = bench(*request)
+    assert code == 0, text
+    assert "[18/18]" in text  # three splits of three tables by two systems
+    assert "1_plain by linear, seed 0: R² 1.000" in text
+    assert "## R² against size" in text
+    assert "| pmlb: Friedman | linear | 1 | 1.000 | 1.000 |" in text
+    assert "| pmlb: others | Operon (published) | 1 | 0.900 |" in text
+    assert "## Tables" not in text
+    assert "## Tables" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    code, text = bench(*request)
+    assert "18 of 18 runs are done already" in text
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,12 @@ class Row:
     `numeric`, `symbolic`, `structure` and `solved` are about (-1 where there is no law). `r2` is that of the selected
     law on clean test points. `sightings` are the members that the front has had, in the order of time, and `found_at`
     the seconds at which one that counts as the law first stood there: the end of the run for a system that tells no
-    sightings, None where the law was not found. The names of the fields are those of the JSON files.
+    sightings, None where the law was not found.
+
+    `test_r2` are the R² of all laws on the test points, None where a law is not defined on one of them; `error_ratios`,
+    of laws that are judged by their error, are these errors over that of the true form fitted to the same rows. A
+    system that gives predictions and no law has `predicted`, its values on the test points, and `size`, its number of
+    nodes. The names of the fields are those of the JSON files.
     """
 
     job: Job
@@ -75,11 +80,35 @@ class Row:
     r2: float | None = None
     sightings: tuple[Sighting, ...] = ()
     found_at: float | None = None
+    test_r2: tuple[float | None, ...] = ()
+    error_ratios: tuple[float | None, ...] = ()
+    predicted: tuple[float, ...] = ()
+    size: int | None = None
 
     @property
     def law(self) -> Law | None:
         """The law that was judged."""
         return self.laws[self.judged] if self.laws else None
+
+    @property
+    def complexity(self) -> int | None:
+        """The size of what the system chose: the complexity of a law, or the nodes of trees; None without either."""
+        return self.laws[self.selected].complexity if self.laws else self.size
+
+    @property
+    def best_r2(self) -> float | None:
+        """The best R² of a law of the front on the test points."""
+        return max((value for value in self.test_r2 if value is not None), default=self.r2)
+
+    @property
+    def error_ratio(self) -> float | None:
+        """The error of the chosen law over that of the true form fitted to the same rows."""
+        return self.error_ratios[self.selected] if self.error_ratios else None
+
+    @property
+    def best_error_ratio(self) -> float | None:
+        """The smallest such ratio of a law of the front."""
+        return min((value for value in self.error_ratios if value is not None), default=None)
 
     @property
     def disagree(self) -> bool:
@@ -100,6 +129,8 @@ def row_from_json(text: str) -> Row:
         values = {name: value for name, value in record.items() if name in known}
         values["job"] = Job(**record["job"])
         values["laws"] = tuple(Law(**law) for law in record.get("laws", ()))
+        for name in ("test_r2", "error_ratios", "predicted"):
+            values[name] = tuple(record.get(name, ()))
         values["sightings"] = tuple(Sighting(**sighting) for sighting in record.get("sightings", ()))
         return Row(**values)
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
@@ -118,13 +149,15 @@ class BenchPlan:
 def make_bench_plan(
     sets: Sequence[str],
     *,
-    seeds: int,
+    seeds: int | None,
     systems: Sequence[str],
     noise: Sequence[float] | None = None,
     problems: Sequence[str] = (),
     share: float = 1.0,
 ) -> BenchPlan:
     """The jobs of all seeds 0, 1, … below `seeds`, seed by seed: an interrupted bench has then seen all problems.
+
+    Without `seeds` each set has the number of its protocol: three for measured tables, one for others.
 
     `noise` are the levels of noise, each run for itself; without, there is none. `problems` are the only ones to run
     where any is named. `share` draws that part of each set's problems, the same ones every time.
@@ -152,7 +185,7 @@ def make_bench_plan(
             notes.append(f"{name}: {count} of {len(known)} problems, drawn at random: {', '.join(chosen)}")
         jobs += [
             Job(name, problem, system, seed, level)
-            for seed in range(seeds)
+            for seed in range(get_set(name).protocol.seeds if seeds is None else seeds)
             for level in noise or (0.0,)
             for problem in chosen
             for system in runnable

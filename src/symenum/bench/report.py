@@ -19,6 +19,7 @@ from typing import Any
 from scipy.stats import binomtest
 
 from symenum.bench.jobs import Row
+from symenum.bench.measured_report import error_tables, is_error_row, is_measured_row, measured_plots, measured_tables
 from symenum.bench.problems import MissingDataError, get_set
 from symenum.display.html import Table, html_page, html_table, inline, markdown_table
 from symenum.display.svg import bars, points, steps
@@ -38,6 +39,7 @@ _MAX_FRONTS = 6  # plots of fronts on a page
 _MIN_PLOTTED_LOSS = 1e-32  # mean squared error; the axis is logarithmic, and smaller losses are rounding
 _ACCURATE_R2 = 0.99  # above, SRBench calls a solution accurate
 _MAX_CHARACTERS = 110  # of a law in a table
+_NO_TABLE = Table("", "", (), ())  # left out of a report
 _PUBLISHED_METHODS = ("PSE", "PySR", "Operon")  # columns of the table of problems; nine methods would be too wide
 
 
@@ -81,12 +83,24 @@ def _facts(manifest: Mapping[str, Any], rows: Sequence[Row], notes: Sequence[str
 
 
 def _tables(rows: Sequence[Row]) -> list[Table]:
+    known = _with_known_laws(rows)
+    size, *by_table = measured_tables(rows) or [_NO_TABLE]
+    errors, *by_law = error_tables(rows) or [_NO_TABLE]
     return [
-        set_table(by_set(rows)),
-        problem_table(by_problem(rows)),
-        unsolved_table(rows, _laws(rows)),
+        size,
+        errors,
+        set_table(by_set(known)),
+        problem_table(by_problem(known)),
+        *by_table,
+        *by_law,
+        unsolved_table(known, _laws(known)),
         failure_table(rows),
     ]
+
+
+def _with_known_laws(rows: Sequence[Row]) -> list[Row]:
+    """The rows of problems that are solved or not; the others have tables of their own (`measured_report`)."""
+    return [row for row in rows if not is_measured_row(row) and not is_error_row(row)]
 
 
 def _laws(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
@@ -97,12 +111,17 @@ def _laws(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
 
 def _law(name: str, problem: str) -> str | None:
     try:
-        return str(get_set(name).problem(problem).expression)
+        law = getattr(get_set(name).problem(problem), "expression", None)
+        return None if law is None else str(law)
     except (MissingDataError, ValueError):
         return None
 
 
 def _plots(rows: Sequence[Row]) -> list[str]:
+    return measured_plots(rows) + _recovery_plots(_with_known_laws(rows))
+
+
+def _recovery_plots(rows: Sequence[Row]) -> list[str]:
     sets = by_set(rows)
     shares = {
         f"{name}{f' {noise:g}' if noise else ''}": {

@@ -20,17 +20,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
+from typing import Literal, cast
 
 from symenum.bench.jobs import BenchPlan, Job, Row
 from symenum.bench.judge import Judge, agrees, judge_front
+from symenum.bench.judge.errors import with_error_ratios, with_test_r2
 from symenum.bench.problems import Case, Protocol, get_set
-from symenum.bench.problems.problem import law_values
+from symenum.bench.problems.engineering import EngineeringLaw
 from symenum.bench.store import Store, machine_facts, package_versions
 from symenum.bench.systems import Law, Sighting, packages_of
-from symenum.expressions import Expression, parse
+from symenum.expressions import parse
 
 __all__ = [
     "Ending",
@@ -227,15 +226,23 @@ def _row(job: Job, limits: Limits, version: str, ending: Ending, result: str | N
         laws=laws[cut:],
         selected=max(0, found["selected"] - cut),
         sightings=tuple(Sighting(**sighting) for sighting in found.get("sightings", ())),
+        predicted=tuple(found.get("predicted", ())),
+        size=found.get("size"),
     )
 
 
 def _judged(row: Row, judge: Judge) -> Row:
-    """The row with the verdicts on its laws."""
-    if not row.laws:
+    """The row with the verdicts on its laws, or on its predictions where the system gives no law."""
+    if not row.laws and not row.predicted:
         return row
     problems = get_set(row.job.set)
-    case = problems.problem(row.job.problem)
+    problem = problems.problem(row.job.problem)
+    row = with_test_r2(row, problem)
+    if isinstance(problem, EngineeringLaw):
+        return with_error_ratios(row, problem)
+    if problems.protocol.rule == "held out" or not row.laws:
+        return replace(row, judged=row.selected)
+    case = cast(Case, problem)  # only the tables of "held out" have no law: `register_set` checks that
     front = [parse(law.text) for law in row.laws]
     protocol = problems.protocol.at(row.job.noise)
     judged, verdict = judge_front(front, row.selected, case, protocol, judge)
@@ -246,7 +253,6 @@ def _judged(row: Row, judge: Judge) -> Row:
         symbolic=verdict.symbolic,
         structure=verdict.structure,
         solved=verdict.solved,
-        r2=_r2(front[row.selected], case, row.job.seed),
         found_at=_found_at(row, case, protocol) if verdict.solved else None,
     )
 
@@ -260,15 +266,6 @@ def _found_at(row: Row, case: Case, protocol: Protocol) -> float | None:
         if agrees(parse(sighting.text), case, protocol):
             return sighting.seconds
     return row.seconds
-
-
-def _r2(expression: Expression, case: Case, seed: int) -> float | None:
-    """R² of a law on the test points of a case, without noise; None where the law is not defined on one of them."""
-    X, y = case.test(seed)
-    with np.errstate(all="ignore"):
-        error = float(np.square(law_values(expression, case.variables, X) - y).sum())
-        spread = float(np.square(y - y.mean()).sum())
-    return 1 - error / spread if np.isfinite(error) and spread > 0 else None
 
 
 # One command under limits

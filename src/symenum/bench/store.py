@@ -34,7 +34,7 @@ _MANIFEST = "bench.json"
 _RUNS = "runs"
 _LOCK = "lock"
 _BROKEN = ".broken"
-_PACKAGES = ("numpy", "scipy", "sympy", "torch")
+_PACKAGES = ("numpy", "scikit-learn", "scipy", "sympy", "torch")
 _FIXED = ("version", "max_time", "cores", "memory")  # settings that all runs of a folder share
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ def main(job_path: str, result_path: str) -> None:
     if hasattr(os, "sched_setaffinity"):  # the same conditions for all systems
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[record["first_core"] :][:cores]))
     problems = get_set(job.set)
-    X, y = problems.problem(job.problem).sample(job.seed)
+    problem = problems.problem(job.problem)
+    X, y = problem.sample(job.seed)
     y = with_noise(y, job.noise, problems.protocol.noise, job.seed)
     system = make_system(job.system)
     with np.errstate(all="ignore"):
@@ -43,7 +44,11 @@ def main(job_path: str, result_path: str) -> None:
             cores=cores,
         )
         seconds = time.perf_counter() - begin
-    result = asdict(check_found(job.system, found))
+        check_found(job.system, found)
+        result = asdict(replace(found, predictor=None))
+        if found.predictor is not None:
+            predicted = np.asarray(found.predictor.predict(problem.test(job.seed)[0]), dtype=np.float64)
+            result |= {"predicted": predicted.tolist(), "size": found.predictor.size}
     if found.seconds is None:
         result["seconds"] = seconds
     write_whole(Path(result_path), json.dumps(result))

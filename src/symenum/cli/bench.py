@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -16,11 +17,12 @@ from symenum.cli.messages import InputError, did_you_mean, say
 from symenum.cli.options import split_list
 
 if TYPE_CHECKING:
-    from symenum.bench.jobs import BenchPlan
+    from symenum.bench.jobs import BenchPlan, Row
 
 __all__ = ["bench_group"]
 
 _GIB = 1 << 30  # bytes
+_BY_PROBLEM = re.compile("\n## (?:Problems|Tables|Noisy laws)\n")  # the tables of a report that are not printed
 
 
 @click.group("bench")
@@ -45,7 +47,7 @@ def list_command() -> None:
 def _run_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that `run` and `ablation` share."""
     for option in (
-        click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each problem."),
+        click.option("--seeds", type=click.IntRange(1), help="Runs of each problem. [default: 1; 3 splits of tables]"),
         click.option("--max-time", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True),
         click.option("--cores", type=click.IntRange(1), default=1, show_default=True, help="Cores for each run."),
         click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Runs at the same time."),
@@ -67,7 +69,7 @@ def run_command(
     sets: tuple[str, ...],
     systems: tuple[str, ...],
     noise: str,
-    seeds: int,
+    seeds: int | None,
     max_time: float,
     cores: int,
     jobs: int,
@@ -115,7 +117,7 @@ def report_command(folder: Path, judge: bool) -> None:
 def ablation_command(
     name: str,
     sets: tuple[str, ...],
-    seeds: int,
+    seeds: int | None,
     max_time: float,
     cores: int,
     jobs: int,
@@ -160,7 +162,7 @@ def _run_plan(plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: 
     def print_run(progress: Progress) -> None:
         row = progress.row
         seconds = "" if row.seconds is None else f" in {row.seconds:.2f} s"
-        what = "solved" if row.solved else "not solved" if row.ended == "done" else row.ended
+        what = _outcome(row)
         say(f"[{progress.done}/{progress.total}] {row.job}: {what}{seconds}; {_duration(progress.seconds_left)} left")
 
     limits = Limits(max_time, cores, int(memory * _GIB))
@@ -173,8 +175,19 @@ def _run_plan(plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: 
     _write_report(out)
 
 
+def _outcome(row: Row) -> str:
+    """How a run ended, in a word or a figure."""
+    from symenum.bench.measured_report import is_measured_row
+
+    if row.ended != "done":
+        return row.ended
+    if is_measured_row(row):
+        return "not defined on a held-out row" if row.r2 is None else f"R² {row.r2:.3f}"
+    return "solved" if row.solved else "not solved"
+
+
 def _write_report(folder: Path) -> None:
-    """Write report.md and report.html into the folder, and print the table of sets."""
+    """Write report.md and report.html into the folder, and print the tables of sets."""
     from symenum.bench.report import html_report, markdown_report
     from symenum.bench.store import read_rows
 
@@ -183,7 +196,7 @@ def _write_report(folder: Path) -> None:
     text = markdown_report(manifest, rows, notes)
     (folder / "report.md").write_text(text, encoding="utf-8")
     (folder / "report.html").write_text(html_report(manifest, rows, notes), encoding="utf-8")
-    click.echo(text.split("\n## Problems")[0])
+    click.echo(_BY_PROBLEM.split(text)[0])
     say(f"Reports: {folder / 'report.md'}, {folder / 'report.html'}")
 
 

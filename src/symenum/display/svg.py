@@ -1,4 +1,4 @@
-"""Plots as SVG text, for pages that need nothing from outside: the figures of a fit, and three plots of a benchmark."""
+"""Plots as SVG text, for pages that need nothing from outside: the figures of a fit, and the plots of a benchmark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 
 from symenum.display.figures import COLOURS, Figure, Series
 
-__all__ = ["bars", "points", "steps", "svg_figure"]
+__all__ = ["Dot", "bars", "labelled_dots", "points", "steps", "svg_figure"]
 
 # In pixels: two plots fit side by side on a page of 78 em; above the axes there is room for a title and three lines of
 # legend, on the left for numbers of ten characters.
@@ -17,6 +17,7 @@ _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # margins in pixels, wide enough for ticks, labels and the title
 _PLAIN_TICKS = 5  # about this many ticks on a plain axis: their numbers stay apart
 _LOG_TICKS = 6  # about this many ticks on a logarithmic axis
+_LABEL_TURN = 0.72  # part of the width beyond which a dot's name stands on its left: it has room for 20 characters
 _LEGEND_COLUMNS, _LEGEND_WIDTH = 4, 140  # pixels of a column; four of them fill the width of the axes
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]
@@ -48,6 +49,43 @@ def points(title: str, lines: Lines, x_label: str, y_label: str) -> str:
         for i, (name, line) in enumerate(lines.items())
     ]
     return svg_figure(Figure(title, x_label, y_label, tuple(drawn), log_y=True))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A labelled dot; one that is `published`, and not of this bench, is hollow."""
+
+    label: str
+    x: float
+    y: float
+    published: bool = False
+
+
+def labelled_dots(title: str, dots: Sequence[Dot], lines: Lines, x_label: str, y_label: str) -> str:
+    """Dots with their names beside them and lines behind them, over a logarithmic x axis; "" without a dot.
+
+    A dot of a line's name has the line's colour; other dots are grey.
+    """
+    if not dots:
+        return ""
+    everything = [(dot.x, dot.y) for dot in dots] + [point for line in lines.values() for point in line]
+    across, upward = _log_axis([x for x, _ in everything]), _plain_axis([y for _, y in everything])
+    body = [_axes(title, x_label, y_label)]
+    body += [_tick_x(_x_at(share), text) for share, text in across.ticks]
+    body += [_tick_y(_y(share), text) for share, text in upward.ticks]
+    for i, line in enumerate(lines.values()):
+        path = _path([(_x_at(across.share(x)), _y(upward.share(y))) for x, y in line], stairs=True)
+        body.append(f'<path d="{path}" fill="none" stroke="{_colour(i)}" stroke-width="2" opacity="0.6"/>')
+    names = list(lines)
+    for dot in dots:
+        x, y = _x_at(across.share(dot.x)), _y(upward.share(dot.y))
+        colour = _colour(names.index(dot.label)) if dot.label in names else "#555"
+        fill = "white" if dot.published else colour
+        left = x > (_LEFT + _WIDTH - _RIGHT) * _LABEL_TURN
+        place = f'x="{x - 8:.1f}" text-anchor="end"' if left else f'x="{x + 8:.1f}"'
+        body.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{fill}" stroke="{colour}" stroke-width="1.5"/>')
+        body.append(f'<text {place} y="{y + 4:.1f}" font-size="11" fill="{colour}">{escape(dot.label)}</text>')
+    return _svg(body)
 
 
 def svg_figure(figure: Figure) -> str:

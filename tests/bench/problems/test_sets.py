@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from bench.problems.test_external import EXTERNAL
+from bench.problems.test_measured import MEASURED
 
 from symenum.bench.problems import SETS, get_set
 
 DRAWN = ("random", "random_final")
-INTERNAL = [name for name in SETS if name not in (*EXTERNAL, *DRAWN)]
+INTERNAL = [name for name in SETS if name not in (*EXTERNAL, *MEASURED, *DRAWN)]
 
 
 @pytest.mark.parametrize("name", INTERNAL)

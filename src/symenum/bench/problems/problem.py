@@ -26,6 +26,7 @@ __all__ = [
     "DATA_FOLDER",
     "Array",
     "Case",
+    "Dataset",
     "MissingDataError",
     "NoiseKind",
     "Problem",
@@ -46,17 +47,27 @@ _TRAIN, _TEST, _FRESH = 17, 53, 99
 _NOISE_STREAM = 71  # of the random numbers of the noise
 
 
-class Case(Protocol):
-    """What a benchmark needs of a problem. Problems with tables or trajectories have classes of their own.
+class Dataset(Protocol):
+    """Rows to fit and rows to test on. A measured table is no more than this: nobody knows its law.
 
-    `sample`, `test` and `fresh` give X (rows, variables) and y (rows,), float64: the training data, other points of the
-    same range, and points of a range twice as wide.
+    `sample` and `test` give X (rows, variables) and y (rows,), float64: the training data, and other points of the same
+    range, or rows of the table that were held out.
     """
 
     @property
     def name(self) -> str: ...
     @property
     def variables(self) -> tuple[str, ...]: ...
+    def sample(self, seed: int = 0) -> tuple[Array, Array]: ...
+    def test(self, seed: int = 0) -> tuple[Array, Array]: ...
+
+
+class Case(Dataset, Protocol):
+    """A problem whose law is known. Problems with tables or trajectories have classes of their own.
+
+    `fresh` gives X (rows, variables) and y (rows,), float64: points of a range twice as wide as that of `sample`.
+    """
+
     @property
     def expression(self) -> Expression: ...
     @property
@@ -64,8 +75,6 @@ class Case(Protocol):
         """Whether all samples of all variables are above zero; SymPy may then simplify more."""
         ...
 
-    def sample(self, seed: int = 0) -> tuple[Array, Array]: ...
-    def test(self, seed: int = 0) -> tuple[Array, Array]: ...
     def fresh(self, seed: int = 0) -> tuple[Array, Array]: ...
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from symenum.bench.problems.engineering import engineering
 from symenum.bench.problems.external import (
     fifty_dim,
     srbench,
@@ -15,7 +16,8 @@ from symenum.bench.problems.external import (
     srbench_feynman,
     srbench_strogatz,
 )
-from symenum.bench.problems.problem import Case, MissingDataError, NoiseKind
+from symenum.bench.problems.measured import pmlb, real
+from symenum.bench.problems.problem import Dataset, MissingDataError, NoiseKind
 from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAW_SETS, LawSet
 from symenum.bench.problems.tables import PROBLEM_SETS, reference_problems
 from symenum.core.registration import check_attributes, check_methods, check_name
@@ -24,7 +26,7 @@ from symenum.operators import OPERATOR_SETS
 
 __all__ = ["SETS", "ProblemSet", "Protocol", "Rule", "get_set", "register_set"]
 
-Rule = Literal["equal", "srbench", "structure"]
+Rule = Literal["equal", "srbench", "structure", "clean error", "held out"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,12 @@ class Protocol:
 
     `rule` says what a law must equal: "equal", the true law; "srbench", the true law up to one added or multiplied
     constant; "structure", the true law up to all its constants and a bias. A law also counts after its constants are
-    rounded to `decimals`. `judged`: whether any law of the front counts, as in the paper, or only the selected one, as
-    in SRBench. `noise` is the kind of noise on the target, at the levels `noise_levels`; with noise `noisy_rule`, if
-    there is one, takes the place of `rule`. `operators` are the names of the operators that systems may use.
+    rounded to `decimals`. "clean error" asks for a small error instead (`judge.errors`), and "held out" judges by R² on
+    rows that were held out, where nobody knows the law: no problem counts as solved then. `judged`: whether any law of
+    the front counts, as in the paper, or only the selected one, as in SRBench. `noise` is the kind of noise on the
+    target, at the levels `noise_levels`; with noise `noisy_rule`, if there is one, takes the place of `rule`.
+    `operators` are the names of the operators that systems may use. `seeds` is how many seeds are run where nobody says
+    how many.
     """
 
     rule: Rule = "equal"
@@ -45,6 +50,7 @@ class Protocol:
     noise_levels: tuple[float, ...] = (0.0,)
     operators: tuple[str, ...] = OPERATOR_SETS["koza"]
     noisy_rule: Rule | None = None
+    seeds: int = 1
 
     def at(self, noise: float) -> Protocol:
         """The protocol for data with that level of noise."""
@@ -60,20 +66,20 @@ class ProblemSet:
 
     name: str
     title: str
-    load: Callable[[], tuple[Case, ...]]
+    load: Callable[[], tuple[Dataset, ...]]
     protocol: Protocol = Protocol()
     names: tuple[str, ...] = ()
-    load_one: Callable[[str], Case] | None = None
+    load_one: Callable[[str], Dataset] | None = None
 
     def problem_names(self) -> tuple[str, ...]:
         """The names of the problems, or MissingDataError with what is needed."""
         return self.names or tuple(problem.name for problem in self.problems())
 
-    def problems(self) -> tuple[Case, ...]:
+    def problems(self) -> tuple[Dataset, ...]:
         """The problems, or MissingDataError with what is needed."""
         return self.load()
 
-    def problem(self, name: str) -> Case:
+    def problem(self, name: str) -> Dataset:
         """The problem of that name."""
         by_name = {problem.name: problem for problem in self.problems()} if self.load_one is None else {}
         known = self.names or tuple(by_name)
@@ -89,9 +95,12 @@ _SRBENCH = Protocol("srbench", 3, "selected", "rms", (0.0, 0.001, 0.01, 0.1))
 _NGUYEN_C = Protocol(decimals=2)
 # The constants of random laws have two decimals.
 _RANDOM = Protocol(decimals=2, noise_levels=(0.0, 0.01, 0.1), operators=EVERY_OPERATOR, noisy_rule="structure")
+# Three splits of a measured table. The operators are those that PSERegressor takes by default.
+_HELD_OUT = Protocol("held out", judged="selected", seeds=3)
+_ENGINEERING = Protocol("clean error", judged="selected")
 
 
-def _table(name: str) -> tuple[Case, ...]:
+def _table(name: str) -> tuple[Dataset, ...]:
     return PROBLEM_SETS[name]
 
 
@@ -126,6 +135,9 @@ _ALL = (
     ProblemSet("srbench_feynman", "SRBench, the 120 Feynman equations", srbench_feynman, _SRBENCH),
     ProblemSet("srbench_strogatz", "SRBench, the 14 Strogatz equations", srbench_strogatz, _SRBENCH),
     *map(_random, LAW_SETS.values()),
+    ProblemSet("pmlb", "Measured tables of PMLB, a quarter of the rows held out", pmlb, _HELD_OUT),
+    ProblemSet("real", "Tables of public data, a quarter of the rows held out", real, _HELD_OUT),
+    ProblemSet("engineering", "Noisy laws of engineering, judged by their error (our own)", engineering, _ENGINEERING),
     _paper("deep", "Laws that no pass from the raw variables reaches (our own)"),
 )
 
@@ -149,8 +161,11 @@ def register_set(problem_set: ProblemSet) -> None:
         raise TypeError(f"load of the problem set {name!r} must return a tuple of problems, not {problems!r:.80}")
     for problem in problems:
         what = f"a problem of the set {name!r}"
-        check_methods(what, problem, {"sample": ("seed",), "test": ("seed",), "fresh": ("seed",)})
-        check_attributes(what, problem, ("name", "variables", "expression", "positive"))
+        measured = problem_set.protocol.rule == "held out"
+        methods = ("sample", "test") if measured else ("sample", "test", "fresh")
+        check_methods(what, problem, dict.fromkeys(methods, ("seed",)))
+        attributes = ("name", "variables") if measured else ("name", "variables", "expression", "positive")
+        check_attributes(what, problem, attributes)
     names = [problem.name for problem in problems]
     if len(set(names)) < len(names):
         raise ValueError(f"the problem set {name!r} has two problems of one name")

@@ -10,12 +10,13 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from symenum.bench.systems.base import Found, Law, NotInstalledError, Sighting, System
+from symenum.bench.systems.base import Found, Law, NotInstalledError, Predictor, Sighting, System
 from symenum.bench.systems.gplearn import Gplearn
 from symenum.bench.systems.operon import Operon
 from symenum.bench.systems.other_tree import SymenumAt
 from symenum.bench.systems.ours import Symenum
 from symenum.bench.systems.psrn import Psrn
+from symenum.bench.systems.regressors import Linear, boosting, forest
 from symenum.core.registration import check_methods, check_name
 from symenum.core.words import did_you_mean
 
@@ -25,6 +26,7 @@ __all__ = [
     "Found",
     "Law",
     "NotInstalledError",
+    "Predictor",
     "Sighting",
     "System",
     "check_found",
@@ -58,6 +60,9 @@ SYSTEMS: dict[str, Entry] = {
     "pyoperon": Entry("pyoperon", _without_options("pyoperon", Operon)),
     "gplearn": Entry("gplearn", _without_options("gplearn", Gplearn)),
     "psrn": Entry("psrn", _without_options("psrn", Psrn)),
+    "linear": Entry("", _without_options("linear", Linear)),
+    "forest": Entry("", _without_options("forest", forest)),
+    "boosting": Entry("", _without_options("boosting", boosting)),
 }
 """The systems by name."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import numpy as np
 from symenum.bench.problems.problem import Array, law_values
 from symenum.expressions import Expression, to_text
 
-__all__ = ["Found", "Law", "NotInstalledError", "Sighting", "System", "as_laws", "variable_names"]
+__all__ = ["Found", "Law", "NotInstalledError", "Predictor", "Sighting", "System", "as_laws", "variable_names"]
 
 
 class NotInstalledError(ImportError):
@@ -39,8 +39,18 @@ class Sighting:
 
 
 @dataclass(frozen=True)
+class Predictor:
+    """A fitted model that is no law: `predict` maps X (rows, variables) to values (rows,), `size` counts its nodes."""
+
+    predict: Callable[[Array], Array]
+    size: int
+
+
+@dataclass(frozen=True)
 class Found:
     """The laws from simple to accurate, the index of the law that the system itself chooses, and how it ended.
+
+    A system that finds no law, such as a forest, gives a `predictor` and no laws.
 
     `sightings`, in the order of time, are the members that the front has had, where the system tells them. `seconds`
     are those of the search, where the system measures them itself; the worker measures `fit` where it is None.
@@ -51,6 +61,7 @@ class Found:
     ended: str = ""
     sightings: tuple[Sighting, ...] = ()
     seconds: float | None = None
+    predictor: Predictor | None = None
 
 
 class System(Protocol):

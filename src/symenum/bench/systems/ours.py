@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-import torch
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, cast
 
 from symenum.bench.problems.problem import Array
-from symenum.bench.systems.base import Found, Law, Sighting, variable_names
+from symenum.bench.systems.base import Found, Law, Sighting
 from symenum.bench.systems.fit_other_tree import FrontWatch
 from symenum.core.devices import choose_devices
-from symenum.core.target import check_target
+from symenum.estimator import PSERegressor
+from symenum.estimator.parameters import PARAMETERS
 from symenum.heads.stages import STAGE_NAMES
-from symenum.operators import get_operators
-from symenum.search import NETWORK, Settings, make_task, run
+from symenum.search import NETWORK, Settings
 from symenum.tokens import get_generator
 
 __all__ = ["Symenum"]
@@ -36,7 +35,7 @@ class Symenum:
     generator: str = "gp"
     constant_range: tuple[float, float] = (-3.0, 3.0)
     without: str = ""
-    selection: str = "best"
+    selection: str = str(PARAMETERS["model_selection"].default)
     device: str = "auto"
     threads: int | None = None
 
@@ -75,22 +74,34 @@ class Symenum:
         )
 
     def fit(self, X: Array, y: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int) -> Found:
-        """See `System`; the search is that of `PSERegressor`."""
+        """See `System`; the search and the choice of the law are those of `PSERegressor`."""
         watch = FrontWatch()
-        settings = Settings(
-            operators=get_operators(operators),
-            token_generator=self.generator if self.generator != _NO_TOKENS else "random",
+        without_network = self.generator == _NO_TOKENS
+        model = _Configured(
+            operators=list(operators),
+            max_time=max_time,
+            token_generator="random" if without_network else self.generator,
             constant_range=self.constant_range,
-            threads=self.threads or cores,
             device=self.device,
-            leave_out=(self.without,) if self.without else (),
-            shares={NETWORK: 0.0} if self.generator == _NO_TOKENS else {},
-            planned_time=max_time,
+            shares={NETWORK: 0.0} if without_network else None,
+            random_state=seed,
+            callbacks=watch,
+            model_selection=self.selection,
         )
-        target, rows = check_target(np.asarray(y, dtype=np.float64), None, len(X))
-        task = make_task(variable_names(X.shape[1]), torch.tensor(X)[rows], target, settings)
-        outcome = run(task, seed, max_time=max_time, callbacks=[watch])
-        front = outcome.front
-        laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in front)
+        model.changes = {"threads": self.threads or cores, "leave_out": (self.without,) if self.without else ()}
+        model.fit(X, y)
+        laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in model.front_)
         sightings = tuple(Sighting(*sighting) for sighting in watch.sightings())
-        return Found(laws, front.select(self.selection), outcome.reason, sightings)
+        return Found(laws, model.selected_index_, model.stop_reason_, sightings)
+
+
+class _Configured(PSERegressor):
+    """PSERegressor with settings of the search that are no parameters (`changes`, by their names in `Settings`)."""
+
+    changes: Mapping[str, Any] = MappingProxyType({})
+
+    def _seed(self) -> int:
+        return cast(int, self.random_state)  # the seed itself, and not a number drawn from it
+
+    def _settings(self, *arguments: Any, **options: Any) -> Settings:
+        return replace(super()._settings(*arguments, **options), **self.changes)

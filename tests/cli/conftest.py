@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pandas
 import pytest
 from click.testing import CliRunner, Result
 
@@ -34,6 +35,7 @@ class FakeModels:
     y: Any = None
     sample_weight: Any = None
     validation: Any = None
+    errors: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, **settings: Any) -> FakeModel:
         self.settings = settings
@@ -46,8 +48,9 @@ class FakeModel:
     def __init__(self, models: FakeModels) -> None:
         self.models = models
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> FakeModel:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None, **errors: Any) -> FakeModel:
         models = self.models
+        models.errors = errors
         models.validation = validation
         models.X, models.y, models.sample_weight = X, y, sample_weight
         if models.error_before_any_step is not None:
@@ -74,6 +77,9 @@ class FakeModel:
         record = Record("the only move", turns=len(models.laws), seconds=0.3)
         self.schedule_ = schedule_table(State(0, len(models.laws), front, records=(record,)))
         self.selected_index_ = front.select(models.selected_by)
+        if errors:
+            numbers = {"chi_square": 19.0, "reduced_chi_square": 0.5}
+            self.equations_ = pandas.DataFrame([numbers] * len(entries))
         self.interrupted_ = models.interrupted
         self.stop_reason_ = "interrupted" if models.interrupted else "the time limit of 60 s is over"
         return self

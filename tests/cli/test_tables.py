@@ -164,15 +164,125 @@ def test_names_that_formulas_cannot_use_are_changed_and_this_is_said(symenum, mo
     assert "max speed = " in result.stdout
 
 
-def test_rows_with_missing_values_are_named_and_dropped_on_demand(symenum, models, table):
+def test_rows_with_missing_values_are_left_out_and_counted_or_refused_on_demand(symenum, models, table):
     path = table("a,b,y\n1,2,3\n2,,4\n3,7,inf\n4,5,6\n")
-    message = refused(symenum, path)
+    message = refused(symenum, path, "--missing", "error")
     assert "2 of 4 rows have missing or infinite values, the first of them row 2" in message
     assert "'b', 'y'" in message
-    assert "--drop-nan" in message
-    result = symenum("fit", path, "--drop-nan")
-    assert models.y.tolist() == [3, 6]
-    assert "left out" in result.stderr
+    assert "--missing drop" in message
+    for options in ([], ["--drop-nan"], ["--missing", "drop"]):
+        result = symenum("fit", path, *options)
+        assert models.y.tolist() == [3, 6]
+        assert "2 of 4 rows have missing or infinite values, the first of them row 2: left out" in result.stderr
+
+
+def test_missing_cells_of_variables_are_filled_in_on_demand_but_not_those_of_the_target(symenum, models, table):
+    result = symenum("fit", table("a,b,y\n1,2,3\n2,,4\n3,7,inf\n4,5,6\n"), "--missing", "impute")
+    assert models.y.tolist() == [3, 4, 6]
+    assert models.X["b"].tolist() == [2, 5, 5]
+    assert "Column 'b': 1 missing or infinite values are filled in with its median, 5." in result.stderr
+    assert "1 of 4 row has missing or infinite values" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "days", [["2024-02-28", "2024-03-01", "2024-02-27T12:00"], ["28.02.2024", "1.3.2024", "28.2.2024"]]
+)
+def test_dates_count_days_since_the_first_row(symenum, models, table, days):
+    result = symenum("fit", table("\n".join(["when,y", *(f"{day},{i}" for i, day in enumerate(days))])))
+    assert models.X["when"].tolist() == [0, 2, -0.5 if "T" in days[2] else 0]
+    assert "Column 'when' holds dates: it counts the days since 2024-02-28 00:00 (the first row)." in result.stderr
+
+
+def test_dates_whose_day_could_be_the_month_are_refused(symenum, table):
+    assert "'when' holds text" in refused(symenum, table("when,y\n02/03/2024,1\n05/03/2024,2\n"))
+
+
+COLOURS = "colour,a,y\nred,1,2\nblue,2,3\n,3,4\ngreen,4,6\nred,5,7\n"
+
+
+def test_columns_of_text_become_columns_of_0_and_1_on_demand(symenum, models, table):
+    path = table(COLOURS)
+    assert "--one-hot colour" in refused(symenum, path)
+    result = symenum("fit", path, "--one-hot", "colour")
+    assert models.X.columns.tolist() == ["colour_blue", "colour_green", "colour_red", "a"]
+    assert models.X["colour_red"].tolist() == [1, 0, 0, 1]  # the row without a colour is left out
+    assert models.y.tolist() == [2, 3, 6, 7]
+    assert "Column 'colour' becomes colour_blue, colour_green, colour_red (0 or 1)." in result.stderr
+    symenum("fit", table("kind,y\n1,2\n3,3\n1,4\n"), "--one-hot", "kind")
+    assert models.X.columns.tolist() == ["kind_3"]  # of two the other is what remains
+
+
+def test_validation_rows_are_encoded_like_those_of_the_search(symenum, models, table):
+    rows = "colour,when,y\nred,2024-01-01,2\nblue,2024-01-03,3\ngreen,2024-01-02,5\n"
+    other = table("colour,when,y\nblue,2024-01-11,2\nblue,2024-01-13,3\n", "other.csv")
+    symenum("fit", table(rows), "--one-hot", "colour", "--validation", other)
+    X, y, _ = models.validation
+    assert X.columns.tolist() == models.X.columns.tolist()
+    assert X["when"].tolist() == [10, 12]
+    assert X["colour_blue"].tolist() == [1, 1]
+    assert y.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--one-hot", "y"], "--one-hot: 'y' is no variable"),
+        (["--one-hot", "color"], "Did you mean 'colour'?"),
+        (["--one-hot", "colour", "--drop", "colour"], "'colour' is no variable"),
+    ],
+)
+def test_one_hot_of_what_is_no_variable_is_refused(symenum, table, options, message):
+    assert message in refused(symenum, table(COLOURS), *options)
+
+
+def test_one_hot_of_names_is_refused(symenum, table):
+    rows = "\n".join(["name,y", *(f"n{i},{i}" for i in range(30))])
+    assert "30 different values" in refused(symenum, table(rows), "--one-hot", "name")
+
+
+ERRORS = "x,dx,dy,y\n1,0.1,0.2,2\n2,0.1,0.2,4\n3,0.2,0.4,6\n"
+
+
+def test_columns_of_errors_are_no_variables_and_reach_the_estimator(symenum, models, table):
+    result = symenum("fit", table(ERRORS), "--y-error", "dy", "--x-error", "x=dx")
+    assert models.X.columns.tolist() == ["x"]
+    assert models.errors["y_error"].tolist() == [0.2, 0.2, 0.4]
+    assert models.errors["x_error"]["x"].tolist() == [0.1, 0.1, 0.2]
+    assert "Chi-square 19 on 3 rows: 0.5 for each degree of freedom" in result.stdout
+    symenum("fit", table(ERRORS), "--y-error", "0.5", "--features", "x")
+    assert models.errors["y_error"].tolist() == [0.5, 0.5, 0.5]
+    assert "x_error" not in models.errors
+    assert "Chi-square" not in symenum("fit", table(ERRORS)).stdout
+
+
+def test_errors_of_rows_that_are_left_out_or_held_out_go_with_them(symenum, models, table):
+    rows = "\n".join(["x,dy,y", *(f"{i},{i + 1},{i * i if i != 4 else ''}" for i in range(10))])
+    symenum("fit", table(rows), "--y-error", "dy", "--validation-fraction", "0.3", "--seed", "1")
+    assert len(models.errors["y_error"]) == len(models.y) == 6
+    assert (models.errors["y_error"] == models.X["x"] + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (ERRORS, ["--y-error", "dz"], "--y-error: there is no column 'dz'"),
+        (ERRORS, ["--y-error", "-1"], "must be a number above 0, not -1"),
+        (ERRORS, ["--y-error", "nan"], "must be a number above 0"),
+        (ERRORS, ["--y-error", "y", "--target", "y"], "cannot be both the target and an error"),
+        (ERRORS, ["--x-error", "x=dx"], "needs --y-error too"),
+        (ERRORS, ["--y-error", "dy", "--x-error", "x"], "such as x=x_error"),
+        (ERRORS, ["--y-error", "dy", "--x-error", "dx=0.1", "--drop", "dx"], "'dx' is no variable"),
+        (ERRORS.replace("0.4", "0"), ["--y-error", "dy"], "The errors 'dy' of 'data.csv' must be above 0; row 3 has 0"),
+        (ERRORS.replace("0.4", "no"), ["--y-error", "dy"], "'dy' holds 1 value that is no number"),
+    ],
+)
+def test_errors_that_are_none_are_refused_with_the_reason(symenum, table, rows, options, message):
+    assert message in refused(symenum, table(rows), *options)
+
+
+def test_an_error_that_is_missing_costs_its_row(symenum, models, table):
+    symenum("fit", table(ERRORS.replace("0.4", "")), "--y-error", "dy")
+    assert models.y.tolist() == [2, 4]
 
 
 def test_text_columns_are_named_with_what_to_type(symenum, table):
@@ -221,7 +331,7 @@ def test_empty_file(symenum, table, content):
         (b"PK\x03\x04rest", "save the sheet as CSV"),
         (b"\x00\x01\x02\x03", "binary"),
         (b"PAR1 and so on PAR1", "Parquet"),
-        ("a,when,y\n1,2020-01-01,3\n2,2020-01-02,4\n", "'when' holds text"),
+        ("a,when,y\n1,1/2/2020,3\n2,1/3/2020,4\n", "'when' holds text"),
     ],
 )
 def test_files_that_cannot_be_used_are_refused_with_the_reason(symenum, table, content, message):

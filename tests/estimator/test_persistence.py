@@ -88,7 +88,7 @@ def test_own_operators_must_be_given_again(path: Path) -> None:
 
 def test_other_data_are_refused(path: Path) -> None:
     quick(max_iterations=1, checkpoint=path).fit(X, Y)
-    with pytest.raises(ValueError, match=r"^X, y and sample_weight are not those of the checkpoint"):
+    with pytest.raises(ValueError, match=r"^X, y, sample_weight and errors are not those of the checkpoint"):
         PSERegressor.resume(path, X, Y + 1e-9)
     with pytest.raises(ValueError, match=r"^X, y and sample_weight"):
         PSERegressor.resume(path, X, Y, np.linspace(1, 2, 40))
@@ -119,7 +119,7 @@ def _edited(path: Path, **changes: object) -> None:
         (lambda path: _edited(path, state={}), "damaged"),
         (lambda path: _edited(path, token_generator="os.system"), "damaged"),
         (lambda path: _edited(path, about={"parameters": {"operators": ["+"], "callbacks": ["os.system"]}}), "damaged"),
-        (lambda path: _edited(path, signature="0" * 64), "X, y and sample_weight are not those"),
+        (lambda path: _edited(path, signature="0" * 64), "X, y, sample_weight and errors are not those"),
         (lambda path: next(path.parent.glob("*.npz")).write_bytes(b"PK\x03\x04no"), "cannot be read"),
         (lambda path: next(path.parent.glob("*.npz")).unlink(), "give X and y to resume"),
     ],

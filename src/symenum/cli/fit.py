@@ -64,7 +64,19 @@ _SHORT_DIGITS = 3  # significant digits of a constant in the short form of the l
 @click.option("--features", multiple=True, metavar="A,B,…", help="Columns to explain it with. [default: all others]")
 @click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
 @click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
-@click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
+@click.option("--y-error", metavar="COLUMN|NUMBER", help="Standard error of the target in each row.")
+@click.option(
+    "--x-error", multiple=True, metavar="NAME=COLUMN|NUMBER", help="Standard error of a variable. May be repeated."
+)
+@click.option("--one-hot", multiple=True, metavar="A,B,…", help="Columns of text to turn into columns of 0 and 1.")
+@click.option(
+    "--missing",
+    type=click.Choice(("drop", "impute", "error")),
+    default="drop",
+    show_default=True,
+    help="Rows with missing or infinite values: leave out, fill in medians, or refuse.",
+)
+@click.option("--drop-nan", is_flag=True, hidden=True, help="The same as --missing drop.")
 @click.option("--header/--no-header", default=None, help="Whether the first line names the columns. [default: detect]")
 @click.option("--delimiter", help="Between columns: one character, 'tab' or 'space'. [default: detect]")
 @parameter_options(
@@ -106,6 +118,10 @@ def fit_command(
     features: tuple[str, ...],
     drop: tuple[str, ...],
     weights: str | None,
+    y_error: str | None,
+    x_error: tuple[str, ...],
+    one_hot: tuple[str, ...],
+    missing: str,
     drop_nan: bool,
     header: bool | None,
     delimiter: str | None,
@@ -131,7 +147,10 @@ def fit_command(
     if chosen_example is not None:
         target, drop = target or chosen_example.target, drop or chosen_example.drop
         settings |= {name: value for name, value in chosen_example.settings.items() if not was_given(context, name)}
-    choice = ColumnChoice(target, features or None, drop, weights, drop_nan)
+    missing = "drop" if drop_nan else missing
+    choice = ColumnChoice(target, features or None, drop, weights, missing, y_error, x_error, one_hot)
+    if x_error and y_error is None:
+        raise click.UsageError("--x-error needs --y-error too: a row counts by both errors together.")
     table = _read_table(data, example, choice, note, header, delimiter)
     table, validation_table = hold_out(
         table, choice, note, validation, validation_fraction, settings["random_state"], header, delimiter
@@ -254,6 +273,8 @@ def run_fit(
         problems.append(f"The search failed ({failure}); this is what it had found.")
     with ctrl_c_ignored():
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
+        if table.y_error is not None and model is not None and not quiet:
+            problems += _print(_chi_square_line(model, len(table.y)))
         if errors and model is not None:
             problems += _print("\n".join(error_lines(model.uncertainties())))
         if explain and model is not None:
@@ -278,7 +299,7 @@ def _search(
         search = make_model(callbacks=[recorder, progress], **settings)
         with sigterm_as_ctrl_c(), progress:
             held_out = {} if validation is None else {"validation": (validation.X, validation.y, validation.weights)}
-            return search.fit(table.X, table.y, sample_weight=table.weights, **held_out), None
+            return search.fit(table.X, table.y, sample_weight=table.weights, **held_out, **table.fit_arguments), None
     except (Exception, KeyboardInterrupt) as error:
         if recorder.last is None:
             raise _error_before_first_step(error) from error
@@ -357,6 +378,14 @@ def _result_lines(result: Result, table: Table, example: Example | None) -> list
     if example is not None and example.target == result.target:
         lines.append(f"{example.known}; on these rows the two differ by {_difference(result.law, table, example):.2%}.")
     return lines
+
+
+def _chi_square_line(model: Any, rows: int) -> str:
+    """A sentence with the chi-square of the chosen law, and what to think of it."""
+    row = model.equations_.iloc[model.selected_index_]
+    total, reduced = float(row["chi_square"]), float(row["reduced_chi_square"])
+    each = f"{reduced:.3g} for each degree of freedom (about 1 where law and errors are right)"
+    return f"Chi-square {total:.4g} on {rows:,} rows: {each}."
 
 
 def _r_squared(result: Result, table: Table) -> str:

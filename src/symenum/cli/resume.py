@@ -82,7 +82,10 @@ def _read_checkpoint(path: Path, changes: dict[str, Any], labels: Labels) -> tup
         raise InputError(f"'{path}' was not written by symenum fit: go on with PSERegressor.resume.")
     weights = None if data.weight is None else pandas.Series(data.weight)
     y = pandas.Series(data.y, name=labels.target)
-    table = Table(data.frame(), y, weights, labels.target, labels.columns)
+    names = list(data.columns)
+    y_error = None if data.y_error is None else pandas.Series(data.y_error)
+    x_error = None if data.x_error is None else pandas.DataFrame(data.x_error, columns=names)
+    table = Table(data.frame(), y, weights, labels.target, labels.columns, y_error, x_error)
     return table, {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
 
 

@@ -26,7 +26,14 @@ __all__ = ["score_command"]
 @click.option("-t", "--target", metavar="COLUMN", help="Column to explain: a name, or a number from 1. [default: last]")
 @click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
 @click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
-@click.option("--drop-nan", is_flag=True, help="Leave out rows with missing or infinite values.")
+@click.option(
+    "--missing",
+    type=click.Choice(("drop", "impute", "error")),
+    default="drop",
+    show_default=True,
+    help="Rows with missing or infinite values: leave out, fill in medians, or refuse.",
+)
+@click.option("--drop-nan", is_flag=True, hidden=True, help="The same as --missing drop.")
 @parameter_options("loss")
 @click.option("--start", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="Where a constant begins.")
 @click.option(
@@ -40,6 +47,7 @@ def score_command(
     target: str | None,
     drop: tuple[str, ...],
     weights: str | None,
+    missing: str,
     drop_nan: bool,
     loss: str,
     start: Mapping[str, float],
@@ -54,7 +62,8 @@ def score_command(
     note = silent if quiet else say
     with table_path(data) as path:
         frame = read_frame(path, note)
-        table = choose_columns(frame, ColumnChoice(target, None, drop, weights, drop_nan), note, f"'{path.name}'")
+        choice = ColumnChoice(target, None, drop, weights, "drop" if drop_nan else missing)
+        table = choose_columns(frame, choice, note, f"'{path.name}'")
     from symenum.estimator import fit_constants
 
     try:

@@ -19,7 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,12 @@ _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITE
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # In lower case: the words for a missing value that pandas reads as such and that tables have.
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
+_MAX_CATEGORIES = 20  # different texts of a column that may become a column each: more would be names, not kinds
+# Text that is a date, and how pandas reads it.
+_DATE_FORMS = (
+    (r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?", "ISO8601"),
+    (r"\d{1,2}\.\d{1,2}\.\d{4}", "%d.%m.%Y"),
+)
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 
@@ -381,12 +387,39 @@ class ColumnChoice:
     features: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     weights: str | None = None
-    drop_nan: bool = False
+    missing: str = "drop"
+    """What becomes of rows with missing or infinite values: "drop", "impute" or "error"."""
+    y_error: str | None = None
+    """A column, or a number as text."""
+    x_error: tuple[str, ...] = ()
+    """NAME=COLUMN or NAME=NUMBER for each variable that has errors."""
+    one_hot: tuple[str, ...] = ()
+    """Columns of text that become columns of 0 and 1."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How columns that hold no numbers became numbers; another table of the same columns is encoded alike.
+
+    `dates`: the day from which a column of dates counts (a pandas.Timestamp). `categories`: the texts of a column, one
+    column of 0 and 1 for each.
+    """
+
+    dates: Mapping[str, Any] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def file_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns of the file from which these were made, each once."""
+        sources = {_indicator(name, text): name for name, texts in self.categories.items() for text in texts}
+        return tuple(dict.fromkeys(sources.get(column, column) for column in columns))
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers ready for `fit`: X (rows, features) with names that formulas can hold, y and weights (rows,)."""
+    """Numbers ready for `fit`: X (rows, features) with names that formulas can hold, y and weights (rows,).
+
+    `y_error` (rows,) and `x_error` (rows,) by names of columns of X are standard errors.
+    """
 
     X: pandas.DataFrame
     y: pandas.Series
@@ -394,19 +427,38 @@ class Table:
     target: str
     columns: tuple[str, ...]
     """What the variables are called in the file."""
+    y_error: pandas.Series | None = None
+    x_error: pandas.DataFrame | None = None
+    encoding: Encoding = Encoding()
+
+    @property
+    def fit_arguments(self) -> dict[str, Any]:
+        """The keywords of `fit` for the errors that the table has."""
+        named = {"y_error": self.y_error, "x_error": self.x_error}
+        return {name: value for name, value in named.items() if value is not None}
 
 
-def choose_columns(frame: pandas.DataFrame, choice: ColumnChoice, note: Note, where: str) -> Table:
-    """Take target, variables and weights from a frame; `where` names the file in messages."""
+def choose_columns(
+    frame: pandas.DataFrame, choice: ColumnChoice, note: Note, where: str, encoding: Encoding | None = None
+) -> Table:
+    """Take target, variables, weights and errors from a frame; `where` names the file in messages.
+
+    `encoding`: that of another table, where this one must be encoded alike.
+    """
     names = [str(name) for name in frame.columns]
     dropped = {names[place] for place in _find_all(choice.drop, names, "--drop")}
-    remaining = [name for name in names if name not in dropped]
+    y_error = None if choice.y_error is None else _column_or_number(choice.y_error, names, "--y-error")
+    x_errors = _x_errors(choice.x_error, names)
+    of_errors = [source for source in (y_error, *x_errors.values()) if isinstance(source, str)]
+    remaining = [name for name in names if name not in dropped and name not in of_errors]
     if not remaining:
         raise InputError(f"--drop leaves no column of {where}.")
     target = remaining[-1] if choice.target is None else names[_find(choice.target, names, "--target")]
     weights = None if choice.weights is None else names[_find(choice.weights, names, "--weights")]
     if weights == target:
         raise InputError(f"Column '{target}' cannot be both the target and the weights.")
+    if target in of_errors:
+        raise InputError(f"Column '{target}' cannot be both the target and an error: choose another with --target.")
     if choice.features is None:
         features = [name for name in remaining if name not in (target, weights)]
     else:
@@ -414,23 +466,190 @@ def choose_columns(frame: pandas.DataFrame, choice: ColumnChoice, note: Note, wh
         if target in features:
             hint = " Say which column is the target with --target." if choice.target is None else ""
             raise InputError(f"Column '{target}' is the target and cannot be one of --features too.{hint}")
-        features = [name for name in features if name not in dropped and name != weights]
+        features = [name for name in features if name not in dropped and name not in (weights, *of_errors)]
     if not features:
         raise InputError(
             f"There is no column left for a variable in {where}: the target is '{target}'"
             f"{'' if weights is None else f', the weights are {weights!r}'}. A law needs at least one variable."
         )
-    used = [*features, target, *([weights] if weights is not None else [])]
-    repeated = [name for name in dict.fromkeys(used) if names.count(name) > 1]
+    without_use = [name for name in x_errors if name not in features]
+    if without_use:
+        raise InputError(f"--x-error: '{without_use[0]}' is no variable. The variables are: {_listed(features)}.")
+    used = list(dict.fromkeys([*features, target, *([weights] if weights is not None else []), *of_errors]))
+    repeated = [name for name in used if names.count(name) > 1]
     if repeated:
         raise InputError(
             f"{where} has more than one column called {_quoted(repeated)}: give each its own name in the header, "
             "or leave them out with --drop."
         )
-    numbers = _numbers(frame[used], target, where)
-    numbers = _finite_rows(numbers, choice.drop_nan, note, where)
+    one_hot = [names[place] for place in _find_all(choice.one_hot, names, "--one-hot")]
+    encoded, encoding = _encoded(frame[used], features, one_hot, note, where, encoding or Encoding())
+    features = [column for name in features for column in _columns_of(name, encoding)]
+    numbers = _numbers(encoded, target, where)
+    numbers = _finite_rows(numbers, choice.missing, features, note, where)
     _check_rows(numbers, target, weights, where)
-    return _named(numbers, features, target, weights, note)
+    _check_errors(numbers, y_error, x_errors, where)
+    table = _named(numbers, features, target, weights, note)
+    return _with_errors(table, numbers.reset_index(drop=True), y_error, x_errors, encoding)
+
+
+def _column_or_number(text: str, names: Sequence[str], option: str) -> str | float:
+    """A column that is named, or a number that is no column's name."""
+    if text in names:
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        return names[_find(text, names, option)]
+    return number
+
+
+def _x_errors(words: Sequence[str], names: Sequence[str]) -> dict[str, str | float]:
+    """For each variable with errors, the column of these errors, or one number."""
+    found: dict[str, str | float] = {}
+    for word in words:
+        name, sign, source = word.partition("=")
+        if not sign or not name.strip() or not source.strip():
+            raise InputError(f"--x-error: {word!r} must be a variable and its error, such as x=x_error or x=0.1.")
+        column = names[_find(name.strip(), names, "--x-error")]
+        found[column] = _column_or_number(source.strip(), names, "--x-error")
+    return found
+
+
+def _check_errors(
+    frame: pandas.DataFrame, y_error: str | float | None, x_errors: Mapping[str, str | float], where: str
+) -> None:
+    """Refuse errors that are no standard errors, with the row of the file."""
+    for option, source, zero in (
+        ("--y-error", y_error, False),
+        *((f"--x-error {name}", source, True) for name, source in x_errors.items()),
+    ):
+        if source is None:
+            continue
+        least = "at least 0" if zero else "above 0"
+        if not isinstance(source, str):
+            if not (source > 0 or (zero and source == 0)) or source == float("inf"):
+                raise InputError(f"{option}: the error must be a number {least}, not {source:g}.")
+            continue
+        bad = frame[source] < 0 if zero else frame[source] <= 0
+        if bad.any():
+            first = int(bad.to_numpy().argmax())
+            row, value = frame.index[first] + 1, frame[source].iloc[first]
+            raise InputError(f"The errors '{source}' of {where} must be {least}; row {row} has {value:g}.")
+
+
+def _with_errors(
+    table: Table,
+    frame: pandas.DataFrame,
+    y_error: str | float | None,
+    x_errors: Mapping[str, str | float],
+    encoding: Encoding,
+) -> Table:
+    """The table with its errors; the rows of the frame are those of the table."""
+    import pandas
+
+    def values(source: str | float) -> pandas.Series:
+        return frame[source] if isinstance(source, str) else pandas.Series([source] * len(frame))
+
+    called = dict(zip(table.columns, table.X.columns, strict=True))
+    x = pandas.DataFrame({called[name]: values(source) for name, source in x_errors.items()}) if x_errors else None
+    y = None if y_error is None else values(y_error)
+    return replace(table, y_error=y, x_error=x, encoding=encoding)
+
+
+# Dates and categories as numbers
+
+
+def _columns_of(name: str, encoding: Encoding) -> list[str]:
+    """The columns that a column of the file has become."""
+    return [_indicator(name, text) for text in encoding.categories.get(name, ())] or [name]
+
+
+def _indicator(name: str, text: str) -> str:
+    return f"{name}_{text}"
+
+
+def _encoded(
+    frame: pandas.DataFrame,
+    features: Sequence[str],
+    one_hot: Sequence[str],
+    note: Note,
+    where: str,
+    known: Encoding,
+) -> tuple[pandas.DataFrame, Encoding]:
+    """The frame with dates as numbers of days, and the columns of --one-hot as columns of 0 and 1.
+
+    An empty cell stays empty in all columns that it becomes.
+    """
+    import pandas
+
+    unused = [name for name in one_hot if name not in features]
+    if unused:
+        raise InputError(f"--one-hot: '{unused[0]}' is no variable. The variables are: {_listed(features)}.")
+    dates, categories = dict(known.dates), dict(known.categories)
+    parts: dict[str, Any] = {}
+    for name in frame.columns:
+        column = frame[name]
+        if name in one_hot or name in categories:
+            if name not in categories:
+                categories[name] = _categories(column, name, where)
+                shown = _listed([_indicator(name, text) for text in categories[name]], _MAX_NAMES)
+                note(f"Column '{name}' becomes {shown} (0 or 1).")
+            texts = column.map(_category)
+            for text in categories[name]:
+                parts[_indicator(name, text)] = (texts == text).where(column.notna()).astype("float64")
+            continue
+        days = _as_dates(column) if name in features else None
+        if days is None:
+            parts[name] = column
+            continue
+        if name not in dates:
+            dates[name] = days.dropna().iloc[0]
+            since = f"{dates[name]:%Y-%m-%d %H:%M}"
+            note(f"Column '{name}' holds dates: it counts the days since {since} (the first row).")
+        parts[name] = (days - dates[name]) / pandas.Timedelta(days=1)
+    repeated = sorted(set(parts) & {name for name in frame.columns if name in categories})
+    if repeated:
+        raise InputError(f"--one-hot {repeated[0]}: its new columns have names that {where} has already: rename them.")
+    return pandas.DataFrame(parts, index=frame.index), Encoding(dates, categories)
+
+
+def _category(value: object) -> str:
+    """A value as the text of its category."""
+    return f"{value:g}" if isinstance(value, float) else str(value).strip()
+
+
+def _categories(column: pandas.Series, name: str, where: str) -> tuple[str, ...]:
+    """The different texts of a column in their order; of two the second only, since the first is what remains."""
+    texts = sorted({_category(value) for value in column.dropna()})
+    if len(texts) < 2:
+        raise InputError(f"--one-hot {name}: the column has {len(texts)} different values in {where}: leave it out.")
+    if len(texts) > _MAX_CATEGORIES:
+        raise InputError(
+            f"--one-hot {name}: the column has {len(texts)} different values in {where}, more than {_MAX_CATEGORIES}: "
+            f"leave it out with --drop {_shell([name])}, or join rare values."
+        )
+    return tuple(texts[1:] if len(texts) == 2 else texts)
+
+
+def _as_dates(column: pandas.Series) -> pandas.Series | None:
+    """The times of a column that holds nothing else; None for another column.
+
+    Text is read as ISO 8601 (2024-03-31, 2024-03-31T12:00) or as day.month.year. With slashes day and month could not
+    be told apart: such text is none.
+    """
+    import pandas
+
+    if column.dtype.kind == "M" or isinstance(column.dtype, pandas.DatetimeTZDtype):
+        return pandas.to_datetime(column, utc=True)
+    filled = column.dropna()
+    if column.dtype.kind in "iufbc" or filled.empty or not filled.map(lambda value: isinstance(value, str)).all():
+        return None
+    for pattern, form in _DATE_FORMS:
+        if filled.str.strip().str.fullmatch(pattern).all():
+            days = pandas.to_datetime(column.str.strip(), format=form, errors="coerce", utc=True)
+            return None if (days.isna() & column.notna()).any() else days
+    return None
 
 
 def _find_all(words: Sequence[str], names: Sequence[str], option: str) -> list[int]:
@@ -486,33 +705,65 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
             f"The target must be a number in every row: choose another column with --target, or correct '{target}'."
         )
     else:
-        advice = f"Leave out with --drop {_shell(bad)}, or name the variables with --features."
+        advice = (
+            f"Turn text into columns of 0 and 1 with --one-hot {_shell(bad)}, leave out with --drop {_shell(bad)}, or "
+            "name the variables with --features."
+        )
     raise InputError(f"Column{'s' * (len(bad) > 1)} {'; '.join(faults)} in {where}. {advice}")
 
 
-def _finite_rows(frame: pandas.DataFrame, drop_nan: bool, note: Note, where: str) -> pandas.DataFrame:
+def _finite_rows(
+    frame: pandas.DataFrame, missing: str, features: Sequence[str], note: Note, where: str
+) -> pandas.DataFrame:
+    """The frame without missing and infinite values, by the rule of --missing; only variables are ever filled in."""
     import numpy
 
     bad = ~numpy.isfinite(frame.to_numpy())
+    if not bad.any():
+        return frame
+    empty = [name for name, is_bad in zip(frame.columns, bad.all(axis=0), strict=True) if is_bad]
+    if empty:
+        raise InputError(
+            f"Column {_quoted(empty)} of {where} has no finite value: leave out with --drop {_shell(empty)}."
+        )
+    if missing == "impute":
+        frame = _imputed(frame, features, note)
+        bad = ~numpy.isfinite(frame.to_numpy())
     rows = bad.any(axis=1)
     count = int(rows.sum())
     if not count:
         return frame
     first = int(rows.argmax())
     columns = [name for name, is_bad in zip(frame.columns, bad.any(axis=0), strict=True) if is_bad]
-    empty = [name for name, is_bad in zip(frame.columns, bad.all(axis=0), strict=True) if is_bad]
     have = "rows have" if count > 1 else "row has"
     what = f"{count:,} of {len(frame):,} {have} missing or infinite values, the first of them row {first + 1}"
-    if empty:
+    if missing == "error":
         raise InputError(
-            f"Column {_quoted(empty)} of {where} has no finite value: leave out with --drop {_shell(empty)}."
+            f"{what} (column {_quoted(columns[:_MAX_NAMES])}). Fill them in, leave these rows out with --missing drop, "
+            "or fill in the medians of the columns with --missing impute."
         )
-    if not drop_nan:
-        raise InputError(
-            f"{what} (column {_quoted(columns[:_MAX_NAMES])}). Fill them in, or leave these rows out with --drop-nan."
-        )
+    if count > len(frame) / 2:
+        fullest = max(columns, key=lambda name: int(bad[:, list(frame.columns).index(name)].sum()))
+        note(f"More than half of the rows are lost: leave out the column with --drop {_shell([fullest])}?")
     note(f"{what}: left out.")
     return frame[~rows]
+
+
+def _imputed(frame: pandas.DataFrame, features: Sequence[str], note: Note) -> pandas.DataFrame:
+    """The frame with the median of its column in place of each missing or infinite value of a variable."""
+    import numpy
+
+    filled = frame.copy()
+    for name in features:
+        column = frame[name]
+        bad = ~numpy.isfinite(column)
+        if not bad.any():
+            continue
+        median = float(column[~bad].median())
+        filled[name] = column.where(~bad, median)
+        count = f"{int(bad.sum()):,} missing or infinite values"
+        note(f"Column '{name}': {count} are filled in with its median, {median:g}.")
+    return filled
 
 
 def _check_rows(frame: pandas.DataFrame, target: str, weights: str | None, where: str) -> None:
@@ -574,8 +825,10 @@ def hold_out(
         raise click.UsageError("Name a file with --validation, or a part with --validation-fraction, not both.")
     if path is not None:
         frame = read_frame(path, note, header=header, delimiter=delimiter)
-        wanted = replace(choice, target=choice.target or table.target, features=choice.features or table.columns)
-        return table, choose_columns(frame, wanted, note, f"'{path.name}'")
+        features = choice.features or table.encoding.file_columns(table.columns)
+        # The law is chosen by its loss on these rows, whatever their errors.
+        wanted = replace(choice, target=choice.target or table.target, features=features, y_error=None, x_error=())
+        return table, choose_columns(frame, wanted, note, f"'{path.name}'", table.encoding)
     if fraction is None:
         return table, None
     import numpy
@@ -590,6 +843,6 @@ def hold_out(
 
 
 def _rows(table: Table, rows: list[int]) -> Table:
-    weights = None if table.weights is None else table.weights.iloc[rows].reset_index(drop=True)
-    X, y = (part.iloc[rows].reset_index(drop=True) for part in (table.X, table.y))
-    return replace(table, X=X, y=y, weights=weights)
+    parts = {name: getattr(table, name) for name in ("X", "y", "weights", "y_error", "x_error")}
+    chosen = {name: part.iloc[rows].reset_index(drop=True) for name, part in parts.items() if part is not None}
+    return replace(table, **chosen)

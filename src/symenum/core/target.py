@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas
 import torch
 from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS, loss_up_to
 
-__all__ = ["Target", "Training", "check_slots", "check_target", "check_whole"]
+__all__ = ["Target", "Training", "check_errors", "check_slots", "check_target", "check_whole"]
 
 
 # Bound of |y| and of 1/|y|: with 1e-140 even the loss of an exact law, 1e-280 times 1e-26, is still a normal double.
@@ -115,7 +116,11 @@ def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, T
         raise ValueError("y has NaN or infinite numbers: remove those rows")
     largest = float(target.abs().max())
     if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
-        raise ValueError(f"y has a largest absolute value of {largest:.3g}, whose square is out of range: rescale y")
+        row = int(target.abs().argmax())
+        raise ValueError(
+            f"y has a largest absolute value of {largest:.3g}, whose square is out of range: rescale y, or leave out "
+            f"row {row} (the first is 0) if it is an outlier"
+        )
     if sample_weight is None:
         return Target(target, torch.full((rows,), 1.0 / rows, dtype=torch.float64)), torch.arange(rows)
     weight = _as_float64("sample_weight", sample_weight)
@@ -128,6 +133,22 @@ def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, T
         raise ValueError(f"sample_weight must have a finite sum above zero, not {total}")
     counted = torch.nonzero(weight > 0).flatten()  # a row of weight zero must not exclude a candidate that fails there
     return Target(target[counted], weight[counted] / total), counted
+
+
+def check_errors(name: str, value: object, rows: int, *, zero: bool = False) -> npt.NDArray[np.float64]:
+    """Standard errors (rows,) float64 from one number for all rows, or one for each row; `zero`: 0 is allowed."""
+    errors = _as_float64(name, value)
+    if errors.ndim == 2 and errors.shape[1] == 1:
+        errors = errors[:, 0]
+    if errors.shape not in ((), (rows,)):
+        raise ValueError(f"{name} must be one number, or {rows}, one for each row, not of shape {tuple(errors.shape)}")
+    errors = errors.expand(rows).clone()
+    bad = ~torch.isfinite(errors) | (errors < 0 if zero else errors <= 0)
+    if bool(bad.any()):
+        row = int(bad.to(torch.uint8).argmax())
+        least = "finite and not below 0" if zero else "finite and above 0: it is a standard deviation, in the unit of y"
+        raise ValueError(f"{name} must be {least}; row {row} (the first is 0) has {float(errors[row]):g}")
+    return errors.numpy()
 
 
 def _without_pandas_types(data: pandas.DataFrame | pandas.Series) -> object:

@@ -6,9 +6,9 @@ An error names the argument that is wrong; those of scikit-learn's checks do not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,50 +18,169 @@ import torch
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from symenum.core.target import Target, Training, check_target
+from symenum.core.target import Target, Training, check_errors, check_target
+from symenum.estimator.missing_cells import Kept, handle_missing
 from symenum.expressions.parse import formula_names
+from symenum.fitting.effective_variance import MeasurementErrors
 from symenum.fitting.losses import make_loss
 
 __all__ = ["FitData", "check_fit_data", "check_validation", "column_names", "make_training"]
 
 Array = npt.NDArray[np.float64]
 
+_LEAST_OTHERS = 1e-9  # part of the weight that all rows but the heaviest must have together: else they are rounding
 _ARGUMENT_NAME = re.compile(r"\b(X|y|feature names|sample_weight)\b")  # in a message of scikit-learn
 
 
 @dataclass(frozen=True)
 class FitData:
-    """The data of a fit: X (rows, features), y and weight (rows,), all float64, with rows of weight zero."""
+    """The data of a fit: X (rows, features), y and weight (rows,), all float64, with rows of weight zero.
+
+    `y_error` (rows,) and `x_error` (rows, features) are standard errors, float64; 0 for an input that is exact.
+    """
 
     X: Array
     y: Array
     weight: Array | None
     columns: tuple[str, ...] | None  # names of the columns of a DataFrame; None for an array
+    y_error: Array | None = None
+    x_error: Array | None = None
 
     def frame(self) -> Any:
         """X as it was given: an array, or a DataFrame with its names."""
         return self.X if self.columns is None else pandas.DataFrame(self.X, columns=list(self.columns))
+
+    @property
+    def total_weight(self) -> Array | None:
+        """The weights times 1/y_error², up to one factor for all rows; None where all rows count alike."""
+        if self.y_error is None:
+            return self.weight
+        precision: Array = np.square(self.y_error.min() / self.y_error)
+        if self.weight is not None:
+            precision *= self.weight
+        return precision
+
+    def errors(self, names: Sequence[str]) -> MeasurementErrors | None:
+        """The errors of the rows of `weighted_rows`; `names` are those of the features in laws. None without any."""
+        if self.y_error is None:
+            return None
+        total = self.total_weight
+        rows = np.ones(len(self.y), dtype=bool) if total is None else total > 0
+        inputs = self.x_error
+        x = (
+            {}
+            if inputs is None
+            else {name: torch.tensor(inputs[rows, i]) for i, name in enumerate(names) if inputs[:, i].any()}
+        )
+        return MeasurementErrors(torch.tensor(self.y_error[rows]), x)
 
     def weighted_rows(self) -> tuple[torch.Tensor, Target]:
         """The rows of weight above zero, float64 (rows, features) on the CPU, and their target.
 
         Fewer than two of them are an error.
         """
-        target, rows = check_target(self.y, self.weight, len(self.X))
+        weight, argument = self.total_weight, "sample_weight" if self.y_error is None else "y_error"
+        target, rows = check_target(self.y, weight, len(self.X))
         if len(rows) < 2:
-            raise ValueError(f"sample_weight leaves {len(rows)} row of weight above zero: at least 2 are needed")
+            raise ValueError(f"{argument} leaves {len(rows)} row of weight above zero: at least 2 are needed")
+        heaviest = int(target.weight.argmax())
+        if float(target.weight.sum() - target.weight[heaviest]) < _LEAST_OTHERS:
+            raise ValueError(
+                f"{argument} gives row {int(rows[heaviest])} (the first is 0) nearly all of the weight, so that no law "
+                "could be told from a constant: make the weights less unequal"
+            )
         return torch.tensor(self.X)[rows], target
 
 
-def check_fit_data(estimator: Any, X: object, y: object, sample_weight: object) -> FitData:
-    """X (rows, features), y and weights (rows,) as float64; sets `n_features_in_` and `feature_names_in_`."""
+def check_fit_data(
+    estimator: Any, X: object, y: object, sample_weight: object, y_error: object = None, x_error: object = None
+) -> FitData:
+    """X (rows, features), y, weights and errors (rows,) as float64; sets `n_features_in_` and `feature_names_in_`.
+
+    Rows with missing cells are treated as the estimator's `missing` says.
+    """
     _check_columns(X)
+    _check_text(X)
+    kept = handle_missing(estimator.missing, X, y)
+    sample_weight = kept.of("sample_weight", sample_weight)
+    X, y = kept.X, kept.y
     with _naming_arguments(y):
         values, target = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         target = np.asarray(target, dtype=np.float64)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
     labels = getattr(estimator, "feature_names_in_", None)
-    return FitData(values, target, weight, None if labels is None else tuple(map(str, labels)))
+    columns = None if labels is None else tuple(map(str, labels))
+    data = FitData(values, target, weight, columns)
+    return _with_errors(data, y_error, x_error, kept, estimator.loss)
+
+
+def _with_errors(data: FitData, y_error: object, x_error: object, kept: Kept, loss: object) -> FitData:
+    """The data with the errors that the user gives; those of rows that were left out are left out too."""
+    if y_error is None:
+        if x_error is not None:
+            raise ValueError(
+                "x_error needs y_error too: a row counts by 1/(y_error² + (slope·x_error)²). If y is exact, give a "
+                "y_error that is small beside the errors of x"
+            )
+        return data
+    if x_error is not None and loss != "mse":
+        raise ValueError(f"x_error is for loss='mse' only, not for {loss!r}")
+    rows = len(data.y)
+    of_y = check_errors("y_error", kept.of("y_error", y_error), rows)
+    return replace(data, y_error=of_y, x_error=_input_errors(x_error, data, kept))
+
+
+def _input_errors(x_error: Any, data: FitData, kept: Kept) -> Array | None:
+    """Errors (rows, features) from a mapping, or from an array for columns or for cells; None without any."""
+    if x_error is None:
+        return None
+    rows, count = data.X.shape
+    names = data.columns or column_names(None, count)
+    if isinstance(x_error, pandas.DataFrame):
+        x_error = {str(name): x_error[name] for name in x_error.columns}
+    if isinstance(x_error, Mapping):
+        unknown = [str(name) for name in x_error if name not in names]
+        if unknown:
+            raise ValueError(f"x_error names {unknown[0]!r}, and X has no such column: it has {', '.join(names[:8])}")
+        by_name = {f"x_error[{name!r}]": (names.index(name), value) for name, value in x_error.items()}
+    else:
+        array = np.asarray(x_error)
+        if array.shape == (count,):
+            by_name = {f"x_error[{i}]": (i, array[i]) for i in range(count)}
+        elif array.ndim == 2 and array.shape[1] == count:
+            by_name = {f"column {i} of x_error": (i, array[:, i]) for i in range(count)}
+        else:
+            raise ValueError(
+                f"x_error must have shape ({count},), one for each column, or ({rows}, {count}), or be a mapping such "
+                f"as {{{names[0]!r}: 0.1}}, not of shape {array.shape}"
+            )
+    errors = np.zeros((rows, count))
+    for name, (place, value) in by_name.items():
+        errors[:, place] = check_errors(name, kept.of(name, value), rows, zero=True)
+    return errors
+
+
+def _check_text(X: object) -> None:
+    """Refuse a DataFrame with columns of text, and say which they are."""
+    if not isinstance(X, pandas.DataFrame):
+        return
+    kinds = pandas.api.types
+    numeric = [kinds.is_numeric_dtype(kind) or kinds.is_bool_dtype(kind) for kind in X.dtypes]
+    numbers = [is_numeric or _all_numbers(X.iloc[:, i]) for i, is_numeric in enumerate(numeric)]
+    bad = [str(name) for name, fine in zip(X.columns, numbers, strict=True) if not fine]
+    if bad:
+        shown = ", ".join(f"{name!r:.40}" for name in bad[:3]) + (", …" if len(bad) > 3 else "")
+        raise ValueError(
+            f"X has columns that hold no numbers: {shown}. Leave them out, or turn text into columns of 0 and 1 with "
+            "pandas.get_dummies, and dates into numbers of days"
+        )
+
+
+def _all_numbers(column: pandas.Series) -> bool:
+    """Whether a column of objects holds numbers only, or texts of numbers."""
+    if column.dtype.kind in "mM":
+        return False
+    return bool((pandas.to_numeric(column, errors="coerce").notna() | column.isna()).all())
 
 
 def check_validation(estimator: Any, validation: object, names: Sequence[str]) -> Training | None:
@@ -122,6 +241,9 @@ def _naming_arguments(y: object) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
+        if "contains NaN" in str(error):  # what follows in scikit-learn's message recommends other estimators
+            first = str(error).splitlines()[0].rstrip(".")
+            raise ValueError(f"{first}: remove those rows, or say missing='drop' or missing='impute'") from error
         if _ARGUMENT_NAME.search(str(error)):
             raise
         raise type(error)(f"{'X' if _is_finite(y) else 'y'}: {error}") from error

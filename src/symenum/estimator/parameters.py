@@ -364,6 +364,16 @@ _ROWS = (
         fixed=False,
     ),
     Parameter(
+        "missing",
+        "auto",
+        'rows with missing cells: "drop" leaves them out, and a warning counts them; "impute" puts the median of its '
+        'column in place of a missing cell of X; "error" refuses them; "auto" is "drop" for a DataFrame and "error" '
+        "for an array",
+        OneOf(("auto", "error", "drop", "impute")),
+        page="table.md",
+        fixed=False,
+    ),
+    Parameter(
         "shares",
         None,
         'how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least part, of '

@@ -38,6 +38,7 @@ __all__ = ["LastRun", "OpenedCheckpoint", "Start", "find_start", "open_checkpoin
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
+_OPTIONAL_ARRAYS = ("weight", "y_error", "x_error")  # of FitData, in the file of the data where they are not None
 _NAME_DIGITS = 16  # hexadecimal digits of the signature in a file's name: 64 bits, no two alike by chance
 
 
@@ -95,8 +96,8 @@ def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoi
     if checkpoint is not None:
         if checkpoint.signature != signature:
             raise ValueError(
-                "X, y and sample_weight are not those of the checkpoint (or its settings were changed): give the data "
-                "that the search began with, or start anew with fit"
+                "X, y, sample_weight and errors are not those of the checkpoint (or its settings were changed): give "
+                "the data that the search began with, or start anew with fit"
             )
         start = replace(start, state=checkpoint.state, known=tuple(checkpoint.front))
     elif model.warm_start and hasattr(model, "front_"):
@@ -131,6 +132,9 @@ def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
     digest.update(json.dumps([fixed, data.columns, data.X.shape], sort_keys=True, default=repr).encode())
     for array in (data.X, data.y, data.weight):
         digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
+    for array in (data.y_error, data.x_error):
+        if array is not None:  # data without errors have the signature that they had before there were errors
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
@@ -282,10 +286,8 @@ def _tuples(value: Any) -> Any:
 
 def _npz(data: FitData) -> bytes:
     file = io.BytesIO()
-    if data.weight is None:
-        np.savez(file, X=data.X, y=data.y)
-    else:
-        np.savez(file, X=data.X, y=data.y, weight=data.weight)
+    optional = {name: getattr(data, name) for name in _OPTIONAL_ARRAYS}
+    np.savez(file, X=data.X, y=data.y, **{name: array for name, array in optional.items() if array is not None})
     return file.getvalue()
 
 
@@ -299,12 +301,13 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]
-            weight = arrays["weight"] if "weight" in arrays.files else None
+            optional = {name: arrays[name] for name in _OPTIONAL_ARRAYS if name in arrays.files}
     except FileNotFoundError as error:
         raise ValueError(f"the data of the checkpoint, '{file}', are not there: give X and y to resume") from error
     except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): give X and y") from error
-    fine = X.ndim == 2 and all(one is None or one.dtype == np.float64 for one in (X, y, weight))
+    fine = X.ndim == 2 and all(one.dtype == np.float64 for one in (X, y, *optional.values()))
     if not fine or (columns is not None and len(columns) != X.shape[1]):
         raise ValueError(f"the data of the checkpoint, '{file}', are damaged: give X and y to resume")
-    return FitData(X, y, weight, None if columns is None else tuple(columns))
+    weight = optional.pop("weight", None)
+    return FitData(X, y, weight, None if columns is None else tuple(columns), **optional)

@@ -57,7 +57,10 @@ from symenum.expressions import (
     to_sympy,
     to_torch,
 )
+from symenum.fitting.effective_variance import MeasurementErrors, chi_square, fit_effective_variance
+from symenum.fitting.fit_under_loss import with_loss
 from symenum.fitting.losses import Loss, make_loss
+from symenum.fitting.recognise import count_fitted_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, Settings, StepReport, make_task, run
@@ -72,6 +75,7 @@ Array = npt.NDArray[np.float64]
 _EXPORTS = ("python", "numpy", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
+_ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ended
     max_memory : bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine's
         memory
+    missing : rows with missing cells: "drop" leaves them out, and a warning counts them; "impute" puts the median of
+        its column in place of a missing cell of X; "error" refuses them; "auto" is "drop" for a DataFrame and "error"
+        for an array
     shares : how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least
         part, of any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has
         the names
@@ -138,7 +145,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     equations_ : DataFrame, one row for each law of the front: complexity, loss, score, reward, equation,
-        sympy_format, lambda_format; and validation_loss, where rows were held out
+        sympy_format, lambda_format; validation_loss, where rows were held out; chi_square and reduced_chi_square,
+        where errors were given
     best_expression_, selected_index_ : the law that `model_selection` picks, and its row
     front_ : the front itself
     training_ : the rows that it was judged on
@@ -188,6 +196,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         warm_start: bool = False,
         max_memory: int | str | None = None,
+        missing: str = "auto",
         shares: Mapping[str, float] | None = None,
     ) -> None:
         self.operators = operators
@@ -217,18 +226,33 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.max_memory = max_memory
+        self.missing = missing
         self.shares = shares
 
-    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
+    def fit(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        validation: object = None,
+        *,
+        y_error: object = None,
+        x_error: object = None,
+    ) -> PSERegressor:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
 
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
+
+        `y_error`: standard errors of y, one number or one for each row. Rows count by 1/y_error² (times
+        `sample_weight`), and `equations_` has the chi-square of each law. `x_error`: standard errors of the inputs, by
+        name ({"x1": 0.1}; a number, or one for each row) or as an array (features,) or (rows, features); 0 is exact.
+        The laws of the front are then fitted again by effective variance.
 
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
         with self._running() as session, single_threaded():
-            outcome = self._search(X, y, sample_weight, validation, session)
+            outcome = self._search(X, y, sample_weight, validation, session, y_error, x_error)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error
         return self
@@ -247,14 +271,16 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: object = None,
         *,
         validation: object = None,
+        y_error: object = None,
+        x_error: object = None,
         **changes: Any,
     ) -> Any:
         """Go on with the search of a checkpoint until its limits are reached; returns the fitted estimator.
 
-        X, y and `sample_weight` are those of the fit; without them they are read from the file beside the checkpoint.
-        `changes` are new values of parameters such as `max_time`; those that decide what the search does (operators,
-        layers, …) cannot change. Operators of your own must be given again, since a checkpoint holds no code, and so
-        must `validation`. With an iteration limit the result equals that of one fit without a pause.
+        X, y, `sample_weight` and errors are those of the fit; without them they are read from the file beside the
+        checkpoint. `changes` are new values of parameters such as `max_time`; those that decide what the search does
+        (operators, layers, …) cannot change. Operators of your own must be given again, since a checkpoint holds no
+        code, and so must `validation`. With an iteration limit the result equals that of one fit without a pause.
         """
         names = cls._get_param_names()
         unknown = set(changes) - set(names)
@@ -263,9 +289,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         found = open_checkpoint(Path(path), changes, names, with_data=X is None)
         if found.data is not None:
             X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
+            y_error, x_error = found.data.y_error, found.data.x_error
         model = cls(**found.parameters)
         model._checkpoint = found.checkpoint
-        return model.fit(X, y, sample_weight, validation)
+        return model.fit(X, y, sample_weight, validation, y_error=y_error, x_error=x_error)
 
     def predict(self, X: object, index: int | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
@@ -402,15 +429,24 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         finally:
             self._session = self._checkpoint = None
 
-    def _search(self, X: object, y: object, sample_weight: object, validation: object, session: FitSession) -> Outcome:
+    def _search(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        validation: object,
+        session: FitSession,
+        y_error: object,
+        x_error: object,
+    ) -> Outcome:
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
-        data = check_fit_data(self, X, y, sample_weight)
+        data = check_fit_data(self, X, y, sample_weight, y_error, x_error)
         table, target = data.weighted_rows()
         names = column_names(data.columns, self.n_features_in_)
         training = Training.of(table, names, target)
-        weighted = data.weight is not None
+        weighted = data.total_weight is not None
         settings = self._settings(training, session.budget_for_guesses(self.max_time), seed, weighted=weighted)
         validation_rows = check_validation(self, validation, names)
         task = make_task(names, table, target, settings)
@@ -435,12 +471,37 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         start.write_last_checkpoint(outcome)
         check_found(outcome.front, outcome.error)
         self.training_ = training
+        errors = data.errors(names)
+        if errors is not None and errors.x:
+            outcome = replace(outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session))
         self.variable_names_ = names
         self.plan_ = str(task.plan)
         held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed)
         self._set_results(outcome, held_out, settings.loss)
+        if errors is not None:
+            self._add_chi_square(errors)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
         return outcome
+
+    def _fitted_with_errors(self, front: Front, errors: MeasurementErrors, loss: Loss, session: FitSession) -> Front:
+        """The front with its constants fitted by effective variance; losses are those of the search."""
+        columns, target = self.training_.columns, self.training_.target
+        seconds = None if self.max_time is None else max(1.0, _ERRORS_SHARE * self.max_time)
+        budget = Budget(seconds, stop=session.stopping.over)
+        laws = [entry.expression for entry in front]
+        fitted = fit_effective_variance(laws, columns, target.y, target.weight, errors, budget=budget)
+        candidates = [with_loss(law, columns, target.y, target.weight, loss) for law in fitted]
+        return replace(front, entries=()).update(candidates)
+
+    def _add_chi_square(self, errors: MeasurementErrors) -> None:
+        """Put chi-square into `equations_`, and chi-square over the number of rows without that of the constants."""
+        columns, y = self.training_.columns, self.training_.target.y
+        laws = [entry.expression for entry in self.front_]
+        totals = [chi_square(law, columns, y, errors) for law in laws]
+        spare = [len(y) - count_fitted_constants(law) for law in laws]
+        reduced = [total / rows if rows > 0 else np.nan for total, rows in zip(totals, spare, strict=True)]
+        self.equations_.insert(2, "chi_square", totals)
+        self.equations_.insert(3, "reduced_chi_square", reduced)
 
     def _held_out_losses(self, front: Front, rows: Training | None, loss: Loss, seed: int) -> HeldOut | None:
         """The losses of the laws on rows that they were not fitted on: folds, or validation rows; None without any."""

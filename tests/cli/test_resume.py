@@ -43,6 +43,16 @@ def test_a_search_goes_on_as_if_it_had_not_ended(data: Path, tmp_path: Path) -> 
     assert resumed.stdout == whole.stdout
 
 
+def test_errors_of_measurement_are_kept(data: Path, tmp_path: Path) -> None:
+    errors = ("--y-error", 0.05, "--x-error", "b=0.1")
+    whole = symenum("fit", data, *QUICK, *errors, "--max-iterations", 4, "--out", tmp_path / "whole")
+    part = symenum("fit", data, *QUICK, *errors, "--max-iterations", 2, "--out", tmp_path / "part")
+    resumed = symenum("resume", tmp_path / "part", "--max-iterations", 4)
+    assert [result.exit_code for result in (whole, part, resumed)] == [0, 0, 0], resumed.output
+    assert "Chi-square" in whole.stdout
+    assert resumed.stdout == whole.stdout
+
+
 def test_a_checkpoint_alone_is_enough(data: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     assert symenum("fit", data, *QUICK, "--max-iterations", 2, "--checkpoint", kept).exit_code == 0

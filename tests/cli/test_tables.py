@@ -328,6 +328,8 @@ def test_empty_file(symenum, table, content):
         ("a,b\n1,2,3\n4,5,6\n", "the header names 2 columns (a, b), but the rows have 3 values"),
         ("a,b,y\n1,2,3\n4,5,6\n7,8,9,10\n", "cannot be cut into columns: Expected 3 fields in line 4, saw 4"),
         ("a,b,y\n1,,3\n4,,6\n", "Column 'b' of 'data.csv' has no finite value: leave out with --drop b"),
+        ("a,b,y\n1,2,3\n1,2,4\n1,2,5\n", "Every variable of 'data.csv' has one value in all 3 rows"),
+        ("a,b,y\nu,v,3\nw,v,4\n", "--one-hot a,b"),
         (b"PK\x03\x04rest", "save the sheet as CSV"),
         (b"\x00\x01\x02\x03", "binary"),
         (b"PAR1 and so on PAR1", "Parquet"),

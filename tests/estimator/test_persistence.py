@@ -90,7 +90,7 @@ def test_other_data_are_refused(path: Path) -> None:
     quick(max_iterations=1, checkpoint=path).fit(X, Y)
     with pytest.raises(ValueError, match=r"^X, y, sample_weight and errors are not those of the checkpoint"):
         PSERegressor.resume(path, X, Y + 1e-9)
-    with pytest.raises(ValueError, match=r"^X, y and sample_weight"):
+    with pytest.raises(ValueError, match=r"^X, y, sample_weight and errors"):
         PSERegressor.resume(path, X, Y, np.linspace(1, 2, 40))
 
 

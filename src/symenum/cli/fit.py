@@ -394,8 +394,9 @@ def _r_squared(result: Result, table: Table) -> str:
 
     if result.settings.get("loss", "mse") != "mse":
         return ""
-    mean = numpy.average(table.y, weights=table.weights)
-    variance = float(numpy.average((table.y - mean) ** 2, weights=table.weights))
+    weights = table.row_weights
+    mean = numpy.average(table.y, weights=weights)
+    variance = float(numpy.average((table.y - mean) ** 2, weights=weights))
     if not variance > 0:  # the squares of very small values are zero
         return ""
     return f"{r_squared_text(result.law.loss / variance)}. "

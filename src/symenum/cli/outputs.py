@@ -271,7 +271,7 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
         result.names,
         result.columns,
         result.target,
-        None if table.weights is None else table.weights.to_numpy(dtype=float),
+        None if table.row_weights is None else table.row_weights.to_numpy(dtype=float),
     )
     run = {"command": shlex.join(["symenum", *sys.argv[1:]]), "data": result.source}
     run |= run_facts(result.stop_reason, summary.elapsed, summary.steps, summary.scored, summary.plan)

@@ -432,6 +432,14 @@ class Table:
     encoding: Encoding = Encoding()
 
     @property
+    def row_weights(self) -> pandas.Series | None:
+        """What each row counts in the loss, up to a factor: the weights times 1/y_error²; None where all count alike."""
+        if self.y_error is None:
+            return self.weights
+        precision = (self.y_error.min() / self.y_error) ** 2
+        return precision if self.weights is None else precision * self.weights
+
+    @property
     def fit_arguments(self) -> dict[str, Any]:
         """The keywords of `fit` for the errors that the table has."""
         named = {"y_error": self.y_error, "x_error": self.x_error}
@@ -488,6 +496,11 @@ def choose_columns(
     numbers = _numbers(encoded, target, where)
     numbers = _finite_rows(numbers, choice.missing, features, note, where)
     _check_rows(numbers, target, weights, where)
+    if bool((numbers[features] == numbers[features].iloc[0]).all(axis=None)):
+        raise InputError(
+            f"Every variable of {where} has one value in all {len(numbers):,} rows: there is nothing to explain "
+            f"'{target}' with. Choose other columns with --features."
+        )
     _check_errors(numbers, y_error, x_errors, where)
     table = _named(numbers, features, target, weights, note)
     return _with_errors(table, numbers.reset_index(drop=True), y_error, x_errors, encoding)

@@ -6,6 +6,7 @@ An error names the argument that is wrong; those of scikit-learn's checks do not
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,7 +29,8 @@ __all__ = ["FitData", "check_fit_data", "check_validation", "column_names", "mak
 
 Array = npt.NDArray[np.float64]
 
-_LEAST_OTHERS = 1e-9  # part of the weight that all rows but the heaviest must have together: else they are rounding
+_LEAST_OTHERS = 1e-6  # part of the weight that all rows but the heaviest must have together, to count at all
+_LARGE_OUTLIER = 1e6  # times the second largest |y - median|: a law with such a value in one row has a pole there
 _ARGUMENT_NAME = re.compile(r"\b(X|y|feature names|sample_weight)\b")  # in a message of scikit-learn
 
 
@@ -83,6 +85,7 @@ class FitData:
         target, rows = check_target(self.y, weight, len(self.X))
         if len(rows) < 2:
             raise ValueError(f"{argument} leaves {len(rows)} row of weight above zero: at least 2 are needed")
+        _warn_of_outlier(target.y.numpy(), rows.numpy())
         heaviest = int(target.weight.argmax())
         if float(target.weight.sum() - target.weight[heaviest]) < _LEAST_OTHERS:
             raise ValueError(
@@ -112,6 +115,22 @@ def check_fit_data(
     columns = None if labels is None else tuple(map(str, labels))
     data = FitData(values, target, weight, columns)
     return _with_errors(data, y_error, x_error, kept, estimator.loss)
+
+
+def _warn_of_outlier(y: Array, numbers: npt.NDArray[np.int64]) -> None:
+    """Warn where one value of y (rows,) is so far out that laws would follow it alone; `numbers` are the rows' own."""
+    if len(y) < 3:
+        return
+    deviation = np.abs(y / 2 - np.median(y / 2))  # halves: the difference of two large numbers may overflow
+    row = int(deviation.argmax())
+    second = float(np.partition(deviation, -2)[-2])
+    if deviation[row] > _LARGE_OUTLIER * second > 0:
+        warnings.warn(
+            f"y has {y[row]:.3g} in row {numbers[row]} (the first is 0), more than {_LARGE_OUTLIER:g} times as far out "
+            "as any other row: laws will follow this row alone. Leave it out if it is an error",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _with_errors(data: FitData, y_error: object, x_error: object, kept: Kept, loss: object) -> FitData:

@@ -58,7 +58,7 @@ def raise_timeout(number: int, frame: FrameType | None) -> None:
 
 def fault_of(data: OddData, seed: int, max_time: float) -> tuple[str | None, str]:
     """What is wrong (None: nothing), and whether the data were fitted, refused, or crashed the fit."""
-    model = PSERegressor(max_time=max_time, random_state=seed)
+    model = PSERegressor(max_time=max_time, random_state=seed, missing="error")
     signal.alarm(_HANG_SECONDS)
     try:
         with warnings.catch_warnings():

@@ -433,7 +433,7 @@ class Table:
 
     @property
     def row_weights(self) -> pandas.Series | None:
-        """What each row counts in the loss, up to a factor: the weights times 1/y_error²; None where all count alike."""
+        """What each row counts in the loss, up to a factor: the weights times 1/y_error²; None: all count alike."""
         if self.y_error is None:
             return self.weights
         precision = (self.y_error.min() / self.y_error) ** 2

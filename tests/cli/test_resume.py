@@ -53,6 +53,22 @@ def test_errors_of_measurement_are_kept(data: Path, tmp_path: Path) -> None:
     assert resumed.stdout == whole.stdout
 
 
+def test_validation_rows_are_encoded_like_those_of_the_first_search(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    colours = ["red", "green", "blue"]
+    rows = [
+        f"2024-01-{day:02},{colours[day % 3]},{day + 2 * (day % 3) + 0.1 * rng.normal():.6f}" for day in range(1, 29)
+    ]
+    table, other = tmp_path / "data.csv", tmp_path / "other.csv"
+    table.write_text("\n".join(["when,colour,y", *rows[:20]]))
+    other.write_text("\n".join(["when,colour,y", *rows[20:]]))
+    encoded = ("--one-hot", "colour", "--max-iterations", 2, "--seed", 0, "--out", tmp_path / "out")
+    assert symenum("fit", table, *encoded).exit_code == 0
+    resumed = symenum("resume", tmp_path / "out", "--max-iterations", 3, "--validation", other)
+    assert resumed.exit_code == 0, resumed.output
+    assert "when" in resumed.stdout
+
+
 def test_a_checkpoint_alone_is_enough(data: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     assert symenum("fit", data, *QUICK, "--max-iterations", 2, "--checkpoint", kept).exit_code == 0

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symenum.cli import main
+from symenum.cli.tables import Encoding
 
 GOOD = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
 
@@ -221,6 +222,12 @@ def test_validation_rows_are_encoded_like_those_of_the_search(symenum, models, t
     assert X["when"].tolist() == [10, 12]
     assert X["colour_blue"].tolist() == [1, 1]
     assert y.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("record", [3, {}, {"dates": 3, "categories": {}}, {"dates": {"a": 3}, "categories": {}}])
+def test_an_encoding_that_is_none_is_refused(record):
+    with pytest.raises(ValueError, match="no encoding of a table"):
+        Encoding.read(record)
 
 
 @pytest.mark.parametrize(

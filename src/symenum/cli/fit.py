@@ -163,7 +163,7 @@ def fit_command(
     if chosen_example is not None:
         note(chosen_example.story)
     source = str(data) if data is not None else f"example {example}"
-    checkpoint = _labelled_checkpoint(checkpoint, out, Labels(table.target, table.columns, source))
+    checkpoint = _labelled_checkpoint(checkpoint, out, Labels(table.target, table.columns, source, table.encoding))
     run_fit(
         table,
         {**settings, "checkpoint": checkpoint},

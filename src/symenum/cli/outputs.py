@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from symenum import __version__
 from symenum.cli.messages import InputError
-from symenum.cli.tables import Table
+from symenum.cli.tables import Encoding, Table
 from symenum.core.files import write_whole
 from symenum.display.table import LawRow
 
@@ -286,12 +286,14 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
 class Labels:
     """The names of a table, written beside a checkpoint, which holds numbers only.
 
-    The name of the target, the names of the variables' columns in the file, and the file that the table came from.
+    The name of the target, the names of the variables' columns in the file, the file that the table came from, and how
+    its dates and texts became numbers.
     """
 
     target: str
     columns: tuple[str, ...]
     source: str
+    encoding: Encoding = field(default_factory=Encoding)
 
 
 def write_labels(checkpoint: Path, labels: Labels) -> None:
@@ -321,7 +323,11 @@ def read_labels(checkpoint: Path) -> Labels:
     named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
     if not isinstance(target, str) or not isinstance(source, str) or not named:
         raise InputError(f"'{path}' is damaged: it names no target, columns and source.")
-    return Labels(target, tuple(columns or ()), source)
+    try:
+        encoding = Encoding.read(document.get("encoding"))
+    except ValueError as error:
+        raise InputError(f"'{path}' is damaged: {error}.") from error
+    return Labels(target, tuple(columns or ()), source, encoding)
 
 
 def _labels_path(checkpoint: Path) -> Path:

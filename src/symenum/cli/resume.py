@@ -85,7 +85,7 @@ def _read_checkpoint(path: Path, changes: dict[str, Any], labels: Labels) -> tup
     names = list(data.columns)
     y_error = None if data.y_error is None else pandas.Series(data.y_error)
     x_error = None if data.x_error is None else pandas.DataFrame(data.x_error, columns=names)
-    table = Table(data.frame(), y, weights, labels.target, labels.columns, y_error, x_error)
+    table = Table(data.frame(), y, weights, labels.target, labels.columns, y_error, x_error, labels.encoding)
     return table, {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
 
 

@@ -26,6 +26,7 @@ __all__ = ["score_command"]
 @click.option("-t", "--target", metavar="COLUMN", help="Column to explain: a name, or a number from 1. [default: last]")
 @click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
 @click.option("--weights", metavar="COLUMN", help="Column with the weight of each row.")
+@click.option("--one-hot", multiple=True, metavar="A,B,…", help="Columns of text to turn into columns of 0 and 1.")
 @click.option(
     "--missing",
     type=click.Choice(("drop", "impute", "error")),
@@ -47,6 +48,7 @@ def score_command(
     target: str | None,
     drop: tuple[str, ...],
     weights: str | None,
+    one_hot: tuple[str, ...],
     missing: str,
     drop_nan: bool,
     loss: str,
@@ -62,7 +64,7 @@ def score_command(
     note = silent if quiet else say
     with table_path(data) as path:
         frame = read_frame(path, note)
-        choice = ColumnChoice(target, None, drop, weights, "drop" if drop_nan else missing)
+        choice = ColumnChoice(target, None, drop, weights, "drop" if drop_nan else missing, one_hot=one_hot)
         table = choose_columns(frame, choice, note, f"'{path.name}'")
     from symenum.estimator import fit_constants
 

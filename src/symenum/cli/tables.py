@@ -401,12 +401,27 @@ class ColumnChoice:
 class Encoding:
     """How columns that hold no numbers became numbers; another table of the same columns is encoded alike.
 
-    `dates`: the day from which a column of dates counts (a pandas.Timestamp). `categories`: the texts of a column, one
+    `dates`: the time from which a column of dates counts (ISO 8601, UTC). `categories`: the texts of a column, one
     column of 0 and 1 for each.
     """
 
-    dates: Mapping[str, Any] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def read(record: object) -> Encoding:
+        """From JSON; ValueError where it is none. None is that of a table of numbers."""
+        if record is None:
+            return Encoding()
+        try:
+            dates, categories = record["dates"], record["categories"]  # type: ignore[index]
+            found = Encoding(dict(dates), {str(name): tuple(texts) for name, texts in categories.items()})
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise ValueError(f"no encoding of a table: {error}") from error
+        words = [*found.dates.values(), *(text for texts in found.categories.values() for text in texts)]
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError("no encoding of a table: it holds other things than texts")
+        return found
 
     def file_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The columns of the file from which these were made, each once."""
@@ -617,10 +632,10 @@ def _encoded(
             parts[name] = column
             continue
         if name not in dates:
-            dates[name] = days.dropna().iloc[0]
-            since = f"{dates[name]:%Y-%m-%d %H:%M}"
-            note(f"Column '{name}' holds dates: it counts the days since {since} (the first row).")
-        parts[name] = (days - dates[name]) / pandas.Timedelta(days=1)
+            first = days.dropna().iloc[0]
+            dates[name] = first.isoformat()
+            note(f"Column '{name}' holds dates: it counts the days since {first:%Y-%m-%d %H:%M} (the first row).")
+        parts[name] = (days - pandas.Timestamp(dates[name])) / pandas.Timedelta(days=1)
     repeated = sorted(set(parts) & {name for name in frame.columns if name in categories})
     if repeated:
         raise InputError(f"--one-hot {repeated[0]}: its new columns have names that {where} has already: rename them.")

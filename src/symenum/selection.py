@@ -189,7 +189,7 @@ class HeldOut:
 
     def _error(self, one: int, other: int) -> float:
         """The standard error of the difference of two losses, at least what counts as a tie."""
-        tie = EXACTNESS.tie * max(self.losses[other], self.floor)
+        tie = EXACTNESS.tie * abs(max(self.losses[other], self.floor))
         if self.rows is None or self.losses[one] == math.inf or len(self.weight) < 2:
             return tie
         difference = self.rows[one] - self.rows[other]

@@ -479,7 +479,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Set the fitted attributes from a search that has ended."""
         self.front_: Front = outcome.front
         self.selected_index_ = choose_law(
-            self.front_, self.model_selection, held_out, self.training_, robust=loss.robust
+            self.front_.from_zero(), self.model_selection, held_out, self.training_, robust=loss.robust
         )
         self.best_expression_ = self.front_[self.selected_index_].expression
         self.equations_: pandas.DataFrame = equations_table(

@@ -95,7 +95,7 @@ def refit(
             if budget.over():
                 break
             new = with_loss(result.expression, columns, y, weight, loss)
-            if new.loss < found[i].loss * (1 - _MIN_GAIN):
+            if new.loss < found[i].loss - _MIN_GAIN * abs(found[i].loss):
                 still_falling.append(i)
             if new.loss < found[i].loss:
                 found[i] = new
@@ -147,7 +147,7 @@ def fit_form_under(
         before, value = found.loss, total(new.constants)
         if value < before:
             found = replace(new, loss=value)
-        if not value < before * (1 - _MIN_GAIN):
+        if not value < before - _MIN_GAIN * abs(before):
             break
     law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
     factors = loss.weights(y, evaluate(law, columns))

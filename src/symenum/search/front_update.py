@@ -97,7 +97,7 @@ def runners_up(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     best: dict[int, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda candidate: candidate.loss):
         alike = best.setdefault(candidate.complexity, [])
-        known = alike and candidate.loss <= alike[-1].loss * (1 + EXACTNESS.tie)
+        known = alike and candidate.loss <= alike[-1].loss + EXACTNESS.tie * abs(alike[-1].loss)
         if len(alike) < _RUNNERS_UP_PER_COMPLEXITY and not known:
             alike.append(candidate)
     return tuple(candidate for complexity in sorted(best) for candidate in best[complexity])[:_MAX_RUNNERS_UP]
@@ -108,7 +108,9 @@ def near(front: Front, candidates: Iterable[Candidate]) -> list[Candidate]:
     known = {entry.expression for entry in front}
     found = []
     for candidate in candidates:
-        front_loss = min((entry.loss for entry in front if entry.complexity <= candidate.complexity), default=0.0)
-        if candidate.loss <= _NEAR_FACTOR * front_loss and candidate.expression not in known:
+        losses = (entry.loss for entry in front if entry.complexity <= candidate.complexity)
+        front_loss = min(losses, default=front.zero)
+        near_loss = front.zero + _NEAR_FACTOR * (front_loss - front.zero)
+        if candidate.loss <= near_loss and candidate.expression not in known:
             found.append(candidate)
     return found

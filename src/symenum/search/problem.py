@@ -373,10 +373,14 @@ class Task:
 
     @cached_property
     def scale(self) -> float:
-        """The loss of the mean of y, or 1 where that is zero up to rounding: losses in its units are of order 1."""
+        """The loss of the mean of y, or 1 where that is zero up to rounding: losses in its units are of order 1.
+
+        It counts from the front's zero, as the losses that it divides must.
+        """
         y, weight = self.target.y, self.target.weight
         mean_loss = self.settings.loss.total(y, torch.full_like(y, float((y * weight).sum())), weight)
-        return mean_loss if self.empty_front.floor < mean_loss < float("inf") else 1.0
+        front = self.empty_front
+        return mean_loss - front.zero if front.floor < mean_loss < float("inf") else 1.0
 
     @property
     def partial(self) -> bool:

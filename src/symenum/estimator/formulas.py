@@ -10,7 +10,7 @@ import numpy as np
 import pandas
 
 from symenum.core.budget import Budget
-from symenum.core.exactness import EXACTNESS
+from symenum.core.exactness import EXACTNESS, overflow_allowed
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
 from symenum.estimator.data import make_training
@@ -154,6 +154,7 @@ def read_form(
 
 
 @single_threaded()
+@overflow_allowed()
 def fit_form(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None, seed: int = 0) -> FittedForm:
     """The form with the constants of least loss on these rows; if the budget ends first, the best that were tried."""
     columns, target = training.columns, training.target

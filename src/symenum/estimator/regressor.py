@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symenum.core.budget import Budget
 from symenum.core.devices import choose_devices
+from symenum.core.exactness import overflow_allowed
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
@@ -238,7 +239,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
-        with self._running() as session, single_threaded():
+        with self._running() as session, single_threaded(), overflow_allowed():
             outcome = self._search(X, y, sample_weight, validation, session)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error

@@ -33,9 +33,9 @@ def evaluate(expression: Expression, columns: Mapping[str, Array]) -> Array: ...
 def evaluate(expression: Expression, columns: Mapping[str, Any]) -> Any:
     """The values of the expression, one for each entry of the columns.
 
-    `columns` holds an array or tensor for each variable (more do no harm); those in use have one shape, which is the shape of
-    the result; the result is an array for arrays and a tensor, on the same device, for tensors, and never shares
-    memory with a column. It is float32 if every column in use is, and float64 otherwise: whole numbers are promoted.
+    `columns` holds an array or tensor for each variable (more do no harm); those in use have one shape, which is the
+    shape of the result; the result is an array for arrays and a tensor, on the same device, for tensors, and never
+    shares memory with a column. It is float32 if every column in use is, and float64 otherwise: whole numbers are promoted.
     With no columns, an expression without variables gives a 0-d float64 array.
 
     >>> import numpy as np

@@ -152,7 +152,7 @@ class _StateFields:
 
 
 def _check(state: _StateFields, front: Front) -> None:
-    """Refuse numbers that no search can have: negative counts, losses that are infinite, NaN, or negative by mistake."""
+    """Refuse numbers that no search can have: negative counts, a negative loss by mistake, infinity, NaN."""
     if state.seed < 0 or state.iteration < 0 or not state.elapsed >= 0:
         raise ValueError("seed, iteration and time do not belong to a search")
     for one in (front, state.front):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import large_blocks_returned
 from symenum.core.threads import single_threaded
@@ -75,9 +76,10 @@ def run(
     check_shares(task.settings.shares, moves_of(task))
     stopping = stopping or Budget()
     began = clock() if began is None else began
-    running = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, stopping, began, reserve, clock)
+    limits = (max_time, max_iterations)
+    running = _Run(task, tuple(callbacks), *limits, tuple(known), keep, stopping, began, reserve, clock)
     task.warm_up()
-    with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded():
+    with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded(), overflow_allowed():
         return running.outcome(state or start(task, seed, running.searching))
 
 

@@ -172,14 +172,10 @@ def compare_with_front(form: FittedForm, front: Front) -> FittedForm:
     """The form with `beaten_by` and `beats` filled in; losses that differ by rounding only count as equal."""
     tie = EXACTNESS.tie * abs(form.loss)
     beaten = [
-        i
-        for i, entry in enumerate(front)
-        if entry.complexity <= form.complexity and entry.loss <= form.loss + tie
+        i for i, entry in enumerate(front) if entry.complexity <= form.complexity and entry.loss <= form.loss + tie
     ]
     beats = [
-        i
-        for i, entry in enumerate(front)
-        if entry.complexity >= form.complexity and entry.loss >= form.loss - tie
+        i for i, entry in enumerate(front) if entry.complexity >= form.complexity and entry.loss >= form.loss - tie
     ]
     equal = set(beaten) & set(beats)  # the law itself, or one that is as good
     return replace(

@@ -29,7 +29,7 @@ from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.seeds import sample_rows
-from symenum.core.target import Training
+from symenum.core.target import Training, refuse_dates_and_masks
 from symenum.core.threads import single_threaded
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
@@ -74,6 +74,7 @@ Array = npt.NDArray[np.float64]
 
 _EXPORTS = ("python", "numpy", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
 _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
 _LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
@@ -285,6 +286,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Where the law is not defined, the value is NaN or infinite.
         """
         check_is_fitted(self, "front_")
+        refuse_dates_and_masks("X", X)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
         predicted: Array = evaluate(self._expression(index), columns)
@@ -419,7 +421,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
         data = check_fit_data(self, X, y, sample_weight)
-        table, target = data.weighted_rows()
+        table, target = data.weighted_rows(int(_DATA_SHARE * memory_limit(self.max_memory)), seed)
         names = column_names(data.columns, self.n_features_in_)
         training = Training.of(table, names, target)
         weighted = data.weight is not None

@@ -66,9 +66,7 @@ def best_under(
     if not fit:
         return list(chosen.values())
     losses = [candidate.loss for candidate in chosen.values()]
-    fitted = refit(
-        list(chosen), columns, target.y, target.weight, loss, known_losses=losses, budget=budget, seed=seed
-    )
+    fitted = refit(list(chosen), columns, target.y, target.weight, loss, known_losses=losses, budget=budget, seed=seed)
     return [*chosen.values(), *(candidate for candidate in fitted if candidate.expression not in chosen)]
 
 

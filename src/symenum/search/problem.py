@@ -399,7 +399,8 @@ class Task:
 def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Settings) -> Task:
     """The task for X (rows, variables), float64, finite and on the CPU, and its target."""
     allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
-    used = [allowed[i] for i in informative_columns(X[:, allowed])]
+    # To choose columns takes a copy of the table: not where all are allowed.
+    used = [allowed[i] for i in informative_columns(X if len(allowed) == len(names) else X[:, allowed])]
     _check_variables(settings, {names[i] for i in used})
     rows = sample_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
     working = target.at(rows)

@@ -167,3 +167,10 @@ def test_losses_below_zero_are_ordered_as_the_same_losses_above_it(losses: list[
     assert shifted.scores() == pytest.approx(plain.scores(), rel=1e-4, abs=1e-4)
     assert shifted.rewards() == pytest.approx(plain.rewards(), rel=1e-4)
     assert all(shifted.select(rule) == plain.select(rule) for rule in ("accuracy", "reward", "mdl"))
+
+
+def test_the_mean_does_not_give_way_to_a_variable_that_is_worse() -> None:
+    mean, variable = Candidate(parse("2.5"), 1.0), Candidate(parse("x1"), 1.05)
+    assert Front(rows=10).update([mean, variable]).entries == (mean,)
+    better = Candidate(parse("x1"), 0.95)
+    assert Front(rows=10).update([mean, better]).entries == (better,)

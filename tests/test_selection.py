@@ -73,8 +73,10 @@ def test_when_the_time_is_over_the_folds_that_were_done_decide() -> None:
     looks = iter(range(1000))
     some = on_folds(laws, training, Squared(), 0.0, 0, Budget(stop=lambda: next(looks) > 20))
     whole = on_folds(laws, training, Squared(), 0.0, 0)
-    assert whole is not None and len(whole.weight) == 20
-    assert some is not None and 0 < len(some.weight) < 20
+    assert whole is not None
+    assert len(whole.weight) == 20
+    assert some is not None
+    assert 0 < len(some.weight) < 20
     assert float(some.weight.sum()) == pytest.approx(1)
     assert some.losses == pytest.approx((some.rows @ some.weight).tolist())
 

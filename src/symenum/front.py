@@ -13,7 +13,7 @@ from typing import overload
 
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
-from symenum.expressions import same_function
+from symenum.expressions import same_function, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
@@ -125,8 +125,13 @@ class Front(Sequence[Candidate]):
         return surplus_constants(candidate.expression, self.rows) if candidate.loss <= self.floor else 0
 
     def _plainest(self, equally_complex: list[Candidate]) -> Candidate:
-        """The best of equally complex ones, or one with fewer fitted constants that is worse by no more than chance."""
+        """The best of equally complex ones, or one with fewer fitted constants that is worse by no more than chance.
+
+        A number, the mean, gives way to none: a variable that explains less than the mean explains nothing.
+        """
         best = equally_complex[0]
+        if not variables(best.expression):
+            return best
         constants = count_fitted_constants(best.expression)
         for candidate in equally_complex:
             fewer = constants - count_fitted_constants(candidate.expression)

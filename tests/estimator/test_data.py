@@ -35,8 +35,7 @@ DATES = pandas.date_range("2020-01-01", periods=20)
         (X, DATES, r"^y has dates: give numbers in a unit of your own"),
         (X, DATES - DATES[0], r"^y has dates"),
     ],
-    ids=["text", "None", "NaN in y", "inf in X", "one row", "large", "complex", "sparse", "twins", "lengths"]
-    + ["mask in X", "mask in y", "dates in X", "objects in X", "dates in y", "durations in y"],
+    ids=str,
 )
 def test_the_argument_is_named(data: object, target: object, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
@@ -44,8 +43,10 @@ def test_the_argument_is_named(data: object, target: object, message: str) -> No
 
 
 def test_a_mask_without_masked_entries_is_an_array() -> None:
-    model = PSERegressor(max_iterations=1, random_state=0).fit(np.ma.masked_array(X, mask=False), Y)
-    assert str(model.best_expression_) == "x1*x2"
+    plain, masked = (
+        PSERegressor(max_iterations=1, random_state=0).fit(data, Y) for data in (X, np.ma.masked_array(X, mask=False))
+    )
+    assert masked.best_expression_ == plain.best_expression_
 
 
 def test_rows_that_do_not_fit_are_drawn_at_random_with_a_warning() -> None:
@@ -63,9 +64,7 @@ def test_rows_that_do_not_fit_are_drawn_at_random_with_a_warning() -> None:
 
 def test_a_table_of_which_no_sample_fits_is_refused_with_the_numbers() -> None:
     data = FitData(np.zeros((200, 1000)), np.arange(200.0), None, None)
-    with pytest.raises(
-        ValueError, match=r"200 rows and 1,000 columns, which take 0.00161 GB, .* not even 100 rows fit"
-    ):
+    with pytest.raises(ValueError, match=r"1,000 columns, which take 0.00161 GB, .* not even 100 rows fit"):
         data.weighted_rows(100_000, seed=0)
 
 

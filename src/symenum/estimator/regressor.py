@@ -340,7 +340,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y: object = None,
         sample_weight: object = None,
         *,
-        start: Mapping[str, float] | None = None,
+        start: Mapping[str, float | None] | None = None,
         fit_numbers: bool = False,
     ) -> FittedForm:
         """Loss, complexity and R² of a formula of your own, on the rows of the search or on X and y.

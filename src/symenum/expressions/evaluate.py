@@ -35,8 +35,8 @@ def evaluate(expression: Expression, columns: Mapping[str, Any]) -> Any:
 
     `columns` holds an array or tensor for each variable (more do no harm); those in use have one shape, which is the
     shape of the result; the result is an array for arrays and a tensor, on the same device, for tensors, and never
-    shares memory with a column. It is float32 if every column in use is, and float64 otherwise: whole numbers are promoted.
-    With no columns, an expression without variables gives a 0-d float64 array.
+    shares memory with a column. It is float32 if every column in use is, and float64 otherwise: whole numbers are
+    promoted. With no columns, an expression without variables gives a 0-d float64 array.
 
     >>> import numpy as np
     >>> from symenum.expressions import parse

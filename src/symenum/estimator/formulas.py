@@ -52,8 +52,8 @@ class UndeclaredNameError(ValueError):
 
     def __init__(self, name: str, meant: str) -> None:
         super().__init__(
-            f"{name!r} is no variable: did you mean {meant!r}? A constant to be fitted has a name of one letter, or one "
-            f"unlike any variable, or is declared by start={{{name!r}: None}}"
+            f"{name!r} is no variable: did you mean {meant!r}? A constant to be fitted has a name of one letter, or "
+            f"one unlike any variable, or is declared by start={{{name!r}: None}}"
         )
         self.name = name
         self.meant = meant

@@ -121,7 +121,7 @@ def _edited(path: Path, **changes: object) -> None:
         (lambda path: _edited(path, about={"parameters": {"operators": ["+"], "callbacks": ["os.system"]}}), "damaged"),
         (lambda path: _edited(path, signature="0" * 64), "X, y and sample_weight are not those"),
         (lambda path: next(path.parent.glob("*.npz")).write_bytes(b"PK\x03\x04no"), "cannot be read"),
-        (lambda path: next(path.parent.glob("*.npz")).unlink(), "give X and y to resume"),
+        (lambda path: next(path.parent.glob("*.npz")).unlink(), "give the data again"),
     ],
     ids=[
         "truncated",

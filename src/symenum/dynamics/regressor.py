@@ -31,7 +31,8 @@ from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simula
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
 from symenum.estimator.parameters import as_callbacks, check_parameters
-from symenum.expressions import Expression, evaluate, formula_names, to_sympy
+from symenum.expressions import Expression, evaluate, formula_names, to_sympy, written
+from symenum.expressions.render import SHOWN_DIGITS
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
@@ -67,7 +68,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     equations_ : a dictionary: for each state a DataFrame of its front, with PSERegressor's columns and `heldout_loss`,
         `chi_square` (what the law leaves, in units of what noise alone would leave: about 1 for the truth), `bits` (the
         description length), and `indistinguishable` (the data cannot tell this law from the chosen one)
-    best_expressions_, selected_ : dictionaries: the chosen law of each state, and its row
+    best_expressions_, selected_ : dictionaries: the chosen law of each state as people write it, and its row
     fronts_ : the fronts themselves
     state_names_, velocity_names_, acceleration_names_, input_names_ : the names that laws use
     stop_reason_, elapsed_, n_iter_, scored_, interrupted_ : how the search went
@@ -156,7 +157,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         if self.system_complexity is not None:
             chosen = choose_jointly(list(self.fronts_.values()), self.judged_, self.system_complexity)
         self.selected_ = dict(zip(self.state_names_, chosen, strict=True))
-        self.best_expressions_ = {name: self.fronts_[name][row].expression for name, row in self.selected_.items()}
+        self.best_expressions_ = {
+            name: written(self.fronts_[name][row].expression) for name, row in self.selected_.items()
+        }
         self.equations_: dict[str, pandas.DataFrame] = {
             name: law_table(front, judged, (*self._variables, *self.acceleration_names_))
             for (name, front), judged in zip(self.fronts_.items(), self.judged_, strict=True)
@@ -240,7 +243,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         """The laws as SymPy expressions, by state."""
         return {name: to_sympy(law) for name, law in self._laws(index).items()}
 
-    def latex(self, index: Rows = None, precision: int = 3) -> str:
+    def latex(self, index: Rows = None, precision: int = SHOWN_DIGITS) -> str:
         """The system in LaTeX (package amsmath)."""
         return system_latex(self._laws(index), self.order, precision)
 
@@ -339,9 +342,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         """The law of each state, by the rows of `index`."""
         check_is_fitted(self, "fronts_")
         if index is None:
-            return self.best_expressions_
-        if isinstance(index, (int, np.integer)):
-            rows: Mapping[str, int] = dict.fromkeys(self.state_names_, int(index))
+            rows: Mapping[str, int] = self.selected_
+        elif isinstance(index, (int, np.integer)):
+            rows = dict.fromkeys(self.state_names_, int(index))
         elif isinstance(index, Mapping):
             rows = {**self.selected_, **index}
         else:

@@ -30,11 +30,12 @@ from symenum.core.target import Training
 from symenum.core.threads import single_threaded
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
+from symenum.display.notebook import front_html
 from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
-from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
+from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training, target_name
 from symenum.estimator.formulas import (
     FittedForm,
     check_constants,
@@ -56,7 +57,9 @@ from symenum.expressions import (
     to_python,
     to_sympy,
     to_torch,
+    written,
 )
+from symenum.expressions.render import SHOWN_DIGITS
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
@@ -139,10 +142,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     equations_ : DataFrame, one row for each law of the front: complexity, loss, score, reward, equation,
         sympy_format, lambda_format; and validation_loss, where rows were held out
-    best_expression_, selected_index_ : the law that `model_selection` picks, and its row
+    best_expression_, selected_index_ : the law that `model_selection` picks, as people write it, and its row
     front_ : the front itself
     training_ : the rows that it was judged on
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
+    target_name_ : the name of y in outputs: that of a Series, else "y"
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
     schedule_ : DataFrame, one row for each move: its turns, seconds, part of the time, and what it added to the front
 
@@ -157,6 +161,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     _session: FitSession | None = None  # while a fit runs
     _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
+    target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
     def __init__(
         self,
@@ -287,14 +292,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The law as a SymPy expression."""
         return to_sympy(self._expression(index))
 
-    def latex(self, index: int | None = None, precision: int = 3) -> str:
+    def latex(self, index: int | None = None, precision: int = SHOWN_DIGITS) -> str:
         """The law in LaTeX, constants to so many significant digits."""
-        return to_latex(self._expression(index), precision)
+        return to_latex(written(self._expression(index)), precision)
 
     def latex_table(
         self,
         indices: Iterable[int] | None = None,
-        precision: int = 3,
+        precision: int = SHOWN_DIGITS,
         columns: Sequence[str] = ("equation", "complexity", "loss", "score"),
     ) -> str:
         """The front, or some rows of it, as a LaTeX table (packages amsmath and booktabs)."""
@@ -304,7 +309,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         for i in chosen:
             self._expression(i)  # raises an error if there is no such row
         rows = [laws[i] for i in chosen]
-        return latex_table(rows, precision=precision, columns=columns)
+        return latex_table(rows, target=self.target_name_, precision=precision, columns=columns)
 
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
         """The law as source text ("python", "numpy", "c") or as a torch module ("torch")."""
@@ -371,7 +376,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(path, (str, Path)):
             raise TypeError(f"path must be the name of a file, such as 'report.html', not {type(path).__name__}")
         content = ReportContent(
-            "y",
+            self.target_name_,
             rows_of(self.front_),
             self.selected_index_,
             summarise_data(self, X, y),
@@ -386,6 +391,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "front_"):
             return repr(self)
         return text_table(rows_of(self.front_), self.selected_index_, width=terminal_width())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: the front; before a fit, scikit-learn's diagram of the parameters."""
+        if not hasattr(self, "front_"):
+            shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+            return shown
+        table = front_html(rows_of(self.front_), self.selected_index_, self.target_name_)
+        return {"text/plain": str(self), "text/html": table}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -419,7 +432,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seed = start.state.seed
             task = make_task(names, table, target, replace(settings, seed=seed))
         rule = rule_while_searching(self.model_selection)
-        with observer_for_estimator(lambda _: "y", rule, self.max_time, verbose=self.verbose) as progress:
+        with observer_for_estimator(lambda _: target_name(y), rule, self.max_time, verbose=self.verbose) as progress:
             outcome = run(
                 task,
                 seed,
@@ -436,6 +449,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_found(outcome.front, outcome.error)
         self.training_ = training
         self.variable_names_ = names
+        self.target_name_ = target_name(y)
         self.plan_ = str(task.plan)
         held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed)
         self._set_results(outcome, held_out, settings.loss)
@@ -455,7 +469,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.selected_index_ = choose_law(
             self.front_, self.model_selection, held_out, self.training_, robust=loss.robust
         )
-        self.best_expression_ = self.front_[self.selected_index_].expression
+        self.best_expression_ = written(self.front_[self.selected_index_].expression)
         self.equations_: pandas.DataFrame = equations_table(
             rows_of(self.front_), self.variable_names_, None if held_out is None else held_out.losses
         )
@@ -500,7 +514,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _expression(self, index: int | None) -> Expression:
         check_is_fitted(self, "front_")
         if index is None:
-            return self.best_expression_
+            return self.front_[self.selected_index_].expression
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
             raise TypeError(f"index must be a row number of equations_, not {type(index).__name__}")
         if not -len(self.front_) <= index < len(self.front_):

@@ -80,10 +80,9 @@ def left_side(state: str, order: int) -> str:
 
 def system_latex(laws: Mapping[str, Expression], order: int, precision: int) -> str:
     """The laws as one aligned LaTeX environment (package amsmath)."""
-    dot = "\\dot" if order == 1 else "\\ddot"
     lines = []
     for name, law in laws.items():
-        lines.append(f"{dot}{{{latex_name(name)}}} &= {to_latex(written(law), precision)}")
+        lines.append(f"{latex_name(name, dots=order)} &= {to_latex(written(law), precision)}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 

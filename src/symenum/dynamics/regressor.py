@@ -51,27 +51,47 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    order : 1, or 2 for mechanical systems, whose states are positions
-    coupled : for order 2, whether a law may hold the accelerations of other states, as Lagrange's equations do; they
-        are then solved together
-    derivative : "weak" (needs no derivative), "savitzky_golay", "spline", "central", or a callable of (t, X) that gives
-        a `Motion`
-    max_time : seconds for all equations together, or None
-    model_selection : "mdl" (the shortest description of law and data), "heldout" (the simplest law within a standard
-        error of the best on held-out pieces), "best", "accuracy" or "reward"
-    system_complexity : if given, laws are chosen jointly: the least description length of the whole system
-        with at most this sum of complexities
-    all others : as in PSERegressor; `max_iterations` is for each equation; callbacks get a SystemReport
+    order : int, default 1
+        1, or 2 for mechanical systems, whose states are positions
+    coupled : bool, default False
+        for order 2, whether a law may hold the accelerations of other states, as Lagrange's equations do; they are then
+        solved together
+    derivative : str | Differentiator, default "weak"
+        "weak" (needs no derivative), "savitzky_golay", "spline", "central", or a callable of (t, X) that gives a
+        `Motion`
+    max_time : float | None, default 60.0
+        seconds for all equations together, or None
+    max_iterations : int | None, default None
+        steps after which the search of each equation ends
+    system_complexity : int | None, default None
+        if given, laws are chosen jointly: the least description length of the whole system with at most this sum of
+        complexities
+    model_selection : str, default "mdl"
+        "mdl" (the shortest description of law and data), "heldout" (the simplest law within a standard error of the
+        best on held-out pieces), "best", "accuracy" or "reward"
+    callbacks : Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None, default None
+        a callable, or several, that get a SystemReport after each step; one that returns True ends the search
+
+    All other parameters are those of PSERegressor.
 
     Attributes
     ----------
-    equations_ : a dictionary: for each state a DataFrame of its front, with PSERegressor's columns and `heldout_loss`,
-        `chi_square` (what the law leaves, in units of what noise alone would leave: about 1 for the truth), `bits` (the
-        description length), and `indistinguishable` (the data cannot tell this law from the chosen one)
-    best_expressions_, selected_ : dictionaries: the chosen law of each state as people write it, and its row
-    fronts_ : the fronts themselves
-    state_names_, velocity_names_, acceleration_names_, input_names_ : the names that laws use
-    stop_reason_, elapsed_, n_iter_, scored_, interrupted_ : how the search went
+    equations_ : dict[str, pandas.DataFrame]
+        for each state the table of its front, with PSERegressor's columns and `heldout_loss`, `chi_square` (what the
+        law leaves, in units of what noise alone would leave: about 1 for the truth), `bits` (the description length),
+        and `indistinguishable` (the data cannot tell this law from the chosen one)
+    best_expressions_ : dict[str, Expression]
+        the chosen law of each state, as people write it
+    selected_ : dict[str, int]
+        its row
+    fronts_ : dict[str, Front]
+        the fronts themselves, each law as it was found
+    state_names_, velocity_names_, acceleration_names_, input_names_ : tuple[str, ...]
+        the names that laws use
+    stop_reason_ : dict[str, str]
+        why the search of each equation ended
+    elapsed_, n_iter_, scored_, interrupted_ : float, int, int, bool
+        seconds, steps, candidates that the network has scored, and whether somebody ended the search
 
     Examples
     --------

@@ -97,58 +97,94 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    operators : a set's name ("koza", "arithmetic", …), or a list of signs, names and Operator records
-    max_time : seconds after which the search ends, or None for no limit
-    max_iterations : steps after which the search ends, or None for no limit; with a seed and only this limit,
-        results repeat exactly
-    stop_loss : the loss at which the search ends; None: it ends at a law that equals the data up to rounding
-    layers : number of layers of the network; None: chosen from the data, the operators and the machine
-    inputs : number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen
-    token_generator : "gp", "mcts", "random", or the name of a registered one
-    constants : whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by
-        their names (fitted ones are allowed too)
-    constant_range : the range (low, high) from which constants inside tokens are drawn
-    top_k : candidates of each pass whose coefficients are fitted
-    discount : η of the reward η^complexity / (1 + √MSE)
-    max_complexity : largest complexity of a law on the front
-    max_depth : largest depth of a law on the front: how many operators may stand inside one another
-    nested_constraints : how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}
-    variable_operators : the only operators that may act on a variable and on what holds it, such as {"angle":
-        ["sin", "cos", "*"]}; numbers may scale and shift it in any case
-    required_variables : names of variables that every law must hold
-    forbidden_variables : names of variables that no law may hold
-    guesses : formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted
-    loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
-        (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or
-        Huber or LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the
-        loss is
-    model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
-        "validation" (the simplest of the laws that do best on validation data) or "kfold" (the same by
-        cross-validation)
-    device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
-    random_state : a seed, a RandomState, or None
-    verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
-    callbacks : a callable, or several, that get a StepReport after each step; one that returns True ends the search
-    checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
-    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it
-        ended
-    max_memory : bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine's
-        memory
-    shares : how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least
-        part, of any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has
-        the names
+    operators : str | Iterable[str | Operator], default "koza"
+        a set's name ("koza", "arithmetic", …), or a list of signs, names and Operator records
+    max_time : float | None, default 60.0
+        seconds after which the search ends, or None for no limit
+    max_iterations : int | None, default None
+        steps after which the search ends, or None for no limit; with a seed and only this limit, results repeat exactly
+    stop_loss : float | None, default None
+        the loss at which the search ends; None: it ends at a law that equals the data up to rounding
+    layers : int | None, default None
+        number of layers of the network; None: chosen from the data, the operators and the machine
+    inputs : int | None, default None
+        number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen
+    token_generator : str, default "gp"
+        "gp", "mcts", "random", or the name of a registered one
+    constants : bool | Mapping[str, float], default True
+        whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by their names
+        (fitted ones are allowed too)
+    constant_range : tuple[float, float], default (-3.0, 3.0)
+        the range (low, high) from which constants inside tokens are drawn
+    top_k : int, default 30
+        candidates of each pass whose coefficients are fitted
+    discount : float, default 0.99
+        η of the reward η^complexity / (1 + √MSE)
+    max_complexity : int, default 50
+        largest complexity of a law on the front
+    max_depth : int | None, default None
+        largest depth of a law on the front: how many operators may stand inside one another
+    nested_constraints : Mapping[str, Mapping[str, int]] | None, default None
+        how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}
+    variable_operators : Mapping[str, Iterable[str | Operator]] | None, default None
+        the only operators that may act on a variable and on what holds it, such as {"angle": ["sin", "cos", "*"]};
+        numbers may scale and shift it in any case
+    required_variables : Sequence[str] | None, default None
+        names of variables that every law must hold
+    forbidden_variables : Sequence[str] | None, default None
+        names of variables that no law may hold
+    guesses : Sequence[str | Expression] | None, default None
+        formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted
+    loss : str | Callable[..., float], default "mse"
+        what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
+        (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or Huber or
+        LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the loss is
+    model_selection : str, default "best"
+        "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl", "validation" (the
+        simplest of the laws that do best on validation data) or "kfold" (the same by cross-validation)
+    device : str, default "auto"
+        "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
+    random_state : int | np.random.RandomState | None, default None
+        a seed, a RandomState, or None
+    verbose : bool, default False
+        show the search: a live table on a terminal, an output in a notebook, lines elsewhere
+    callbacks : Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None, default None
+        a callable, or several, that get a StepReport after each step; one that returns True ends the search
+    checkpoint : str | Path | None, default None
+        a file that is kept up to date while the search runs; `resume` goes on from it
+    warm_start : bool, default False
+        whether another `fit` starts from the front of the last one, and on the same data from where it ended
+    max_memory : int | str | None, default None
+        bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine's memory
+    shares : Mapping[str, float] | None, default None
+        how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least part, of
+        any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has the names
 
     Attributes
     ----------
-    equations_ : DataFrame, one row for each law of the front: complexity, loss, score, reward, equation,
-        sympy_format, lambda_format; and validation_loss, where rows were held out
-    best_expression_, selected_index_ : the law that `model_selection` picks, as people write it, and its row
-    front_ : the front itself
-    training_ : the rows that it was judged on
-    variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
-    target_name_ : the name of y in outputs: that of a Series, else "y"
-    n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
-    schedule_ : DataFrame, one row for each move: its turns, seconds, part of the time, and what it added to the front
+    equations_ : pandas.DataFrame
+        one row for each law of the front: complexity, loss, score, reward, equation, sympy_format, lambda_format; and
+        validation_loss, where rows were held out
+    best_expression_ : Expression
+        the law that `model_selection` picks, as people write it
+    selected_index_ : int
+        its row
+    front_ : Front
+        the front itself, each law as it was found
+    training_ : Training
+        the rows that it was judged on
+    variable_names_ : tuple[str, ...]
+        the names that equations use; `feature_names_in_` holds the DataFrame's own
+    target_name_ : str
+        the name of y in outputs: that of a Series, else "y"
+    n_iter_, elapsed_, scored_ : int, float, int
+        steps, seconds, and candidates that the network has scored
+    stop_reason_, interrupted_ : str, bool
+        why the search ended, and whether somebody ended it
+    plan_ : str
+        layers and inputs of the network
+    schedule_ : pandas.DataFrame
+        one row for each move: its turns, seconds, part of the time, and what it added to the front
 
     Examples
     --------

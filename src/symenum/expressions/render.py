@@ -159,14 +159,18 @@ class _Name:
         return _Name(first[0], (*first[1:], *words[1:]), accent)
 
 
-def latex_name(name: str) -> str:
+def latex_name(name: str, dots: int = 0) -> str:
     r"""x1 and x_1 as x with the index 1, Greek names as letters, longer words upright, further words as an index.
+
+    `dots`: 1 or 2 for the first or second derivative by time.
 
     >>> print(latex_name("rho_kg_m_3"), latex_name("theta_dot"))
     \rho_{\mathrm{kg}\,\mathrm{m}\,3} \dot{\theta}
     """
     parts = _Name.of(name)
     stem = _latex_word(parts.stem)
+    if dots:
+        stem = f"{_ACCENTS['d' * dots + 'ot'][0]}{{{stem}}}"
     if parts.accent:
         stem = f"{_ACCENTS[parts.accent][0]}{{{stem}}}"
     index = r"\,".join(_latex_word(word, upright=parts.upright) for word in parts.indices)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import sys
+import typing
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +113,39 @@ def test_latex_and_its_table(noisy: PSERegressor) -> None:
     table = noisy.latex_table(precision=2)
     assert table.count("\\\\") >= len(noisy.equations_)
     assert noisy.latex_table(indices=[0], columns=["equation"]).count("$y = ") == 1
+
+
+TYPED = """
+from typing import assert_type
+from symenum import PSERegressor
+from symenum.expressions import ExpressionModule
+
+class Mine(PSERegressor): ...
+
+def check(model: Mine, language: str) -> None:
+    assert_type(model.export("python"), str)
+    assert_type(model.export("torch"), ExpressionModule)
+    assert_type(model.export(language), str | ExpressionModule)
+    assert_type(Mine.resume("run.json"), Mine)
+    assert_type(model.fit([[1.0]], [1.0]), Mine)
+"""
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_what_export_and_resume_give(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "typed.py").write_text(TYPED)
+    out, _, status = api.run(
+        ["--strict", "--python-version", "3.11", "--allow-subclassing-any", str(tmp_path / "typed.py")]
+    )
+    assert status == 0, out
+
+
+def test_the_types_of_export_and_resume_are_stated() -> None:
+    assert PSERegressor.resume.__annotations__["return"] == PSERegressor.fit.__annotations__["return"] == "Self"
+    if sys.version_info >= (3, 11):
+        stated = {one.__annotations__["return"] for one in typing.get_overloads(PSERegressor.export)}
+        assert stated == {"str", "ExpressionModule", "str | ExpressionModule"}
 
 
 def test_unknown_export_is_refused(fitted: PSERegressor) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,9 @@ from symenum.search import Outcome, Settings, StepReport, make_task, run
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.front_update import loss_floor
 from symenum.selection import HeldOut, choose_law, on_folds, on_rows, rule_while_searching
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in `typing` from Python 3.11 on
 
 __all__ = ["PSERegressor"]
 
@@ -260,7 +263,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_memory = max_memory
         self.shares = shares
 
-    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
+    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> Self:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
 
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
@@ -289,7 +292,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         validation: object = None,
         **changes: Any,
-    ) -> Any:
+    ) -> Self:
         """Go on with the search of a checkpoint until its limits are reached; returns the fitted estimator.
 
         X, y and `sample_weight` are those of the fit; without them they are read from the file beside the checkpoint.
@@ -346,6 +349,13 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._expression(i)  # raises an error if there is no such row
         rows = [laws[i] for i in chosen]
         return latex_table(rows, target=self.target_name_, precision=precision, columns=columns)
+
+    @overload
+    def export(self, language: Literal["torch"], index: int | None = None) -> ExpressionModule: ...
+    @overload
+    def export(self, language: Literal["python", "numpy", "c"], index: int | None = None) -> str: ...
+    @overload
+    def export(self, language: str, index: int | None = None) -> str | ExpressionModule: ...
 
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
         """The law as source text ("python", "numpy", "c") or as a torch module ("torch")."""

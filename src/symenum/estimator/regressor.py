@@ -134,6 +134,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     shares : how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least
         part, of any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has
         the names
+    sanity : whether laws that no scientist would print stay off the front: "on", "allow_poles" (poles and undefined
+        points among the data are allowed), or "off" (everything is); `refused_` counts those kept off
 
     Attributes
     ----------
@@ -144,6 +146,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     training_ : the rows that it was judged on
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
+    refused_ : how often a law was kept off the front, by the reason in words; see `sanity`
     schedule_ : DataFrame, one row for each move: its turns, seconds, part of the time, and what it added to the front
 
     Examples
@@ -189,6 +192,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         max_memory: int | str | None = None,
         shares: Mapping[str, float] | None = None,
+        sanity: str = "on",
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -218,6 +222,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.max_memory = max_memory
         self.shares = shares
+        self.sanity = sanity
 
     def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
@@ -465,6 +470,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
         self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
+        self.refused_: dict[str, int] = {one.reason: one.count for one in outcome.state.refused}
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -495,6 +501,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seed=seed,
             shares=dict(self.shares or {}),
             planned_time=self.max_time,
+            sanity=self.sanity,
         )
 
     def _expression(self, index: int | None) -> Expression:

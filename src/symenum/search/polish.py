@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice, permutations
 
 from torch import Tensor
@@ -21,6 +22,7 @@ from symenum.fitting import (
     limit_of_law,
     limit_of_tiny_arguments,
     refine,
+    standard_errors,
     tidy,
     with_coefficients,
     with_constants,
@@ -36,6 +38,7 @@ from symenum.search.problem import Task
 
 __all__ = [
     "fitted",
+    "in_supported_digits",
     "loosened",
     "pruned",
     "refined",
@@ -55,6 +58,8 @@ _VARIANTS = 150  # laws with one more coefficient, in any other step
 _PRUNING_ROUNDS = 3  # parts that a law may lose in one step
 _SHORTER_LAWS = 60  # laws with a part less that are fitted in one round
 _REFIT_STEPS = 4  # Levenberg-Marquardt steps from constants that fit already
+_DIGITS_COST = 0.01  # growth of the loss by shorter constants, in units of loss/rows
+_MAX_DIGITS = 17  # significant digits of a double
 _EXACT_ROUNDS = 4  # of making an exact law simpler; each needs a simpler one from the round before
 _COMPLEXITY_SLACK = 1.5  # times `max_complexity` that a family may have: coefficients may turn out to be 1 or 0
 
@@ -219,6 +224,42 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
     sane = [law for law in found if task.policy.reason(law.expression, exact=law.loss <= front.floor) is None]
     return front.update(sane, task.settings.max_complexity)
+
+
+def in_supported_digits(task: Task, front: Front) -> Front:
+    """The front with constants in the digits that the data support: two of the first digits of their standard error.
+
+    Where constants depend on each other, as those of a line far from zero, more digits are needed: one more at a time,
+    until the loss grows by no more than a hundredth of what one constant takes off it by chance.
+    """
+    if task.settings.sanity == "off":
+        return front
+    return replace(front, entries=()).update([_in_few_digits(task, entry, front.floor) for entry in front])
+
+
+def _in_few_digits(task: Task, law: Candidate, floor: float) -> Candidate:
+    constants = free_constants(law.expression, integers=False)
+    if not constants:
+        return law
+    working = task.working
+    errors = standard_errors(law.expression, task.data.columns, working.y, working.weight, integers=False)
+    fewer_rows = math.sqrt(working.rows / task.target.rows)  # errors fall with the number of rows
+    digits = [_digits(value, fewer_rows * error) for value, error in zip(constants, errors, strict=True)]
+    allowed = floor if law.loss <= floor else law.loss * (1 + _DIGITS_COST / task.target.rows)
+    for more in range(_MAX_DIGITS):
+        values = [float(f"{value:.{min(d + more, _MAX_DIGITS)}g}") for value, d in zip(constants, digits, strict=True)]
+        written = with_constants(law.expression, values, integers=False)
+        short = with_loss(written, task.columns, task.target.y, task.target.weight, task.settings.loss)
+        if short.loss <= allowed:
+            return short
+    return law
+
+
+def _digits(value: float, error: float) -> int:
+    """The significant digits of a constant down to the second one of its standard error; two where that is unknown."""
+    if not (0 < error < math.inf) or value == 0:
+        return 2
+    return max(2, min(_MAX_DIGITS, math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2))
 
 
 def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list[Candidate]:

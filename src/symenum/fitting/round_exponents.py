@@ -27,7 +27,7 @@ def with_round_exponents(law: Expression) -> list[Expression]:
 
     >>> from symenum.expressions import parse
     >>> print(*with_round_exponents(parse("0.9*d**2.03*p**0.477/r**0.532")), sep="; ")
-    0.9*d**2*sqrt(p/r)
+    0.9*d**2*p**0.477/r**0.532; 0.9*d**2*sqrt(p/r)
     """
     variants = dict.fromkeys(_rounded(law, denominator) for denominator in _DENOMINATORS)
     return [variant for variant in variants if variant != law]

@@ -40,6 +40,7 @@ _POINTS = 128  # points of the region at which a condition is tried before it is
 # which prints how many true laws are refused.
 _MAX_BOXES = 3000  # boxes that are looked at, in all,
 _MAX_ROUNDS = 36  # and how often all that are left are cut in two: rounds with few boxes cost most
+_WIDEST_EVERY = 3  # rounds: in one of so many, boxes are cut across their widest variable
 _CROSSINGS = 64  # pairs of points with a change of sign between them at which the law is computed
 _BISECTIONS = 80  # more than a double has digits: the last points are neighbours
 # By definition: far beyond what a law of measurements does, in units of the largest |y|.
@@ -244,7 +245,7 @@ def _proved(condition: _Condition, region: Region, slack: float) -> bool:
     boxes = region.box(names)
     root = {name: float(boxes.high[name][0] - boxes.low[name][0]) for name in names}
     looked_at = 0
-    for _ in range(_MAX_ROUNDS):
+    for number in range(_MAX_ROUNDS):
         looked_at += boxes.count
         if looked_at > _MAX_BOXES:
             return closed
@@ -256,8 +257,10 @@ def _proved(condition: _Condition, region: Region, slack: float) -> bool:
         if condition.is_broken(_middle_values(condition.operand, boxes, region), slack):
             return False
         widths = np.stack([(boxes.high[name] - boxes.low[name]) / (root[name] or 1.0) for name in names])
-        # Where a slope has no bounds, the widest variable; else the one that moves the operand most.
-        weight = np.where(np.isfinite(moved).all(axis=0), moved, widths)
+        # Cut across the variable that moves the operand most; where a slope has no bounds, and now and then in any
+        # case, across the widest one: it may stand in two terms that nearly cancel.
+        by_slope = np.isfinite(moved).all(axis=0) & (number % _WIDEST_EVERY != 0)
+        weight = np.where(by_slope, moved, widths)
         weight = np.where((weight > 0).any(axis=0), weight, widths)
         boxes = boxes.halves(names, np.argmax(weight, axis=0))
         boxes = boxes.at(region.reaches(boxes))

@@ -95,7 +95,8 @@ def tight_bounds(expression: Expression, boxes: Boxes) -> tuple[Array, Array, Ar
     """`low`, `high` (boxes,) of the values, and how much each variable moves them (variables, boxes).
 
     Where the slope by a variable has one sign, the lowest value lies at one end of that variable, and the highest at
-    the other: the variable is fixed there, and bounds are taken of the others. Variables in the order of `variables`.
+    the other: the variable is fixed there, and bounds are taken of the others. Nor is a value further from that in the
+    middle of the box than the slopes allow (the mean value theorem). Variables in the order of `variables`.
     """
     names = variables(expression)
     first = bounds_of_nodes(expression, boxes, names)[expression]
@@ -108,6 +109,12 @@ def tight_bounds(expression: Expression, boxes: Boxes) -> tuple[Array, Array, Ar
     widths = np.stack([boxes.high[name] - boxes.low[name] for name in names]) if names else steepest
     with np.errstate(all="ignore"):
         moved = np.where(widths > 0, steepest * widths, 0.0)
+    reach = moved.sum(axis=0) / 2
+    if np.isfinite(reach).any():
+        middle = boxes.middle()
+        centre = bounds_of_nodes(expression, Boxes(middle, middle), ())[expression]
+        near_low, near_high = _outward(centre.low - reach, centre.high + reach)
+        low, high = np.maximum(low, near_low), np.minimum(high, near_high)
     return low, high, moved
 
 

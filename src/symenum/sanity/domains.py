@@ -38,7 +38,7 @@ __all__ = ["is_defined"]
 _POINTS = 128  # points of the region at which a condition is tried before it is proved
 # The effort of one proof, and so the least distance of a pole from the region that is seen; by benchmarks/sanity.py,
 # which prints how many true laws are refused.
-_MAX_BOXES = 3000  # boxes that are looked at, in all,
+_MAX_BOXES = 1500  # boxes that are looked at, in all,
 _MAX_ROUNDS = 36  # and how often all that are left are cut in two: rounds with few boxes cost most
 _WIDEST_EVERY = 3  # rounds: in one of so many, boxes are cut across their widest variable
 _CROSSINGS = 64  # pairs of points with a change of sign between them at which the law is computed

@@ -30,6 +30,7 @@ ORDER = (
     "engine",
     "scans",
     "fitting",
+    "sanity",
     "heads",
     "selection",
     "front",

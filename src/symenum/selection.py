@@ -26,6 +26,7 @@ from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine
 from symenum.fitting.fit_under_loss import refit
 from symenum.fitting.losses import Loss
+from symenum.fitting.recognise import constant_bits
 from symenum.heads.response import law_limit
 
 __all__ = [
@@ -53,9 +54,6 @@ DISCOUNT = 0.99
 _NEARLY_BEST = 1.5  # PySR's value: its "best" considers losses up to this factor above the smallest
 _FOLDS = 5  # the usual number: each fit keeps four fifths of the rows
 _MIN_LOSS = 1e-300  # near the smallest normal double: logarithms are taken of losses of at least this
-_SIGN_AND_SIZE = 2  # bits of a fitted constant beside its digits: one for the sign, one for the order of magnitude
-_MIN_FITTED_BITS = math.log2(1 + 7) + 1  # of a fitted constant, however few the rows: those of the whole number 7
-_MAX_WHOLE = 1e6  # larger whole numbers count as fitted; chosen by trial, see benchmarks/constants.py
 
 
 class Laws(Protocol):
@@ -103,9 +101,7 @@ def description_length(expression: Expression, rows: int) -> float:
     bits = len(nodes) * math.log2(1 + len(symbols))
     for node in nodes:
         if isinstance(node, Constant) and node.name is None:
-            fitted = max(_MIN_FITTED_BITS, 0.5 * math.log2(max(2, rows)) + _SIGN_AND_SIZE)
-            whole = float(node.value).is_integer() and abs(node.value) < _MAX_WHOLE
-            bits += math.log2(1 + abs(node.value)) + 1 if whole else fitted
+            bits += constant_bits(node.value, rows)
     return bits
 
 

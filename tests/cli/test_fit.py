@@ -45,14 +45,14 @@ def test_settings_reach_the_estimator(symenum, models, table):
     symenum(
         "fit", table(DATA), "--max-time", "7.5", "--max-iterations", "3", "--operators", "+, *,sin", "--seed", "4",
         "--model-selection", "accuracy", "--token-generator", "mcts", "--top-k", "9", "--layers", "2", "--inputs", "6",
-        "--no-constants", "--stop-loss", "1e-8", "--max-complexity", "12", "--device", "cpu",
+        "--no-constants", "--stop-loss", "1e-8", "--max-complexity", "12", "--device", "cpu", "--sanity", "off",
     )  # fmt: skip
     del models.settings["callbacks"]
     assert models.settings == {
         "max_time": 7.5, "max_iterations": 3, "operators": ["+", "*", "sin"], "random_state": 4,
         "model_selection": "accuracy", "token_generator": "mcts", "top_k": 9, "layers": 2, "inputs": 6,
         "constants": False, "stop_loss": 1e-8, "max_complexity": 12, "device": "cpu", "max_depth": None, "loss": "mse",
-        "max_memory": None, "checkpoint": None,
+        "max_memory": None, "checkpoint": None, "sanity": "off",
     }  # fmt: skip
 
 

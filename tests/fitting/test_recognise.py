@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symenum.expressions import evaluate
-from symenum.fitting.recognise import RECOGNITION, nice_number, plain_number, recognise
+from symenum.fitting.recognise import RECOGNITION, constant_bits, nice_number, plain_number, recognise
 
 fractions = st.tuples(st.integers(-30, 30).filter(bool), st.integers(1, 12)).map(lambda pair: pair[0] / pair[1])
 
@@ -124,3 +124,11 @@ def test_a_number_known_badly_is_left_alone() -> None:
 
 def test_a_plain_number_keeps_all_digits() -> None:
     assert str(plain_number(-0.1234567890123).expression) == "-0.1234567890123"
+
+
+@pytest.mark.parametrize("rows", [20, 300, 5000])
+def test_shorter_constants_are_never_dearer_than_fitted_ones(rows: int) -> None:
+    fitted = constant_bits(0.73194613, rows)
+    cheap = [constant_bits(value, rows) for value in (0.0, 1.0, -2.0, 0.5, 1 / 3, 0.7, 2 * math.pi, 12345.0)]
+    assert all(bits <= fitted for bits in cheap)
+    assert cheap[0] <= cheap[1] <= cheap[2] <= cheap[3] <= cheap[4]

@@ -97,7 +97,16 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
 @click.option("--errors", is_flag=True, help="Show the standard errors of the law's constants.")
 @click.option("--explain", is_flag=True, help="Show which move of the search ran when, and what it brought.")
 @parameter_options(
-    "model_selection", "token_generator", "top_k", "layers", "inputs", "max_memory", "device", "random_state", "shares"
+    "model_selection",
+    "sanity",
+    "token_generator",
+    "top_k",
+    "layers",
+    "inputs",
+    "max_memory",
+    "device",
+    "random_state",
+    "shares",
 )
 @click.option(
     "-o",

@@ -382,6 +382,15 @@ _ROWS = (
         (Option("--share", "Of a move, see --explain.", "MOVE=NUMBER", "assignments", repeated=True),),
         page="../how-it-works.md",
     ),
+    Parameter(
+        "sanity",
+        "on",
+        'whether laws that no scientist would print stay off the front: "on", "allow_poles" (poles and undefined '
+        'points among the data are allowed), or "off" (everything is); `refused_` counts those kept off',
+        OneOf(("on", "allow_poles", "off")),
+        (Option("--sanity", "Whether absurd laws stay off the front."),),
+        page="choosing.md",
+    ),
 )
 
 PARAMETERS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _ROWS}

@@ -123,7 +123,12 @@ def _still_allowed(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, .
         and (settings.constants or not count_fitted_constants(entry.expression))
     ]
     found = [with_loss(law, task.columns, target.y, target.weight, settings.loss) for law in allowed]
-    return tuple(candidate for candidate in found if candidate.loss < float("inf"))
+    floor = task.empty_front.floor
+    return tuple(
+        one
+        for one in found
+        if one.loss < float("inf") and task.policy.reason(one.expression, exact=one.loss <= floor) is None
+    )
 
 
 def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:

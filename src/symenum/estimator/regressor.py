@@ -183,6 +183,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     shares : Mapping[str, float] | None, default None
         how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least part, of
         any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has the names
+    sanity : str, default "on"
+        whether laws that no scientist would print stay off the front: "on", "allow_poles" (poles and undefined points
+        among the data are allowed), or "off" (everything is); `refused_` counts those kept off
 
     Attributes
     ----------
@@ -207,6 +210,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         why the search ended, and whether somebody ended it
     plan_ : str
         layers and inputs of the network
+    refused_ : dict[str, int]
+        how often a law was kept off the front, by the reason in words; see `sanity`
     schedule_ : pandas.DataFrame
         one row for each move: its turns, seconds, part of the time, and what it added to the front
 
@@ -255,6 +260,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_memory: int | str | None = None,
         missing: str = "auto",
         shares: Mapping[str, float] | None = None,
+        sanity: str = "on",
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -285,6 +291,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_memory = max_memory
         self.missing = missing
         self.shares = shares
+        self.sanity = sanity
 
     def fit(
         self,
@@ -615,6 +622,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
         self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
+        self.refused_: dict[str, int] = {one.reason: one.count for one in outcome.state.refused}
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -645,6 +653,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seed=seed,
             shares=dict(self.shares or {}),
             planned_time=self.max_time,
+            sanity=self.sanity,
         )
 
     def _expression(self, index: int | None) -> Expression:

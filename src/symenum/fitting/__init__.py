@@ -17,7 +17,7 @@ from symenum.fitting.free_constants import (
     with_one_less,
     with_one_more,
 )
-from symenum.fitting.limits_of_laws import limit_of_law
+from symenum.fitting.limits_of_laws import limit_of_law, limit_of_tiny_arguments
 from symenum.fitting.linear import Fit, least_squares, linear_combination, scaled
 from symenum.fitting.recognise import Number, nice_number, plain_number, recognise
 from symenum.fitting.refine import Refined, refine
@@ -30,6 +30,7 @@ __all__ = [
     "Refined",
     "Snapped",
     "limit_of_law",
+    "limit_of_tiny_arguments",
     "free_constants",
     "least_squares",
     "linear_combination",

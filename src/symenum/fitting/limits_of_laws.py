@@ -1,13 +1,16 @@
 """A parameter that no row determines is replaced by the limit of the law for that parameter.
 
-A fit may drive a parameter towards infinity, where the loss no longer depends on it. Its value then says nothing of the
-data, and the law stands for its limit, which has one constant less. The limit is taken where it explains the data as
-well as the law does.
+A fit may drive a parameter towards infinity or zero, where the loss no longer depends on it. Its value then says
+nothing of the data, and the law stands for its limit, which has one constant less. The limit is taken where it explains
+the data as well as the law does.
 
-One family of such parameters is known here: the steepness c of a smooth step s(c·f). A smooth step is any operator
-whose traits say so (`Operator.smooth_step`: monotone, with a bounded range). As c grows, s(c·f) tends to one end of
-that range where f < 0 and to the other where f > 0, which is middle + half width · sign(f). Only rows on the slope,
-between the two ends, determine c.
+Two families of such parameters are known here. The first is the steepness c of a smooth step s(c·f). A smooth step is
+any operator whose traits say so (`Operator.smooth_step`: monotone, with a bounded range). As c grows, s(c·f) tends to
+one end of that range where f < 0 and to the other where f > 0, which is middle + half width · sign(f). Only rows on the
+slope, between the two ends, determine c.
+
+The second is the scale c of a tiny argument: 3e6*sin(1e-7*x) is 0.3*x. As c falls, f(c·g) tends to the first terms of
+its series at zero, f(0) + f'(0)·c·g, or f(0) + f''(0)/2·(c·g)² where the slope is zero; and g**c tends to 1.
 
 Not for constants that are known badly but known (`uncertainty`), nor for those that may be zero (`snap`).
 """
@@ -17,21 +20,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, walk
+from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, simplify, variables, walk
 from symenum.fitting.free_constants import free_constants
 from symenum.fitting.refine import Refined, refine
 from symenum.operators import OPERATORS, Operator
 from symenum.operators.traits import Role
 
-__all__ = ["limit_of_law"]
+__all__ = ["limit_of_law", "limit_of_tiny_arguments"]
 
 _STEP = next(operator for operator in OPERATORS.values() if operator.role is Role.STEP)  # sign: -1, 0 or 1
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _SLOPE = 3.0  # values within tanh(3) = 0.995 half widths of the middle of the range lie on the slope
 _MAX_ON_SLOPE = 0.05  # part of the rows that may lie on the slope of a step whose steepness is not determined
+_TINY = 1e-3  # largest argument, by definition: sin(u) differs from u by 2e-7 of it
+_STEP_SIZE = 1e-4  # of the differences that give a second derivative
+_PLAIN = (Role.IDENTITY, Role.NEGATION, Role.MAGNITUDE)  # functions that are their own series, or have none
 _MAX_STEPS = 4  # of Levenberg–Marquardt for the limit, whose constants fit already
 
 
@@ -52,7 +59,38 @@ def limit_of_law(
     if not any(isinstance(node, Apply) and node.operator.smooth_step for node in walk(law.expression)):
         return None
     limit = fold(law.expression, lambda node, operands: _limit_of_node(node, operands, columns))
-    if limit == law.expression:
+    return _fitted_limit(law, limit, columns, y, weight, budget, seed)
+
+
+def limit_of_tiny_arguments(
+    law: Refined,
+    columns: Mapping[str, Tensor],
+    y: Tensor,
+    weight: Tensor,
+    *,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Refined | None:
+    """The law with the series of its functions in place of those whose argument is tiny on all rows.
+
+    None where no argument is tiny, or where the rows tell the difference. Arguments as in `limit_of_law`.
+    """
+    limit = fold(law.expression, lambda node, operands: _series_of_node(node, operands, columns))
+    # Twice: numbers inside a sum that has become a product are folded the second time.
+    return _fitted_limit(law, simplify(simplify(limit)), columns, y, weight, budget, seed)
+
+
+def _fitted_limit(
+    law: Refined,
+    limit: Expression,
+    columns: Mapping[str, Tensor],
+    y: Tensor,
+    weight: Tensor,
+    budget: Budget | None,
+    seed: int,
+) -> Refined | None:
+    """The limit with its constants fitted; None where it is the law itself, or explains the data worse."""
+    if limit == law.expression or simplify(limit) == simplify(law.expression):
         return None
     # At least one: the steepness is lost even where the limit holds as many numbers as the law.
     lost = max(1, len(law.constants) - len(free_constants(limit)))
@@ -71,6 +109,41 @@ def _limit_of_node(node: Expression, operands: tuple[Expression, ...], columns: 
         return limit_of_step(node.operator, operands[0])
     unchanged = all(new is old for new, old in zip(operands, node.operands, strict=True))
     return node if unchanged else Apply(node.operator, operands)
+
+
+def _series_of_node(node: Expression, operands: tuple[Expression, ...], columns: Mapping[str, Tensor]) -> Expression:
+    """The node on operands that are limits already; itself a series where its argument is tiny on all rows."""
+    if not isinstance(node, Apply):
+        return node
+    result = Apply(node.operator, operands)
+    if not variables(result):
+        return result
+    if node.operator.role is Role.POWER and isinstance(node.operands[1], Constant):
+        logarithm = evaluate(node.operands[0], columns).log() * float(node.operands[1].value)
+        return Constant(1) if _is_tiny(logarithm) else result
+    series = node.operator.entire and node.operator.arity == 1 and node.operator.role not in (*_PLAIN, Role.STEP)
+    if series and _is_tiny(evaluate(node.operands[0], columns)):
+        return _first_terms(node.operator, operands[0])
+    return result
+
+
+def _is_tiny(values: Tensor) -> bool:
+    """Whether all values are so near to zero that a function differs from its first terms by less than a millionth."""
+    return bool((values.abs() <= _TINY).all())
+
+
+def _first_terms(operator: Operator, argument: Expression) -> Expression:
+    """f(0) + f'(0)·u for the argument u, or f(0) + f''(0)/2·u² where f'(0) is zero."""
+    zero, step = torch.zeros(1, dtype=torch.float64), torch.full((1,), _STEP_SIZE, dtype=torch.float64)
+    start = operator.function(zero)
+    slope = float(operator.partial(0, start, zero))
+    term, factor = argument, slope
+    if slope == 0:
+        # Two steps of 1e-4 give a second derivative to eight digits, of which the first four are taken.
+        factor = round(float((operator.function(step) + operator.function(-step) - 2 * start) / step.square()) / 2, 4)
+        term = apply("mul", argument, argument)
+    series = term if factor == 1 else apply("mul", Constant(factor), term)
+    return series if float(start) == 0 else apply("add", series, Constant(float(start)))
 
 
 def _is_undetermined(step: Apply, columns: Mapping[str, Tensor]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from symenum.core.exactness import EPSILON, EXACTNESS
 from symenum.expressions import NAMED_CONSTANTS, Constant, Expression, apply, walk
@@ -20,6 +21,7 @@ __all__ = [
     "RECOGNITION",
     "Number",
     "Recognition",
+    "constant_bits",
     "count_fitted_constants",
     "count_unsnapped",
     "nice_number",
@@ -35,6 +37,8 @@ _MULTIPLE_DENOMINATORS = (1, 2, 3, 4, 6, 8)  # q of them: parts of a turn
 _MAX_WRITTEN_DIGITS = 9  # significant digits; a constant with more was fitted, not recognised
 _CHOSEN_DIGITS = 2  # significant digits of a constant that people choose by hand
 _SMALLEST_CHOSEN = 0.01  # absolute value of such a constant
+_SIGN_AND_SIZE = 2  # bits of a fitted constant beside its digits: one for the sign, one for the order of magnitude
+_MIN_FITTED_BITS = math.log2(1 + 7) + 1  # of a fitted constant, however few the rows: those of the whole number 7
 # Costs in bits, about. Whole p and q cost their binary digits on top.
 _RATIONAL_BITS = 1  # of the kind: whole or a fraction
 _DECIMAL_BITS = 2  # of the kind: a decimal
@@ -251,6 +255,27 @@ def _multiple(value: float, p: int, q: int, symbol: Expression, inverse: bool, c
     else:
         above = symbol if p == 1 else apply("mul", above, symbol)
     return Number(value, above, below, cost)
+
+
+def constant_bits(value: float, rows: int) -> float:
+    """Bits to write a constant: those of the nice number that it is, or of the digits that so many rows support.
+
+    Nice are whole numbers, small fractions, short decimals and multiples of π, e and roots: the shorter, the cheaper.
+
+    >>> round(constant_bits(2.0, 400), 1), round(constant_bits(0.5, 400), 1), round(constant_bits(0.4973, 400), 1)
+    (2.6, 3.0, 6.3)
+    """
+    fitted = max(_MIN_FITTED_BITS, 0.5 * math.log2(max(2, rows)) + _SIGN_AND_SIZE)
+    return min(fitted, _bits_of_nice(float(value)))
+
+
+@lru_cache(maxsize=100_000)  # the same constants are judged in every step of a search
+def _bits_of_nice(value: float) -> float:
+    """The cost of the nice number that the value is up to rounding; infinite where it is none."""
+    if value == 0:
+        return float(_RATIONAL_BITS)
+    number = nice_number(value, 0.0, zero=False)
+    return math.inf if number is None else number.cost
 
 
 def count_unsnapped(expression: Expression) -> int:

@@ -17,7 +17,18 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import EPSILON, EXACTNESS, is_exact, is_exact_fit, loss_up_to, row_rounding
-from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, simplify, substitute, variables
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    apply,
+    evaluate,
+    fold,
+    simplify,
+    substitute,
+    variables,
+)
 from symenum.fitting.free_constants import postfix, with_leaves
 from symenum.fitting.linear import Array, Fit, least_squares
 from symenum.fitting.recognise import RECOGNITION, Number, nice_number, plain_number, recognise
@@ -25,7 +36,7 @@ from symenum.fitting.refine import Refined, refine
 from symenum.fitting.uncertainty import standard_errors
 from symenum.operators.traits import Role
 
-__all__ = ["Snapped", "snap", "tidy"]
+__all__ = ["Snapped", "snap", "tidy", "with_roots"]
 
 _MAX_DECIMALS = 2  # digits after the point of a decimal that is written instead of a fraction: 2.25 for 9/4
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -227,13 +238,26 @@ def tidy(
         name, number, current = step
         held[name] = number
         taken.add(name)
-    written = substitute(current.expression, {name: _written(number) for name, number in held.items()})
+    written = with_roots(substitute(current.expression, {name: _written(number) for name, number in held.items()}))
     for result in (simplify(written), written):
         values = evaluate(result, columns)
         loss = float((values.to(torch.float64) - y).square() @ weight)
         if loss <= rule.limit(len(held)):
             return _judged(result, columns, y, weight, current.converged)
     return _judged(expression, columns, y, weight, False)
+
+
+def with_roots(expression: Expression) -> Expression:
+    """The expression with sqrt(a) for a**(1/2)."""
+
+    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        if not isinstance(node, Apply):
+            return node
+        if node.operator.role is Role.POWER and not variables(operands[1]) and float(evaluate(operands[1], {})) == 0.5:
+            return apply("sqrt", operands[0])
+        return Apply(node.operator, operands)
+
+    return fold(expression, visit)
 
 
 def _written(number: Number) -> Expression:

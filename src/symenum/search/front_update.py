@@ -1,13 +1,15 @@
-"""What becomes of a step's finds: judged by the loss that the user has chosen, or remembered as runners-up.
+"""What becomes of a step's finds: judged by the loss that the user has chosen, refused, or remembered as runners-up.
 
 Under the mean square error a find has its loss already. Under any other loss the scan and its fits only find forms: the
 best of them get their constants fitted anew under that loss. Runners-up are laws that nearly stand on the front: with
-one more coefficient one of them may be better than what stands there.
+one more coefficient one of them may be better than what stands there. What would enter the front must pass the policy
+of `symenum.sanity`; a law that is refused as a limit in disguise gives way to its limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -21,14 +23,18 @@ from symenum.fitting.fit_under_loss import refit, with_loss
 from symenum.fitting.losses import Loss, typical_size
 from symenum.front import Front
 from symenum.heads.head import LAST_FITS
-from symenum.heads.response import law_limit
+from symenum.heads.response import law_limit, surplus_constants
+from symenum.sanity import Policy
+from symenum.sanity.policy import DISGUISED_LIMIT
 
-__all__ = ["best_under", "loss_floor", "near", "outlier_weights", "runners_up"]
+__all__ = ["Admitted", "admitted", "best_under", "loss_floor", "near", "outlier_weights", "runners_up"]
 
 
 _MAX_RUNNERS_UP = 240  # in all, the simplest first; this and the next two by benchmarks/breadth.py, on random laws
 _RUNNERS_UP_PER_COMPLEXITY = 12  # the best first
 _NEAR_FACTOR = 10.0  # a runner-up's loss is at most so many times that of the front at its complexity
+
+_NOT_FAR_ABOVE = 1.5  # times the front's loss: with less loss than that, a find may enter for its fewer constants
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _FITTED_FINDS = 8  # finds of the least loss that are fitted under the loss, beside those that stand on a front
@@ -68,6 +74,58 @@ def best_under(
     losses = [candidate.loss for candidate in chosen.values()]
     fitted = refit(list(chosen), columns, target.y, target.weight, loss, known_losses=losses, budget=budget, seed=seed)
     return [*chosen.values(), *(candidate for candidate in fitted if candidate.expression not in chosen)]
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The front with the finds that may stand on it; the finds without those refused; and why those were refused."""
+
+    front: Front
+    found: list[Candidate]
+    reasons: tuple[str, ...]
+
+
+def admitted(
+    front: Front,
+    found: Sequence[Candidate],
+    policy: Policy,
+    limit_of: Callable[[Candidate], Candidate | None],
+    max_complexity: int,
+) -> Admitted:
+    """The front with the finds, but for those that the policy refuses. Only what would enter the front is judged.
+
+    `limit_of`: the law that a find is a limit of in disguise, if it is one; that law is then a find too.
+    """
+    possible = _may_enter(front, found)
+    refused: dict[Expression, str] = {}
+    judged: set[Expression] = {entry.expression for entry in front}
+    limits: list[Candidate] = []
+    while True:
+        new = front.update(possible, max_complexity)
+        entering = [entry for entry in new if entry.expression not in judged]
+        if not entering:
+            rest = [candidate for candidate in found if candidate.expression not in refused]
+            return Admitted(new, [*rest, *limits], tuple(refused.values()))
+        for entry in entering:
+            judged.add(entry.expression)
+            exact = entry.loss <= front.floor and not surplus_constants(entry.expression, front.rows)
+            limit = limit_of(entry)
+            reason = policy.reason(entry.expression, exact=exact) if limit is None else DISGUISED_LIMIT
+            if reason is not None:
+                refused[entry.expression] = reason
+            if limit is not None:
+                limits.append(limit)
+        possible = [one for one in (*possible, *limits) if one.expression not in refused]
+
+
+def _may_enter(front: Front, found: Sequence[Candidate]) -> list[Candidate]:
+    """The finds that are not much worse than the front at their complexity: all others are dominated in any case."""
+    possible = []
+    for candidate in found:
+        best = min((entry.loss for entry in front if entry.complexity <= candidate.complexity), default=float("inf"))
+        if candidate.loss <= max(_NOT_FAR_ABOVE * best, front.floor):
+            possible.append(candidate)
+    return possible
 
 
 def loss_floor(loss: Loss, target: Target) -> float:

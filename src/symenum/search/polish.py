@@ -5,30 +5,48 @@ All losses are those on the working rows, but for `refitted`, which ends a searc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, permutations
+
+from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.expressions import Expression, simplify
+from symenum.core.exactness import EXACTNESS
+from symenum.expressions import Constant, Expression, Variable, apply, simplify, substitute, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import (
     Refined,
     free_constants,
     limit_of_law,
+    limit_of_tiny_arguments,
     refine,
+    standard_errors,
     tidy,
     with_coefficients,
     with_constants,
     with_one_less,
     with_one_more,
 )
-from symenum.fitting.fit_under_loss import refit
+from symenum.fitting.fit_under_loss import refit, with_loss
+from symenum.fitting.round_exponents import with_round_exponents
 from symenum.front import Front
 from symenum.heads.response import best_first
 from symenum.operators.traits import Role
 from symenum.search.problem import Task
 
-__all__ = ["fitted", "loosened", "pruned", "refined", "refitted", "rounded"]
+__all__ = [
+    "fitted",
+    "in_supported_digits",
+    "loosened",
+    "pruned",
+    "refined",
+    "refitted",
+    "rounded",
+    "simplest_exact",
+    "tiny_limit",
+]
 
 _DIGITS = (1, 2, 3)  # significant digits that people write constants in
 _FIRST_VARIANTS = 2400  # with one more coefficient, in the step after the heads' stages; by benchmarks/breadth.py
@@ -40,6 +58,9 @@ _VARIANTS = 150  # laws with one more coefficient, in any other step
 _PRUNING_ROUNDS = 3  # parts that a law may lose in one step
 _SHORTER_LAWS = 60  # laws with a part less that are fitted in one round
 _REFIT_STEPS = 4  # Levenberg-Marquardt steps from constants that fit already
+_DIGITS_COST = 0.01  # growth of the loss by shorter constants, in units of loss/rows
+_MAX_DIGITS = 17  # significant digits of a double
+_EXACT_ROUNDS = 4  # of making an exact law simpler; each needs a simpler one from the round before
 _COMPLEXITY_SLACK = 1.5  # times `max_complexity` that a family may have: coefficients may turn out to be 1 or 0
 
 
@@ -97,7 +118,7 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
 
 
 def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """The finds that stand on a front of their own, with constants of one, two and three digits.
+    """The finds that stand on a front of their own, with constants of one, two and three digits, and round exponents.
 
     Such a law fits a little worse and is what people would write; a factor that is nearly 1 falls out. Where the law
     became simpler (an exponent is whole, a term is gone), its other constants are fitted again, and both come back.
@@ -110,8 +131,69 @@ def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
             values = [float(f"{value:.{digits}g}") for value in constants]
             variant = simplify(with_constants(entry.expression, values, integers=False))
             variants[variant] = variant.complexity < entry.complexity
+        variants |= dict.fromkeys(with_round_exponents(entry.expression), True)
     short = [candidate for expression in variants if (candidate := data.candidate(expression)) is not None]
     return short + fitted(task, [expression for expression, simpler in variants.items() if simpler], budget)
+
+
+def simplest_exact(task: Task, laws: Sequence[Candidate], budget: Budget) -> list[Candidate]:
+    """Laws that may be simpler than these, which equal y up to rounding, and just as exact.
+
+    Tried are: other columns that say the same, one part less, and nice numbers for constants; each on what the others
+    have brought, as long as a simpler exact law comes of it.
+    """
+    floor = task.working_front.floor
+    found: list[Candidate] = []
+    exact = list(laws)
+    for _ in range(_EXACT_ROUNDS):
+        expressions = [law.expression for law in exact]
+        new = pruned(task, [*expressions, *fewer_columns(task, expressions)], budget)
+        new += _tidied(task, new, budget) + rounded(task, new, budget)
+        found += new
+        simpler = [law for law in new if law.loss <= floor and law.complexity < min(one.complexity for one in exact)]
+        if not simpler or budget.over():
+            break
+        exact = simpler
+    return found + _tidied(task, exact, budget)
+
+
+def fewer_columns(task: Task, laws: Sequence[Expression]) -> list[Expression]:
+    """The laws with one column in place of another that is a multiple of it: of L_m and L_cm one says all."""
+    columns = task.data.columns
+    variants: dict[Expression, None] = {}
+    for law in laws:
+        for kept, dropped in permutations(variables(law), 2):
+            ratio = _ratio(columns[dropped], columns[kept])
+            if ratio is not None:
+                multiple = apply("mul", Constant(ratio), Variable(kept))
+                variants[simplify(substitute(law, {dropped: multiple}))] = None
+    return list(variants)
+
+
+def _ratio(one: Tensor, other: Tensor) -> float | None:
+    """The number that `one` is a multiple of `other` by, on all rows; both (rows,) float64."""
+    ratios = one / other
+    value = float(ratios.median())
+    same = (ratios - value).abs() <= EXACTNESS.noise_free * abs(value)
+    return value if math.isfinite(value) and bool(same.all()) else None
+
+
+def tiny_limit(task: Task, law: Candidate, budget: Budget) -> Candidate | None:
+    """The law that this one is a limit of in disguise, on the working rows; None where it is no such limit.
+
+    Under another loss than the mean square error the limit is found by least squares, and judged by the loss.
+    """
+    settings, data = task.settings, task.data
+    if settings.sanity == "off" or not settings.constants or not free_constants(law.expression, integers=False):
+        return None
+    target, columns = data.target, data.columns
+    (refined,) = refine([law.expression], columns, target.y, target.weight, starts=0, steps=0)
+    limit = limit_of_tiny_arguments(refined, columns, target.y, target.weight, budget=budget, seed=settings.seed)
+    if limit is None or not task.allows(limit.expression):
+        return None
+    if task.squared:
+        return Candidate(limit.expression, limit.loss)
+    return with_loss(limit.expression, columns, task.working.y, task.working.weight, settings.loss)
 
 
 def refitted(task: Task, front: Front, budget: Budget) -> Front:
@@ -149,7 +231,44 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             seed=task.settings.seed,
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
-    return front.update(found, task.settings.max_complexity)
+    sane = [law for law in found if task.policy.reason(law.expression, exact=law.loss <= front.floor) is None]
+    return front.update(sane, task.settings.max_complexity)
+
+
+def in_supported_digits(task: Task, front: Front) -> Front:
+    """The front with constants in the digits that the data support: two of the first digits of their standard error.
+
+    Where constants depend on each other, as those of a line far from zero, more digits are needed: one more at a time,
+    until the loss grows by no more than a hundredth of what one constant takes off it by chance.
+    """
+    if task.settings.sanity == "off":
+        return front
+    return replace(front, entries=()).update([_in_few_digits(task, entry, front.floor) for entry in front])
+
+
+def _in_few_digits(task: Task, law: Candidate, floor: float) -> Candidate:
+    constants = free_constants(law.expression, integers=False)
+    if not constants:
+        return law
+    working = task.working
+    errors = standard_errors(law.expression, task.data.columns, working.y, working.weight, integers=False)
+    fewer_rows = math.sqrt(working.rows / task.target.rows)  # errors fall with the number of rows
+    digits = [_digits(value, fewer_rows * error) for value, error in zip(constants, errors, strict=True)]
+    allowed = floor if law.loss <= floor else law.loss * (1 + _DIGITS_COST / task.target.rows)
+    for more in range(_MAX_DIGITS):
+        values = [float(f"{value:.{min(d + more, _MAX_DIGITS)}g}") for value, d in zip(constants, digits, strict=True)]
+        written = with_constants(law.expression, values, integers=False)
+        short = with_loss(written, task.columns, task.target.y, task.target.weight, task.settings.loss)
+        if short.loss <= allowed:
+            return short
+    return law
+
+
+def _digits(value: float, error: float) -> int:
+    """The significant digits of a constant down to the second one of its standard error; two where that is unknown."""
+    if not (0 < error < math.inf) or value == 0:
+        return 2
+    return max(2, min(_MAX_DIGITS, math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2))
 
 
 def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list[Candidate]:

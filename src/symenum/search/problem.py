@@ -33,6 +33,7 @@ from symenum.heads.stages import SCAN_ROWS, TRANSFORMS, AllHeads, Stage, informa
 from symenum.heads.work import Work
 from symenum.operators import Operator, get_operators
 from symenum.operators.traits import ARITHMETIC
+from symenum.sanity import Policy
 from symenum.search.front_update import loss_floor, outlier_weights
 from symenum.selection import DISCOUNT
 from symenum.tokens import TokenContext, TokenGenerator, get_generator
@@ -196,6 +197,7 @@ class Settings:
     leave_out: tuple[str, ...] = ()  # stages of the heads that do not run, to measure what they bring
     shares: Mapping[str, float] = field(default_factory=dict)  # of moves, by name; see `schedule`
     planned_time: float | None = None  # seconds that the user gives the search, by which the schedule plans
+    sanity: str = "on"  # one of SANITY of `symenum.sanity`
 
 
 class Stages(NamedTuple):
@@ -250,6 +252,13 @@ class Task:
     def allows(self, expression: Expression) -> bool:
         """Whether it may stand on the front."""
         return expression.complexity <= self.settings.max_complexity and self.prior.allows(expression)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What may stand on the front, judged on the working rows and on the region of all rows."""
+        if self.origin is not None:
+            return self.origin.policy
+        return Policy.of(self.data.columns, self.working, self.columns, sanity=self.settings.sanity)
 
     @property
     def squared(self) -> bool:

@@ -14,7 +14,7 @@ from symenum.core.memory import large_blocks_returned
 from symenum.core.threads import single_threaded
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.search.polish import refitted
+from symenum.search.polish import in_supported_digits, refitted
 from symenum.search.problem import Task
 from symenum.search.schedule import check_shares, moves_of
 from symenum.search.state import State, StepReport, Turn
@@ -38,8 +38,9 @@ _INTERRUPTED = "interrupted"
 class Outcome:
     """The last state, the front, why the search ended, whether by Ctrl-C, and the error that ended it, if one did.
 
-    The front is the state's, with constants fitted on all rows where the search worked on a part of them. `whole` is
-    the state after the last step that was not cut short: from there a search goes on as if it had not ended.
+    The front is the state's, with constants fitted on all rows where the search worked on a part of them, and written
+    in the digits that the data support. `whole` is the state after the last step that was not cut short: from there a
+    search goes on as if it had not ended.
     """
 
     state: State
@@ -142,8 +143,11 @@ class _Run:
         front = state.front
         if self.task.partial and self.task.settings.constants and error is None:
             front = refitted(self.task, front, self._budget(1.0, at_least=_MIN_LAST_FIT))
+        front = self._with_known(front)
+        if self.task.settings.constants and error is None:
+            front = in_supported_digits(self.task, front)
         state = replace(state, elapsed=earlier + self.clock() - self.began)
-        return Outcome(state, self._with_known(front), reason, whole, reason == _INTERRUPTED, error)
+        return Outcome(state, front, reason, whole, reason == _INTERRUPTED, error)
 
     def _keep(self, whole: State) -> None:
         if self.keep is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 
-__all__ = ["Record", "State", "StepReport", "Turn"]
+__all__ = ["Record", "Refusals", "State", "StepReport", "Turn"]
 
 _MAX_HISTORY = 2000  # turns that are remembered for `schedule_`, the last ones: an hour on two cores
 _MAX_POLISHED = 400  # laws that are remembered as polished, and as grown, the last ones
@@ -51,6 +52,14 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Refusals:
+    """How often a law was kept off the front for that reason (`symenum.sanity`)."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True)
 class State:
     """All that a search knows after `iteration` steps; random numbers follow from seed and iteration.
 
@@ -58,7 +67,7 @@ class State:
     `reward`: the best since the generator has last learned. `runners_up`: finds that nearly stand on the front.
     `polished`: laws whose variants were tried. `grown`: forms of laws that a further term and a further factor were
     looked for; `growing`: the law, if any, that waits for the factor. `head_slots`: the slots that the heads work on.
-    `on_cpu`: a GPU was lost, and the search went on without it.
+    `on_cpu`: a GPU was lost, and the search went on without it. `refused`: laws that sanity kept off the front.
     """
 
     seed: int
@@ -79,6 +88,7 @@ class State:
     history: tuple[Turn, ...] = ()
     opening_work: float = 0.0  # work units before the first pass of the network
     on_cpu: bool = False
+    refused: tuple[Refusals, ...] = ()
 
     def record(self, move: str) -> Record:
         """The record of the move of that name; an empty one before its first turn."""
@@ -89,6 +99,12 @@ class State:
         by_name = {old.move: old for old in self.records}
         by_name[record.move] = record
         return replace(self, records=tuple(by_name.values()))
+
+    def with_refused(self, reasons: Iterable[str]) -> State:
+        """The state that has counted these refusals, too."""
+        counts = Counter({one.reason: one.count for one in self.refused})
+        counts.update(reasons)
+        return replace(self, refused=tuple(Refusals(reason, counts[reason]) for reason in sorted(counts)))
 
     def with_polished(self, laws: tuple[Expression, ...]) -> State:
         """The state that remembers these laws as polished."""

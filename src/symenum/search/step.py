@@ -20,11 +20,11 @@ from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine, with_coefficients
 from symenum.front import Front
 from symenum.heads.head import LAST_FITS
-from symenum.search.front_update import best_under, runners_up
+from symenum.search.front_update import Admitted, admitted, best_under, runners_up
 from symenum.search.moves import Move
 from symenum.search.named_constants import with_names
 from symenum.search.passes import reward_of
-from symenum.search.polish import pruned, rounded
+from symenum.search.polish import rounded, simplest_exact, tiny_limit
 from symenum.search.problem import Task
 from symenum.search.schedule import Schedule, front_decades
 from symenum.search.state import State
@@ -43,8 +43,8 @@ def start(task: Task, seed: int, budget: Budget = NO_LIMIT) -> State:
     if task.settings.constants and len(slots) <= min(_MAX_LINEAR, task.data.target.rows - 2):
         linear = task.heads.response.fit([Constant(1), *slots])
         found += [] if linear is None else [linear]
-    front, _ = _updated(task, task.empty_front, found, budget)
-    return State(seed, 0, front)
+    update = _updated(task, task.empty_front, found, budget)
+    return State(seed, 0, update.front).with_refused(update.reasons)
 
 
 def step(task: Task, state: State, budget: Budget) -> tuple[State, str | None]:
@@ -63,17 +63,19 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str | None]:
         found, after = _turn(task, move, state, budget)
         if task.settings.constants:
             found = [*found, *rounded(task, found, budget)]
-        front, judged = _updated(task, state.front, found, budget)
+        update = _updated(task, state.front, found, budget)
+        front, judged, reasons = update.front, update.found, update.reasons
         if task.settings.constants and front.has_law() and not state.front.has_law():
-            # The search ends with this law, so it loses now what it does not need: terms that are nearly zero.
-            laws = [entry.expression for entry in front if entry.loss <= front.floor]
-            front, _ = _updated(task, front, pruned(task, laws, budget), budget)
+            # The search ends with this law, so it loses now what it does not need.
+            laws = [entry for entry in front if entry.loss <= front.floor]
+            last = _updated(task, front, simplest_exact(task, laws, budget), budget)
+            front, reasons = last.front, (*reasons, *last.reasons)
     gain = _decades(task, front) - _decades(task, state.front)
     record = after.record(move.name)
     record = replace(record, turns=record.turns + 1, work=record.work + work, gain=record.gain + max(0.0, gain))
     opening = state.opening_work if state.passes else state.opening_work + work * (not after.passes)
     after = replace(
-        after.with_record(record),
+        after.with_record(record).with_refused(reasons),
         iteration=state.iteration + 1,
         front=front,
         reward=max(after.reward, _best_reward(task, judged)),
@@ -117,7 +119,7 @@ def stop_reason(task: Task, front: Front) -> str | None:
     return None
 
 
-def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -> tuple[Front, list[Candidate]]:
+def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -> Admitted:
     """The front with the finds, by their losses on all rows; and the finds, with their losses on the working rows."""
     settings = task.settings
     columns, max_complexity = task.data.columns, settings.max_complexity
@@ -129,16 +131,18 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         fit = settings.constants
         working, empty, seed = task.working, task.working_front, settings.seed
         found = best_under(settings.loss, found, columns, working, empty, max_complexity, budget, fit=fit, seed=seed)
+    base = task.working_front if task.partial else front
+    sane = admitted(base, found, task.policy, lambda law: tiny_limit(task, law, budget), max_complexity)
     if not task.partial:
-        return front.update(found, max_complexity), found
+        return sane
     judged: list[Candidate] = []
     # Judging all finds would cost more than finding them: only those that can stand on the front, the best first.
-    for at, candidate in enumerate(reversed(task.working_front.update(found, max_complexity))):
+    for at, candidate in enumerate(reversed(sane.front)):
         if at >= LAST_FITS and budget.over():
             break
         on_all_rows = task.judge(candidate)
         judged += [] if on_all_rows is None else [on_all_rows]
-    return front.update(judged, max_complexity), found
+    return replace(sane, front=front.update(judged, max_complexity))
 
 
 def _of_required(task: Task) -> list[Candidate]:

@@ -1,0 +1,27 @@
+"""Round exponents: near ones are rounded, others stay, and a changed product has a factor of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from symenum.expressions import parse
+from symenum.fitting.round_exponents import with_round_exponents
+
+
+@pytest.mark.parametrize(
+    ("text", "rounded"),
+    [
+        ("0.9*d**2.03*p**0.477/r**0.532", "0.9*d**2*sqrt(p/r)"),
+        ("sqrt(p)*d**2/r**0.5158", "1.0*d**2*sqrt(p/r)"),
+        ("x**0.34*y", "1.0*x**(1/3)*y"),
+        ("3*x**1.96 + 2.1*y**0.51", "3.0*x**2 + 2.1*sqrt(y)"),
+        ("x**0.05*y", "1.0*y"),
+    ],
+)
+def test_fitted_exponents_become_those_that_people_write(text: str, rounded: str) -> None:
+    assert rounded in [str(law) for law in with_round_exponents(parse(text))]
+
+
+@pytest.mark.parametrize("text", ["x*y", "x**2/y", "sin(0.3*x)", "sqrt(x)", "x**0.25*y"])
+def test_nothing_to_round(text: str) -> None:
+    assert with_round_exponents(parse(text)) == []

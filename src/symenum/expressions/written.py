@@ -27,7 +27,7 @@ _ADD, _SUB, _MUL, _DIV, _NEG, _POW, _SQRT = (
     OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "pow", "sqrt")
 )
 _ONE_HALF = Fraction(1, 2)
-_SHORT_DECIMALS = 100  # fractions whose denominator divides this have at most two decimals: 2.5 rather than 5/2
+_SHORT_DECIMALS = 1000  # fractions whose denominator divides this have at most three decimals: 2.5 rather than 5/2
 _CACHED = 2048  # laws: some fronts, each of which is shown many times while a search runs
 _MAX_PASSES = 8  # one pass may bring factors together that the next one joins: x*(x + x), x*(2*x), 2*x**2
 # The order of the factors of a product.

@@ -300,7 +300,7 @@ def test_one_callback_may_stand_alone_and_stop_the_search() -> None:
         ({"max_iterations": 0}, "max_iterations must be a whole number"),
         ({"max_time": None, "max_iterations": None}, "would not end"),
         ({"max_time": None, "max_iterations": None, "callbacks": []}, "would not end"),
-        ({"stop_loss": -1e-3}, "stop_loss must be"),
+        ({"stop_loss": float("nan")}, "stop_loss must be"),
         ({"layers": 0}, "layers must be"),
         ({"inputs": 2.5}, "inputs must be"),
         ({"token_generator": "pg"}, "token_generator must be one of 'gp'"),

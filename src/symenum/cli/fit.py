@@ -410,6 +410,10 @@ def _error_before_first_step(error: BaseException) -> BaseException:
         return InputError(str(error))
     if isinstance(error, MemoryError):
         return Failure(f"Memory does not suffice: use fewer rows, --features, --layers or --inputs. {error}")
+    from symenum.core.devices import DeviceLostError
+
+    if isinstance(error, DeviceLostError):
+        return Failure(f"The GPU failed: use --device cpu. {error}")
     return error
 
 

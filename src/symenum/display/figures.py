@@ -77,8 +77,16 @@ class Figure:
 
 
 def front_figure(laws: Sequence[LawRow], selected: int, floor: float, loss_name: str) -> Figure:
-    """Loss against complexity, the chosen law marked; a loss up to `floor` is zero up to rounding."""
-    drawn = front_points([law.complexity for law in laws], [law.loss for law in laws], floor)
+    """Loss against complexity, the chosen law marked; a loss up to `floor` is zero up to rounding.
+
+    The axis of losses is logarithmic, unless some are negative.
+    """
+    negative = any(law.loss < 0 for law in laws)
+    drawn = (
+        [(law.complexity, law.loss) for law in laws if math.isfinite(law.loss)]
+        if negative
+        else front_points([law.complexity for law in laws], [law.loss for law in laws], floor)
+    )
     chosen = [point for point in drawn if point[0] == laws[selected].complexity]
     return Figure(
         "The front: accuracy against simplicity",
@@ -88,7 +96,7 @@ def front_figure(laws: Sequence[LawRow], selected: int, floor: float, loss_name:
             Series("laws", [x for x, _ in drawn], [y for _, y in drawn], joined="steps"),
             Series("the chosen law", [x for x, _ in chosen], [y for _, y in chosen], colour=_LAW_COLOUR, large=True),
         ),
-        log_y=True,
+        log_y=not negative,
         whole_x=True,
     )
 

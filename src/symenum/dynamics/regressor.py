@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.threads import single_threaded
 from symenum.display.progress import Observer
@@ -150,6 +151,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.callbacks = callbacks
 
     @single_threaded()
+    @overflow_allowed()
     def fit(self, X: object, t: object, u: object = None, x_dot: object = None) -> ODERegressor:
         """Search the laws of X (points, states) at the times t (points,), or with the time step t, and inputs u.
 

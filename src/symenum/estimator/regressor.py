@@ -7,6 +7,7 @@ judge the laws of the front. Nothing is searched or fitted here.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,10 +24,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symenum.core.budget import Budget
 from symenum.core.devices import choose_devices
+from symenum.core.exactness import overflow_allowed
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
-from symenum.core.target import Training
+from symenum.core.seeds import sample_rows
+from symenum.core.target import Training, refuse_dates_and_masks
 from symenum.core.threads import single_threaded
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
@@ -77,6 +80,10 @@ Array = npt.NDArray[np.float64]
 
 _EXPORTS = ("python", "numpy", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
+_CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
+_LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
+_FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 
 
@@ -93,6 +100,12 @@ class FitSession:
             return Budget(stop=self.stopping.over)
         seconds = _GUESSES_SHARE * max_time - (time.monotonic() - self.began)
         return Budget(max(seconds, 1e-9), stop=self.stopping.over)  # a budget must be above zero
+
+    def budget_for_choice(self, max_time: float | None) -> Budget:
+        """The budget for choosing a law on held-out rows, after the last step; Ctrl-C has ended the search only."""
+        if max_time is None:
+            return Budget()
+        return Budget(max(max_time - (time.monotonic() - self.began), _LEAST_CHOICE))
 
 
 class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -271,7 +284,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
-        with self._running() as session, single_threaded():
+        with self._running() as session, single_threaded(), overflow_allowed():
             outcome = self._search(X, y, sample_weight, validation, session)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error
@@ -317,6 +330,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Where the law is not defined, the value is NaN or infinite.
         """
         check_is_fitted(self, "front_")
+        refuse_dates_and_masks("X", X)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
         predicted: Array = evaluate(self._expression(index), columns)
@@ -377,7 +391,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y: object = None,
         sample_weight: object = None,
         *,
-        start: Mapping[str, float] | None = None,
+        start: Mapping[str, float | None] | None = None,
         fit_numbers: bool = False,
     ) -> FittedForm:
         """Loss, complexity and R² of a formula of your own, on the rows of the search or on X and y.
@@ -466,7 +480,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
         data = check_fit_data(self, X, y, sample_weight)
-        table, target = data.weighted_rows()
+        table, target = data.weighted_rows(int(_DATA_SHARE * memory_limit(self.max_memory)), seed)
         names = column_names(data.columns, self.n_features_in_)
         training = Training.of(table, names, target)
         weighted = data.weight is not None
@@ -478,6 +492,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seed = start.state.seed
             task = make_task(names, table, target, replace(settings, seed=seed))
         rule = rule_while_searching(self.model_selection)
+        held_out_rows = self.model_selection == "kfold" or validation_rows is not None
         with observer_for_estimator(lambda _: target_name(y), rule, self.max_time, verbose=self.verbose) as progress:
             outcome = run(
                 task,
@@ -490,6 +505,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 keep=start.keeper,
                 stopping=session.stopping,
                 began=session.began,
+                reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
             )
         start.write_last_checkpoint(outcome)
         check_found(outcome.front, outcome.error)
@@ -497,23 +513,36 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.variable_names_ = names
         self.target_name_ = target_name(y)
         self.plan_ = str(task.plan)
-        held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed)
+        budget = session.budget_for_choice(self.max_time)
+        held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed, budget)
         self._set_results(outcome, held_out, settings.loss)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
         return outcome
 
-    def _held_out_losses(self, front: Front, rows: Training | None, loss: Loss, seed: int) -> HeldOut | None:
+    def _held_out_losses(
+        self, front: Front, rows: Training | None, loss: Loss, seed: int, budget: Budget
+    ) -> HeldOut | None:
         """The losses of the laws on rows that they were not fitted on: folds, or validation rows; None without any."""
         laws = [entry.expression for entry in front]
         if self.model_selection == "kfold":
-            return on_folds(laws, self.training_, loss, loss_floor(loss, self.training_.target), seed)
+            part = sample_rows(self.training_.target.rows, _FOLD_ROWS, seed, "rows of cross-validation")
+            training = self.training_.at(part)
+            found = on_folds(laws, training, loss, loss_floor(loss, training.target), seed, budget)
+            if found is None:
+                warnings.warn(
+                    "the time was over before cross-validation had judged the laws: the law is chosen by 'best'; "
+                    "give more max_time",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            return found
         return None if rows is None else on_rows(laws, rows, loss, loss_floor(loss, rows.target))
 
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
         """Set the fitted attributes from a search that has ended."""
         self.front_: Front = outcome.front
         self.selected_index_ = choose_law(
-            self.front_, self.model_selection, held_out, self.training_, robust=loss.robust
+            self.front_.from_zero(), self.model_selection, held_out, self.training_, robust=loss.robust
         )
         self.best_expression_ = written(self.front_[self.selected_index_].expression)
         self.equations_: pandas.DataFrame = equations_table(

@@ -23,6 +23,7 @@ import builtins
 import keyword
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -292,10 +293,11 @@ def check_names(names: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
     for name in listed:
         if not isinstance(name, str):
             raise TypeError(f"names must hold strings, not {type(name).__name__}")
-    repeated = sorted({name for name in listed if listed.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(listed).items() if count > 1)
     if repeated:
         raise ValueError(f"names holds {', '.join(map(repr, repeated))} more than once")
-    missing = [name for name in used if name not in listed]
+    known = set(listed)
+    missing = [name for name in used if name not in known]
     if missing:
         raise ValueError(
             f"the expression uses {', '.join(missing)}, which names does not hold; "

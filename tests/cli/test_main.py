@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import symenum as package
+from symenum.cli import main
 
 COMMAND = [sys.executable, "-m", "symenum"]
 
@@ -21,7 +22,11 @@ def start(*arguments, **options):
 
 def test_version_and_help():
     assert start("--version").stdout == f"symenum {package.__version__}\n"
-    assert "symenum fit data.csv --target y" in start("--help").stdout
+    overview = start("--help").stdout
+    assert "symenum fit data.csv --target y" in overview
+    for name in main.list_commands(None):
+        assert start(name, "--help").stdout
+        assert re.search(rf"^  {name} +[A-Z].*\.$", overview, re.MULTILINE)
     assert "--max-time" in start("fit", "--help").stdout
 
 
@@ -34,6 +39,16 @@ def test_help_and_errors_do_not_wait_for_torch(tmp_path):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_the_overview_imports_no_command_and_no_numpy():
+    """On two free cores it takes less than 0.1 s; here the modules are counted, since the clock depends on the load."""
+    code = (
+        "import sys\nfrom symenum.cli import main\ntry:\n    main(['--help'])\nfinally:\n"
+        "    print([one for one in sys.modules if one.startswith('symenum.cli.') or one == 'numpy'], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "['symenum.cli.messages']"
 
 
 def test_devices():

@@ -65,6 +65,14 @@ def test_index_picks_other_rows(fitted: ODERegressor) -> None:
         fitted.predict(HUNT, index={"y": 0})
 
 
+def test_a_notebook_shows_the_fronts(fitted: ODERegressor) -> None:
+    shown = fitted._repr_mimebundle_()
+    assert shown["text/plain"] == str(fitted)
+    assert [f"<th>{state}&#x27;</th>" in shown["text/html"] for state in ("x1", "x2")] == [True, True]
+    assert shown["text/html"].count("<tr class=chosen>") == 2
+    assert "sk-" in ODERegressor()._repr_mimebundle_()["text/html"]  # scikit-learn's diagram
+
+
 def test_exports_of_the_whole_system(fitted: ODERegressor) -> None:
     assert "def system(t, state):" in fitted.export("python")
     assert "np." not in fitted.export("python")

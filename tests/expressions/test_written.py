@@ -73,6 +73,9 @@ POINTS = [
         ("x*x + x + 1 + y*x", "x**2 + x*y + x + 1"),
         ("sin(x)*y*2*(a + b)", "2*y*(a + b)*sin(x)"),
         ("sin(x)*sin(x)", "sin(x)**2"),
+        ("y*exp(-x)**3", "y*exp(-3*x)"),
+        ("y/exp(x)**2", "y*exp(-2*x)"),
+        ("exp(a + b)**2", "exp(a + b)**2"),
         # Nothing is cancelled: the function is defined where it was.
         ("x/x", "x/x"),
         ("x*x/x", "x**2/x"),
@@ -98,7 +101,7 @@ def moderate(tree, columns) -> bool:
     return all(math.isfinite(value) and (value == 0 or 1e-3 < abs(value) < 1e3) for value in values)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(tame_tree)
 def test_it_is_the_same_function(tree) -> None:
     form = written(tree)
@@ -110,7 +113,7 @@ def test_it_is_the_same_function(tree) -> None:
             ), f"{tree} is written as {form}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(tame_tree)
 def test_it_is_defined_at_the_same_points(tree) -> None:
     form = written(tree)
@@ -121,7 +124,7 @@ def test_it_is_defined_at_the_same_points(tree) -> None:
             assert math.isnan(evaluate(form, columns).item()) == math.isnan(values[-1]), f"{tree} is written as {form}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(any_tree)
 def test_it_is_read_back_and_does_not_change_any_more(tree) -> None:
     form = written(tree)
@@ -129,7 +132,7 @@ def test_it_is_read_back_and_does_not_change_any_more(tree) -> None:
     assert written(form) == form, f"{tree} is written as {form}, and that as {written(form)}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(tame_tree)
 def test_it_has_none_of_the_marks_of_a_machine(tree) -> None:
     columns = {name: torch.tensor(value, dtype=torch.float64) for name, value in POINTS[2].items()}

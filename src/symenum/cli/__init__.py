@@ -3,27 +3,53 @@
 Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
 side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
 
-Torch takes seconds to import: commands import it, and whatever needs it, only once the request makes sense.
+Torch takes seconds to import: commands import it, and whatever needs it, only once the request makes sense. A command's
+own module is imported when the command is asked for, so that `symenum --help` is there at once.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
 from symenum import __version__
-from symenum.cli.bench import bench_group
-from symenum.cli.devices import devices_command
-from symenum.cli.fit import fit_command
-from symenum.cli.fit_ode import fit_ode_command
 from symenum.cli.messages import InputError
-from symenum.cli.resume import resume_command
-from symenum.cli.score import score_command
 from symenum.core.registration import PluginError, load_plugins
 
 __all__ = ["main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+# Where each command is, and its line in `symenum --help`.
+_COMMANDS = {
+    "bench": ("symenum.cli.bench:bench_group", "Run systems on public problems, and report what they recover."),
+    "devices": ("symenum.cli.devices:devices_command", "Show cores, memory, torch and CUDA devices."),
+    "fit": ("symenum.cli.fit:fit_command", "Search for the law of a column of a table."),
+    "fit-ode": ("symenum.cli.fit_ode:fit_ode_command", "Search for laws of motion x' = f(x) of a trajectory."),
+    "resume": ("symenum.cli.resume:resume_command", "Go on with a search that was saved."),
+    "score": ("symenum.cli.score:score_command", "Fit the constants of a formula that you have."),
+}
+
+
+class _Commands(click.Group):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in sorted(_COMMANDS.items())])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="symenum", message="%(prog)s %(version)s")
 @click.option(
     "--plugin",
@@ -46,11 +72,3 @@ def main(plugins: tuple[str, ...]) -> None:
         load_plugins(plugins)
     except PluginError as error:
         raise InputError(f"--plugin: {error}.") from error
-
-
-main.add_command(fit_command)
-main.add_command(score_command)
-main.add_command(resume_command)
-main.add_command(fit_ode_command)
-main.add_command(bench_group)
-main.add_command(devices_command)

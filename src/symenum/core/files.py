@@ -15,15 +15,18 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 from platformdirs import user_cache_path
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["cache_folder", "cached_numbers", "key_of", "write_whole"]
 
 _HEADER_BYTES = 128  # of a .npy file (format 1.0) with one axis: NumPy pads headers to a multiple of 64
-_ITEM_BYTES = np.dtype("<i8").itemsize
+_ITEM_BYTES = 8  # of an int64
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -81,10 +84,14 @@ def _read(path: Path) -> npt.NDArray[np.int64] | None:
     count, extra = divmod(len(content) - _HEADER_BYTES, _ITEM_BYTES)
     if count < 0 or extra or content[:_HEADER_BYTES] != _header(count):
         return None
+    import numpy as np  # late: the command line begins with this module, and `--help` need not wait
+
     return np.frombuffer(content, dtype="<i8", offset=_HEADER_BYTES).astype(np.int64)
 
 
 def _header(count: int) -> bytes:
+    import numpy as np
+
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": "<i8", "fortran_order": False, "shape": (count,)})
     return file.getvalue()

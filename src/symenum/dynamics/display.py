@@ -13,6 +13,7 @@ import numpy as np
 import pandas
 
 from symenum.display.figures import COLOURS
+from symenum.display.notebook import front_html
 from symenum.display.plots import new_panels
 from symenum.display.progress import Observer, Report, observer_for_estimator
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
@@ -34,6 +35,7 @@ __all__ = [
     "left_side",
     "plot_trajectories",
     "print_system",
+    "system_html",
     "system_latex",
     "system_source",
     "title_of",
@@ -67,6 +69,12 @@ def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: 
         table = text_table(rows_of(front), selected, width=terminal_width(), alike=judge.indistinguishable)
         parts.append(f"{left_side(name, order)} =\n{table}")
     return "\n\n".join(parts)
+
+
+def system_html(fronts: Mapping[str, Front], chosen: Sequence[int], order: int) -> str:
+    """One table for each state, for the output of a cell of a notebook; the chosen law (row `chosen`) is bold."""
+    pairs = zip(fronts.items(), chosen, strict=True)
+    return "".join(front_html(rows_of(front), row, left_side(name, order)) for (name, front), row in pairs)
 
 
 def left_side(state: str, order: int) -> str:

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from symenum.core.threads import single_threaded
 from symenum.display.progress import Observer
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
-from symenum.dynamics.display import law_table, print_system, system_latex, system_source, watching
+from symenum.dynamics.display import law_table, print_system, system_html, system_latex, system_source, watching
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
@@ -279,6 +280,14 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "fronts_"):
             return repr(self)
         return print_system(self.fronts_, self.judged_, list(self.selected_.values()), self.order)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: the fronts; before a fit, scikit-learn's diagram of the parameters."""
+        if not hasattr(self, "fronts_"):
+            shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+            return shown
+        table = system_html(self.fronts_, list(self.selected_.values()), self.order)
+        return {"text/plain": str(self), "text/html": table}
 
     @property
     def _names(self) -> Names:

@@ -27,7 +27,7 @@ _ADD, _SUB, _MUL, _DIV, _NEG, _POW, _SQRT = (
     OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "pow", "sqrt")
 )
 _ONE_HALF = Fraction(1, 2)
-_SHORT_DECIMALS = 100  # fractions whose denominator divides this have at most two decimals: 2.5 rather than 5/2
+_SHORT_DECIMALS = 1000  # fractions whose denominator divides this have at most three decimals: 2.5 rather than 5/2
 _CACHED = 2048  # laws: some fronts, each of which is shown many times while a search runs
 _MAX_PASSES = 8  # one pass may bring factors together that the next one joins: x*(x + x), x*(2*x), 2*x**2
 # The order of the factors of a product.
@@ -54,11 +54,18 @@ class _Product:
         return replace(self, numerator=-self.numerator)
 
     def tidied(self) -> _Product:
-        """Equal factors as powers, exp(-u) for a divisor exp(u), and everything in order."""
-        exponentials = [factor for factor in self.divisors if _is_single_exponential(factor)]
-        divisors = tuple(factor for factor in self.divisors if factor not in exponentials)
-        inverted = tuple((_inverted_exponential(base), exponent) for base, exponent in exponentials)
-        return replace(self, factors=_in_order(self.factors + inverted), divisors=_in_order(divisors))
+        """Equal factors as powers, exp(-2*u) for a divisor exp(u)**2, and everything in order."""
+        factors, divisors = _in_order(self.factors), _in_order(self.divisors)
+        powers = [(base, exponent) for base, exponent in factors if exponent != 1] + [
+            (base, -exponent) for base, exponent in divisors
+        ]
+        exponentials = [(base, power) for base, power in powers if _is_exponential_of_a_term(base) and power % 1 == 0]
+        if not exponentials:
+            return replace(self, factors=factors, divisors=divisors)
+        single = tuple((_exponential_raised(base, int(power)), Fraction(1)) for base, power in exponentials)
+        factors = tuple((base, exponent) for base, exponent in factors if (base, exponent) not in exponentials)
+        divisors = tuple((base, exponent) for base, exponent in divisors if (base, -exponent) not in exponentials)
+        return replace(self, factors=_in_order(factors + single), divisors=divisors)
 
     def with_sign_in_a_sum(self, *, leads: bool) -> _Product:
         """A minus sign goes into a factor that is a difference: 2*(b - a) for -2*(a - b).
@@ -293,16 +300,16 @@ def _power(base: Expression, exponent: _Exponent) -> Expression:
     return Apply(_POW, (base, Constant(exponent)))
 
 
-def _is_single_exponential(factor: _Factor) -> bool:
-    base, exponent = factor
-    if not isinstance(base, Apply) or base.operator.role is not Role.EXPONENTIAL or exponent != 1:
-        return False
-    return len(_signed_terms(base.operands[0])) == 1
+def _is_exponential_of_a_term(base: Expression) -> bool:
+    is_exponential = isinstance(base, Apply) and base.operator.role is Role.EXPONENTIAL
+    return is_exponential and len(_signed_terms(base.operands[0])) == 1  # type: ignore[union-attr]
 
 
-def _inverted_exponential(base: Expression) -> Expression:
+def _exponential_raised(base: Expression, power: int) -> Expression:
+    """exp(u)**power as exp(power*u)."""
     assert isinstance(base, Apply)
-    return Apply(base.operator, (_closed(fold(Apply(_NEG, base.operands), _write)),))
+    argument = Apply(_MUL, (Constant(power), base.operands[0]))
+    return Apply(base.operator, (_closed(fold(argument, _write)),))
 
 
 def _is_monomial(term: _Product) -> bool:

@@ -61,7 +61,7 @@ def test_tables_are_read_whatever_their_form(symenum, models, table, text, name)
     assert models.X.columns.tolist() == ["a", "b"]
     assert models.X.to_numpy().tolist() == [[1, 2], [2, 5], [3, 7]]
     assert models.y.tolist() == [3, 4, 9]
-    assert "y = a*a + sin(a)" in result.stdout.splitlines()
+    assert "y = a**2 + sin(a)" in result.stdout.splitlines()
 
 
 @pytest.mark.parametrize("options", [[], ["--no-header"]])

@@ -128,7 +128,7 @@ class NoProgress:
 
 
 class ProgressLines(NoProgress):
-    """A line for each step that changes the front: for files, pipes and logs.
+    """A line for each step that changes the chosen law: for files, pipes and logs.
 
     A stream that nobody reads any more does not end the search.
     """
@@ -137,17 +137,18 @@ class ProgressLines(NoProgress):
         self._stream = stream
         self._rule = rule
         self._title = title
-        self._last_front: object = None
+        self._last_law = ""
 
     def __call__(self, report: Report) -> None:
         rows = rows_of(report.front)
         name = "" if self._title is None else f"{self._title(report)}: "
-        front = (name, [(row.complexity, row.loss) for row in rows])
-        if not rows or front == self._last_front:
+        if not rows:
             return
-        self._last_front = front
         row = rows[selected_row(report.front, self._rule) or 0]
         law = f"loss {row.loss:.3g}, complexity {row.complexity}: {short_text(row.expression)}"
+        if name + law == self._last_law:
+            return
+        self._last_law = name + law
         try:
             print(f"{name}{status_line(report)} | {law}", file=self._stream, flush=True)
         except OSError:  # the reader of a pipe has gone; the search goes on for the result

@@ -25,7 +25,7 @@ from symenum.core.target import Target, Training, check_target, refuse_dates_and
 from symenum.expressions.parse import formula_names
 from symenum.fitting.losses import make_loss
 
-__all__ = ["FitData", "check_fit_data", "check_validation", "column_names", "make_training"]
+__all__ = ["FitData", "check_fit_data", "check_validation", "column_names", "make_training", "target_name"]
 
 Array = npt.NDArray[np.float64]
 
@@ -155,6 +155,17 @@ def column_names(labels: Iterable[object] | None, count: int) -> tuple[str, ...]
     if labels is None:
         return tuple(f"x{i + 1}" for i in range(count))
     return tuple(formula_names([str(label) for label in labels]).values())
+
+
+def target_name(y: object) -> str:
+    """The name of y in outputs: that of a Series or of a DataFrame of one column, else "y".
+
+    >>> target_name(pandas.Series([1.0], name="pressure")), target_name([1.0])
+    ('pressure', 'y')
+    """
+    labels = list(y.columns) if isinstance(y, pandas.DataFrame) else [getattr(y, "name", None)]
+    named = len(labels) == 1 and isinstance(labels[0], str) and labels[0].strip()
+    return str(labels[0]) if named else "y"
 
 
 def _check_columns(X: object) -> None:

@@ -253,10 +253,10 @@ class _Parser:
 
 # Names of variables in formulas (`formula_names`, for whoever reads data) and in generated source code (`safe_names`).
 
-# Letters and words that mean something else to SymPy, which must read what we print.
-_SYMPY_WORDS = ("I", "N", "O", "Q", "S", "oo", "zoo", "nan", "ln", "tan", "gamma", "beta", "zeta", "Abs", "re", "im")
-# A variable called sin would print as sin*x: legal, but easily misread.
-FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist, *_SYMPY_WORDS})
+# A variable called sin would print as sin*x: legal, but easily misread. So are the names that others know as functions
+# or as numbers. S, I, beta, … stay: `to_sympy` makes symbols of them, and never gives SymPy text to read.
+_MISREAD = ("ln", "tan", "Abs", "nan", "oo", "zoo")
+FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist, *_MISREAD})
 # "lambda" and the like cannot be assigned; a parameter called "abs" would hide the function that the code calls.
 PYTHON_RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "math", "np", "numpy"})
 # Keywords of C23 and of C++ (headers are shared), and the macros of <math.h>. Functions that the code calls are added

@@ -18,21 +18,34 @@ FULL_RUNS = {
     "kill": ("kill", "--count", "200"),
     "interrupt": ("interrupt", "--count", "50"),
     "fuzz": ("fuzz", "--count", "2000"),
+    "limits": ("limits", "--calls", "300"),
     "memory": ("memory", "--minutes", "0.5", "--limits", "400MB"),
 }
 
 
-def run(arguments: tuple[str, ...]) -> None:
-    done = subprocess.run([sys.executable, TRUST, *arguments], capture_output=True, text=True, check=False)
+def run(arguments: tuple[str, ...], folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, TRUST, *arguments], capture_output=True, text=True, check=False, cwd=folder
+    )  # in a folder of its own: `limits` writes a file
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", SHORT_RUNS)
-def test_a_few_runs_of_each_kind_end_well(name: str) -> None:
-    run(SHORT_RUNS[name])
+def test_a_few_runs_of_each_kind_end_well(name: str, tmp_path: Path) -> None:
+    run(SHORT_RUNS[name], tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FULL_RUNS)
-def test_all_runs_of_each_kind_end_well(name: str) -> None:
-    run(FULL_RUNS[name])
+def test_all_runs_of_each_kind_end_well(name: str, tmp_path: Path) -> None:
+    run(FULL_RUNS[name], tmp_path)
+
+
+def test_limits_are_measured_and_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """Whether they hold is not asked here, where other tests may keep the machine busy."""
+    command = [sys.executable, TRUST, "limits", "--largest", "1e4", "--busy"]
+    for calls in ("1", "3"):
+        done = subprocess.run([*command, "--calls", calls], capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert f"{calls} calls: " in done.stdout, done.stdout + done.stderr
+        assert "0 faults" in done.stdout
+        assert len((tmp_path / "limits.jsonl").read_text().splitlines()) == int(calls)

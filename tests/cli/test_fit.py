@@ -11,6 +11,7 @@ import pytest
 from symenum.cli import fit as fit_module
 from symenum.cli import outputs
 from symenum.cli.outputs import read_model
+from symenum.core.devices import DeviceLostError
 from symenum.expressions import evaluate
 
 DATA = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
@@ -312,3 +313,11 @@ def test_options_that_contradict_each_other_are_refused(symenum, table, options,
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+def test_a_gpu_that_is_lost_before_the_first_step_is_named(symenum, models, table):
+    models.error_before_any_step = DeviceLostError("cuda:0 failed in the middle of a pass")
+    result = symenum("fit", table("a,b,y\n1,2,3\n2,5,4\n3,7,9\n"))
+    assert result.exit_code == 1
+    assert "The GPU failed: use --device cpu. cuda:0 failed" in " ".join(result.stderr.split())
+    assert "Traceback" not in result.output

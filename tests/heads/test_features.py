@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 import torch
 from heads.tasks import features_of, make_response
+from hypothesis import given
+from hypothesis import strategies as st
 
+from symenum.core.budget import NO_LIMIT, Budget, CutShortError
+from symenum.engine.layer import SymbolLayer
 from symenum.expressions import Constant, Variable
 from symenum.heads import Features, build_features
+from symenum.heads import features as features_module
 from symenum.operators import get_operators
 
 
@@ -94,3 +99,20 @@ def test_parts_of_the_features_are_all_of_them_in_their_order() -> None:
     parts = [features.part(number, 3) for number in range(3)]
     assert torch.equal(torch.cat([part.values for part in parts]), features.values)
     assert [str(parts[1].expression(0))] == [str(features.expression(len(parts[0])))]
+
+
+@given(st.integers(1, 12), st.integers(1, 400), st.integers(0, 100))
+def test_the_simplest_outputs_are_those_of_a_stable_sort(width: int, limit: int, seed: int) -> None:
+    layer = SymbolLayer(get_operators("koza"), width)
+    below = torch.from_numpy(np.random.default_rng(seed).integers(0, 6, width))
+    expected = torch.argsort(layer.complexity(below), stable=True)[:limit] if layer.size > limit else None
+    found = features_module._simplest_outputs(layer, below, limit, NO_LIMIT)
+    assert found.tolist() == (list(range(layer.size)) if expected is None else expected.tolist())
+
+
+def test_a_layer_of_many_outputs_ends_with_its_budget() -> None:
+    ended = Budget()
+    ended.end()
+    layer = SymbolLayer(get_operators("koza"), 100)
+    with pytest.raises(CutShortError):
+        features_module._simplest_outputs(layer, torch.zeros(100, dtype=torch.int64), 10, ended)

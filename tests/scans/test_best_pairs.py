@@ -183,3 +183,38 @@ def test_the_residual_of_a_pair_does_not_depend_on_the_pairs_beside_it() -> None
     for some in (slice(5, 6), slice(17, 40), slice(300, 471)):
         assert torch.equal(rescore_affine(V, target, root, product, i[some], j[some]), affine[some])
         assert torch.equal(rescore_pairs(V, V, target, i[some], j[some]), pairs[some])
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (torch.cuda.OutOfMemoryError("no room"), "no memory left for the head 'sums'"),
+        (
+            RuntimeError("CUDA error: unspecified launch failure\nmore"),
+            r"failed in the head 'sums' \(CUDA error: unspec",
+        ),
+    ],
+    ids=["memory", "launch"],
+)
+def test_work_goes_on_on_the_cpu_where_a_gpu_fails(monkeypatch, error: RuntimeError, message: str) -> None:
+    gpu = torch.device("cuda", 0)
+    monkeypatch.setattr(scan, "choose_devices", lambda device, work: (gpu,))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+
+    def work(there: torch.device) -> str:
+        if there == gpu:
+            raise error
+        return str(there)
+
+    with pytest.warns(UserWarning, match=message):
+        assert scan.run_on_best_device(work, work=1, device="auto", head="sums") == "cpu"
+
+
+def test_an_error_that_is_no_fault_of_the_gpu_is_raised(monkeypatch) -> None:
+    monkeypatch.setattr(scan, "choose_devices", lambda device, work: (torch.device("cuda", 0),))
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        scan.run_on_best_device(lambda there: _raise("shapes do not match"), work=1, device="auto", head="sums")
+
+
+def _raise(message: str) -> None:
+    raise RuntimeError(message)

@@ -10,9 +10,11 @@ import pytest
 
 from symenum.core.budget import Budget
 from symenum.core.devices import DeviceLostError
+from symenum.core.memory import DEFAULT_MEMORY, LEAST_MEMORY
 from symenum.expressions import parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
+from symenum.operators import get_operators
 from symenum.search import run, start, step
 from symenum.search.moves import HeadOnVariables, Network, Variants
 from symenum.search.schedule import Schedule, check_shares, front_decades, moves_of
@@ -200,3 +202,16 @@ def test_a_lost_gpu_lets_the_search_go_on_on_the_cpu(make) -> None:
     assert not state.record("network").ended
     state, name = step(task, state, Budget())
     assert (name, state.passes) == ("network", task.plan.sets)
+
+
+def test_more_memory_makes_turns_dearer_but_none_long(make) -> None:
+    """With ten times the memory heads have ten times the features; the schedule must still get to the network."""
+    settings = {"operators": get_operators("koza"), "layers": None, "inputs": None, "top_k": 30}
+    little, much = (
+        make(lambda *x: x[0] * x[1], variables=30, rows=500, noise=0.1, max_memory=memory, **settings)
+        for memory in (LEAST_MEMORY, DEFAULT_MEMORY)
+    )
+    assert little.plan == much.plan
+    turns = [{move.name: move.work(start(task, 0)) for move in moves_of(task)} for task in (little, much)]
+    assert turns[0]["growth"] < turns[1]["growth"]
+    assert all(work < 1.2 for work_of in turns for name, work in work_of.items() if name != "network")

@@ -47,8 +47,8 @@ def evaluate(expression: Expression, columns: Mapping[str, Any]) -> Any:
     missing = [name for name in names if name not in columns]
     if missing:
         raise ValueError(f"no column for {', '.join(missing)}; columns has {', '.join(map(str, columns)) or 'nothing'}")
-    # Of a table of thousands of columns only those in use are looked at; a number has the shape of all of them.
-    deciding = {name: columns[name] for name in names} if names else dict(columns)
+    # Of a table of thousands of columns only those in use are looked at; a number has the shape of the first one.
+    deciding = {name: columns[name] for name in names or list(columns)[:1]}
     for name, column in deciding.items():
         if not isinstance(column, (np.ndarray, Tensor)):
             raise TypeError(f"column {name!r} must be a NumPy array or a torch tensor, not {type(column).__name__}")

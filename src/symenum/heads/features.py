@@ -35,6 +35,7 @@ _MIN_OUTPUTS = 1024  # of a layer that are looked at whatever the memory: slots 
 _LAYER_BYTES = 1 << 28  # values of one layer before duplicates are removed: 256 MiB
 _BLOCK_BYTES = 1 << 22  # values that are computed at once: 4 MiB, so that a few copies stay in the last cache
 _BLOCK_OUTPUTS = 1 << 17  # outputs that are computed at once: with few rows, each output costs more than its values
+_COUNTED_OUTPUTS = 1 << 20  # outputs whose complexities are told between two looks at the clock: 0.05 s
 _MAX_OUTPUTS = 1 << 22  # outputs of a layer whose complexities are compared: 32 MiB of int64
 
 
@@ -194,10 +195,8 @@ def _grow(
         width = width * 4 // 5
     below = features if width == len(features) else features.simplest(width)
     layer = SymbolLayer(operators, width)
-    numbers = torch.arange(layer.size)
     limit = max(_MIN_OUTPUTS, min(max_bytes // (8 * rows), OUTPUTS_PER_COLUMN * max_columns))
-    if layer.size > limit:
-        numbers = torch.argsort(layer.complexity(below.complexity), stable=True)[:limit]
+    numbers = _simplest_outputs(layer, below.complexity, limit, budget)
     found = list(_usable_blocks(layer, below.values, numbers, budget))
     numbers = torch.cat([part for part, _ in found])
     budget.check()
@@ -209,6 +208,23 @@ def _grow(
         table,
     )
     return _distinct(joined, len(features), max_columns, budget)
+
+
+def _simplest_outputs(layer: SymbolLayer, below: Tensor, limit: int, budget: Budget) -> Tensor:
+    """The numbers of all outputs, or of the `limit` simplest, the simplest first; `below` (width,): complexities."""
+    numbers = torch.arange(layer.size)
+    if layer.size <= limit:
+        return numbers
+    parts = []
+    for part in torch.split(numbers, _COUNTED_OUTPUTS):
+        budget.check()
+        parts.append(layer.complexity(below, part))
+    complexity = torch.cat(parts)
+    # Not by sorting them all: there may be many millions, of a few complexities.
+    edge = int((torch.cumsum(torch.bincount(complexity), 0) < limit).sum())  # that of the last one that fits
+    inside = torch.nonzero(complexity < edge).flatten()
+    tied = torch.nonzero(complexity == edge).flatten()[: limit - len(inside)]
+    return torch.cat([inside[torch.argsort(complexity[inside], stable=True)], tied])
 
 
 def _block(rows: int) -> int:

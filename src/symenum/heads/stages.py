@@ -44,7 +44,7 @@ from symenum.heads.rational import Rational, RatioOfPolynomials
 from symenum.heads.reductions import Reduced, furthest_reductions, may_be_reduced
 from symenum.heads.response import Data, Response, best_and_front, make_data
 from symenum.heads.sum_of_powers import SumOfPowers
-from symenum.heads.sum_of_terms import SEARCHES, SumOfTerms, SumSearch
+from symenum.heads.sum_of_terms import SEARCHES, BeamSearch, SumOfTerms, SumSearch
 from symenum.heads.transforms import power_responses, responses_of
 from symenum.heads.two_terms import TwoTerms
 from symenum.heads.work import Model, Sizes, Work
@@ -308,7 +308,11 @@ STAGES = (
     StageRow(
         "sums of clear terms",  # most of its work is left out where small products explain y clearly
         lambda heads: heads.sums_of_terms(SEARCHES[:1]),
-        Work(3.2e-9, lambda sizes: sizes.products[1] * (sizes.scanned + 100), lambda sizes: sizes.fits(4 * sizes.k)),
+        Work(
+            3.2e-9,
+            lambda sizes: sizes.products[1] * (sizes.scanned + 100) / sizes.parts_of_sums,
+            lambda sizes: sizes.fits(4 * sizes.k),
+        ),
         lambda heads: heads.several_slots,
     ),
     StageRow(
@@ -316,7 +320,10 @@ STAGES = (
         lambda heads: heads.sums_of_terms(SEARCHES[1:]),
         Work(
             3.2e-9,
-            lambda sizes: sizes.products[-1] * (sizes.scanned + 100) + 0.005 * sizes.pairs_of_products(500, 3e10),
+            lambda sizes: (
+                sizes.products[-1] * (sizes.scanned + 100) / sizes.parts_of_sums
+                + 0.005 * sizes.pairs_of_products(500, 3e10)
+            ),
             lambda sizes: sizes.fits(12 * sizes.k),
         ),
         lambda heads: heads.several_slots,
@@ -719,10 +726,14 @@ class AllHeads:
         return scans + ([self.on(Combine(self.operators, cap=_COMBINED_PAIRWISE), self.features)] if slow else [])
 
     def sums_of_terms(self, searches: Sequence[SumSearch]) -> list[Scan]:
-        """Each search of the head is a slice."""
+        """Each search of the head is a slice; beams over many products are cut into several."""
+        parts = self.sizes.parts_of_sums
+        cut: list[SumSearch] = []
+        for search in searches:
+            cut += search.cut(parts) if isinstance(search, BeamSearch) and parts > 1 else [search]
         return [
-            self.on(SumOfTerms(self.operators, searches=(search,), max_memory=self.max_memory, device=self.device))
-            for search in searches
+            self.on(SumOfTerms(self.operators, searches=(one,), max_memory=self.max_memory, device=self.device))
+            for one in cut
         ]
 
     def inner_constants(self) -> list[Scan]:

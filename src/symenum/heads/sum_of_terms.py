@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -30,7 +30,18 @@ from symenum.scans.products import FactorIndices, Factors, Products, build_facto
 from symenum.scans.projection import orthogonal_part, orthonormal, unit_orthogonal_part
 from symenum.scans.triples import best_triples
 
-__all__ = ["SEARCHES", "Beam", "State", "SumOfTerms", "SumSearch", "keep_best", "search_beam"]
+__all__ = [
+    "MAX_TERMS",
+    "SEARCHES",
+    "Beam",
+    "BeamSearch",
+    "Reached",
+    "State",
+    "SumOfTerms",
+    "SumSearch",
+    "keep_best",
+    "search_beam",
+]
 
 _TINY = 1e-300  # keeps the logarithm of a residual of zero finite
 _MIN_ROWS = 4  # of any search: a term, the offset, and two rows that judge them
@@ -84,6 +95,15 @@ class State:
         return sum(len(ids) for ids in self.terms) + len(self.terms)
 
 
+@dataclass
+class Reached:
+    """How far a beam has come: the states after so many terms, none where it is at its end, and all sets seen."""
+
+    terms: int = 0
+    states: list[State] = field(default_factory=list)
+    seen: set[frozenset[FactorIndices]] = field(default_factory=set)
+
+
 def search_beam(
     products: Products,
     y: Tensor,
@@ -93,30 +113,41 @@ def search_beam(
     max_terms: int,
     tiers: Sequence[int],
     budget: Budget,
+    first: int = 0,
+    reached: Reached | None = None,
 ) -> list[State]:
     """The sets of terms that the beam went through, best fit first.
 
     y (n,) and background (k, n, orthonormal) are multiplied by the roots of the row weights. Stops at a fit that is
-    exact up to rounding. `tiers`: the numbers of factors of the products, ascending.
+    exact up to rounding. `tiers`: the numbers of factors of the products, ascending. `first`: the number of terms that
+    the beam has already; its states come from `reached`, which also gets those that it ends with. Where they are not
+    there, the beam begins anew, with the same result.
     """
     size = float(y.norm())
-    residual = orthogonal_part(y, background)
-    start = State((), background, residual, 0.0, float(residual.norm()) / size if size > 0 else 0.0)
-    if start.relative < EXACTNESS.noise_free:
-        return [start]
-    states = [start]
-    seen: set[frozenset[FactorIndices]] = set()
-    done = [start]
-    for _ in range(max_terms):
+    reached = Reached() if reached is None else reached
+    if first and reached.terms != first:
+        search_beam(products, y, background, beam, max_terms=first, tiers=tiers, budget=budget, reached=reached)
+    if first:
+        states, seen, done = reached.states, reached.seen, []
+    else:
+        residual = orthogonal_part(y, background)
+        start = State((), background, residual, 0.0, float(residual.norm()) / size if size > 0 else 0.0)
+        states, seen, done = [start], set(), [start]
+        if start.relative < EXACTNESS.noise_free:
+            states = []
+    for _ in range(first, max_terms):
         grown: list[State] = []
         for state in states:
             grown += _expansions(products, state, size, beam, tiers, seen, budget)
-        if not grown:
-            break
-        states = keep_best(grown, beam)
+        states = keep_best(grown, beam) if grown else []
         done += states
-        if min(state.relative for state in states) < EXACTNESS.noise_free or budget.over():
+        if not states or budget.over():
             break
+        if min(state.relative for state in states) < EXACTNESS.noise_free:
+            states = []
+            break
+    if not budget.over():  # else some states are missing
+        reached.terms, reached.states, reached.seen = max_terms, states, seen
     return sorted(done, key=lambda state: state.relative)
 
 
@@ -192,12 +223,20 @@ class _Terms:
         slots = self.response.data.stand_ins
         return (ONE, *slots) if len(self.t) > _ROWS_PER_SLOT * (len(slots) + 1) else (ONE,)
 
-    def beam(self, beam: Beam, background: Sequence[Expression], k: int, budget: Budget) -> list[Candidate]:
+    def beam(self, search: BeamSearch, k: int, budget: Budget) -> list[Candidate]:
         """The best sets of a beam, and the best of each number of terms."""
+        background = self.largest_background if search.beside_slots else (ONE,)
         rows = orthonormal(self._rows(background))
-        max_terms = min(self.max_terms, len(self.t) - len(background) - _SPARE_ROWS)
+        max_terms = min(self.max_terms, search.last, len(self.t) - len(background) - _SPARE_ROWS)
+        if search.first and max_terms <= search.first:
+            return []
         tiers = (1, 2, 3, 4) if len(background) == 1 else (2, 3, 4)
-        found = search_beam(self.products, self.t, rows, beam, max_terms=max_terms, tiers=tiers, budget=budget)
+        found = search_beam(
+            self.products, self.t, rows, search.beam, max_terms=max_terms, tiers=tiers, budget=budget,
+            first=search.first, reached=search.reached,
+        )  # fmt: skip
+        if not found:
+            return []
         complexity = torch.tensor([state.complexity for state in found])
         residual = torch.tensor([state.relative for state in found], dtype=torch.float64)
         return self._fit([state.terms for state in found], choose(residual, complexity, k), background, budget)
@@ -293,14 +332,40 @@ class _Terms:
 
 
 SumSearch = Callable[[_Terms, int, Budget], list[Candidate]]
+MAX_TERMS = 8
+"""The most terms beside the background."""
+
+
+@dataclass(frozen=True)
+class BeamSearch:
+    """A beam beside 1, or beside 1 and all slots, from `first` terms to `last` ones; `reached` joins such parts."""
+
+    beam: Beam
+    beside_slots: bool
+    first: int = 0
+    last: int = MAX_TERMS
+    reached: Reached | None = None
+
+    def __call__(self, terms: _Terms, k: int, budget: Budget) -> list[Candidate]:
+        return terms.beam(self, k, budget)
+
+    def cut(self, parts: int) -> list[BeamSearch]:
+        """The search in about so many parts, one after another, with the same states as the whole."""
+        step = -(-MAX_TERMS // parts)
+        reached = Reached()
+        return [
+            replace(self, first=first, last=min(first + step, MAX_TERMS), reached=reached)
+            for first in range(0, MAX_TERMS, step)
+        ]
+
 
 SEARCHES: tuple[SumSearch, ...] = (
-    lambda terms, k, budget: terms.beam(Beam(2, False, True), terms.largest_background, k, budget),
+    BeamSearch(Beam(2, False, True), beside_slots=True),
     lambda terms, k, budget: terms.pairs((2, 3), k, budget),
     lambda terms, k, budget: terms.triples(k, budget),
-    lambda terms, k, budget: terms.beam(Beam(8, True, True), (ONE,), k, budget),
+    BeamSearch(Beam(8, True, True), beside_slots=False),
     lambda terms, k, budget: terms.pairs((4,), k, budget),
-    lambda terms, k, budget: terms.beam(Beam(8, True, False), terms.largest_background, k, budget),
+    BeamSearch(Beam(8, True, False), beside_slots=True),
 )
 """The searches, from cheap to dear; none needs what another has found."""
 
@@ -313,7 +378,7 @@ class SumOfTerms:
     """
 
     operators: tuple[Operator, ...]
-    max_terms: int = 8
+    max_terms: int = MAX_TERMS
     searches: tuple[SumSearch, ...] = SEARCHES
     name: str = "sum of terms"
     max_memory: int = DEFAULT_MEMORY

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from symenum.engine.layer import SymbolLayer
 from symenum.heads.features import OUTPUTS_PER_COLUMN
+from symenum.heads.sum_of_terms import MAX_TERMS
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import Role
 
@@ -33,6 +34,7 @@ _MAX_COMPANIONS, _ROWS_PER_UNKNOWN = 64, 3
 _MAX_FUNCTION_SLOTS = 6
 _MAX_BASES, _FAMILY_PAIRS = 40, 3000
 _INNER = (Role.SINE, Role.COSINE, Role.EXPONENTIAL, Role.LOGARITHM)
+_SCORES_AT_ONCE = 160_000_000  # products of four times rows, in one part of a beam: half a second, at most two
 _VALUES_AT_ONCE = 30_000_000  # values of features (features times rows) that one slice scans for all responses
 
 
@@ -131,6 +133,11 @@ class Sizes:
         one = self.slots * factors
         two = one * (one + 1) // 2
         return two, one * two // 3, two**2 // 6
+
+    @property
+    def parts_of_sums(self) -> int:
+        """In how many parts a beam of sums of terms is searched, so that none takes much more than a second."""
+        return max(1, min(MAX_TERMS, -(-self.products[-1] * (self.scanned + 100) // _SCORES_AT_ONCE)))
 
     def pairs_of_products(self, short: int, most: float) -> float:
         """Multiplications of the scans of all pairs of a short product and one of three or four factors, one by one.

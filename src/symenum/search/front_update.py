@@ -60,8 +60,9 @@ def best_under(
     """
     distinct = dict.fromkeys(candidate.expression for candidate in sorted(found, key=lambda one: one.loss))
     plain = []
+    least = LAST_FITS if loss.weights(target.y, target.y) is not None else 1  # a user's loss may take long
     for place, expression in enumerate(distinct):
-        if place >= LAST_FITS and budget.over():
+        if place >= least and budget.over():
             break
         candidate = with_loss(expression, columns, target.y, target.weight, loss)
         plain += [candidate] if candidate.loss < float("inf") else []

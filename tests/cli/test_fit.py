@@ -147,7 +147,7 @@ def test_an_earlier_run_stays_until_the_new_one_is_complete(symenum, models, tab
 
     models.between_steps = look
     models.laws = (("7", 2.0),)
-    symenum("fit", table(DATA), "--out", tmp_path / "out")
+    symenum("fit", table(DATA), "--out", tmp_path / "out", "--overwrite")
     assert seen[0] == before
     assert seen[1].splitlines()[1].endswith(",7")
     assert "7" in (tmp_path / "out" / "law.txt").read_text()

@@ -1,4 +1,4 @@
-"""The command line: `symenum fit`, `score`, `resume`, `fit-ode`, `bench` and `devices`.
+"""The command line: `symenum fit`, `predict`, `score`, `resume`, `fit-ode`, `bench` and `devices`.
 
 Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
 side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
@@ -16,6 +16,7 @@ from symenum.cli.devices import devices_command
 from symenum.cli.fit import fit_command
 from symenum.cli.fit_ode import fit_ode_command
 from symenum.cli.messages import InputError
+from symenum.cli.predict import predict_command
 from symenum.cli.resume import resume_command
 from symenum.cli.score import score_command
 from symenum.core.registration import PluginError, load_plugins
@@ -37,6 +38,7 @@ def main(plugins: tuple[str, ...]) -> None:
 
     \b
     symenum fit data.csv --target y       search for y as a formula of the other columns
+    symenum predict DIR new.csv           values of the law that --out DIR has saved, for other rows
     symenum score data.csv "a*x**2 + b"   fit the constants of a formula that you have
     symenum fit --example planets         Kepler's third law from the eight planets
     symenum resume DIR                    go on with a search that --out DIR has saved
@@ -49,6 +51,7 @@ def main(plugins: tuple[str, ...]) -> None:
 
 
 main.add_command(fit_command)
+main.add_command(predict_command)
 main.add_command(score_command)
 main.add_command(resume_command)
 main.add_command(fit_ode_command)

@@ -45,7 +45,8 @@ from symenum.estimator.formulas import (
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters
-from symenum.estimator.persistence import LastRun, find_start, open_checkpoint
+from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
+from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, write_results
 from symenum.expressions import (
     Expression,
     ExpressionModule,
@@ -267,6 +268,61 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model._checkpoint = found.checkpoint
         return model.fit(X, y, sample_weight, validation)
 
+    @classmethod
+    def load(cls, path: str | Path, **changes: Any) -> Any:
+        """The fitted estimator that `save` or `symenum fit --out` has written, or a checkpoint; nothing is searched.
+
+        `path`: the folder, its model.json, or a checkpoint. Operators of your own, and a loss that is a callable, must
+        be given again as `changes`, since files hold no code. The rows of the fit come with a checkpoint only; without
+        them `uncertainties` and `score_expression` need X and y.
+        """
+        names = cls._get_param_names()
+        unknown = set(changes) - set(names)
+        if unknown:
+            raise ValueError(f"changes: {cls.__name__} has no parameter {', '.join(sorted(unknown))}")
+        saved = open_saved(Path(path), changes, names)
+        model = cls(**saved.parameters)
+        model.variable_names_ = saved.names
+        model.n_features_in_ = len(saved.names)
+        if saved.columns is not None:
+            model.feature_names_in_ = np.array(saved.columns, dtype=object)
+        if saved.training is not None:
+            model.training_ = saved.training
+        model.plan_, model.stop_reason_, model.interrupted_ = saved.run.plan, saved.stop_reason, saved.interrupted
+        model.n_iter_, model.scored_, model.elapsed_ = saved.run.steps, saved.run.scored, saved.run.elapsed
+        model._set_front(saved.front, saved.selected, None)
+        return model
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the result to a folder: model.json, which `load` reads, front.csv, law.txt, law.tex and law.py.
+
+        The files are plain data; only law.py is code, for you to use. A folder that holds a run of symenum is an error
+        (FileExistsError) unless `overwrite`.
+        """
+        check_is_fitted(self, "front_")
+        folder = Path(path)
+        taken = files_of_a_run(folder)
+        if taken and not overwrite:
+            raise FileExistsError(f"'{folder}' holds {taken[0]} already: name another folder, or give overwrite=True")
+        folder.mkdir(parents=True, exist_ok=True)
+        columns = getattr(self, "feature_names_in_", [None] * self.n_features_in_)
+        settings = json_parameters(self.get_params(deep=False))
+        if isinstance(self.random_state, (int, np.integer)):
+            settings["random_state"] = int(self.random_state)
+        result = Result(
+            "y",
+            self.variable_names_,
+            tuple(None if column is None else str(column) for column in columns),
+            rows_of(self.front_),
+            self.selected_index_,
+            settings,
+            self.stop_reason_,
+            self.interrupted_,
+            self.front_.rows,
+            run=RunSummary.of(self),
+        )
+        write_results(folder, result)
+
     def predict(self, X: object, index: int | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
 
@@ -362,10 +418,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         training = self._training(X, y, sample_weight)
         return constant_errors(expression, training, make_loss(self.loss, training.target))
 
-    def report(self, path: str | Path, X: object = None, y: object = None) -> None:
+    def report(self, path: str | Path, X: object = None, y: object = None, *, errors: bool = False) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
 
-        It is one HTML file that loads nothing else. It shows the data of the fit, or X and y if given.
+        It is one HTML file that loads nothing else. It shows the data of the fit, or X and y if given; with `errors`
+        also the standard errors of the law's constants.
         """
         check_is_fitted(self, "front_")
         if not isinstance(path, (str, Path)):
@@ -379,6 +436,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
             squared=self.loss == "mse",
+            errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
         )
         write_whole(Path(path), report_page(content))
 
@@ -451,20 +509,21 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
         """Set the fitted attributes from a search that has ended."""
-        self.front_: Front = outcome.front
-        self.selected_index_ = choose_law(
-            self.front_, self.model_selection, held_out, self.training_, robust=loss.robust
-        )
-        self.best_expression_ = self.front_[self.selected_index_].expression
-        self.equations_: pandas.DataFrame = equations_table(
-            rows_of(self.front_), self.variable_names_, None if held_out is None else held_out.losses
-        )
+        chosen = choose_law(outcome.front, self.model_selection, held_out, self.training_, robust=loss.robust)
+        self._set_front(outcome.front, chosen, None if held_out is None else held_out.losses)
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
         self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
+
+    def _set_front(self, front: Front, selected: int, held_out_losses: Sequence[float] | None) -> None:
+        """Set the attributes that show the laws of a front, of which row `selected` is chosen."""
+        self.front_: Front = front
+        self.selected_index_ = selected
+        self.best_expression_ = front[selected].expression
+        self.equations_: pandas.DataFrame = equations_table(rows_of(front), self.variable_names_, held_out_losses)
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""

@@ -52,7 +52,8 @@ def test_settings_reach_the_estimator(symenum, models, table):
         "max_time": 7.5, "max_iterations": 3, "operators": ["+", "*", "sin"], "random_state": 4,
         "model_selection": "accuracy", "token_generator": "mcts", "top_k": 9, "layers": 2, "inputs": 6,
         "constants": False, "stop_loss": 1e-8, "max_complexity": 12, "device": "cpu", "max_depth": None, "loss": "mse",
-        "max_memory": None, "checkpoint": None,
+        "max_memory": None, "checkpoint": None, "complexity_of_operators": None, "complexity_of_constants": None,
+        "select_k_features": None, "denoise": False,
     }  # fmt: skip
 
 

@@ -77,7 +77,6 @@ def _read_checkpoint(
     import pandas
 
     from symenum import PSERegressor
-    from symenum.estimator.data import column_names
     from symenum.estimator.persistence import open_checkpoint
 
     try:
@@ -88,7 +87,7 @@ def _read_checkpoint(
     data = found.data
     if data is None:
         raise InputError(f"'{path}' has come without its data: go on with PSERegressor.resume.")
-    names = column_names(data.columns, data.X.shape[1])
+    names = data.variables
     if labels is None:
         labels = Labels(_TARGET, data.columns or names, str(path))
     if len(names) != len(labels.columns):

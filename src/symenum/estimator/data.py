@@ -37,6 +37,12 @@ class FitData:
     y: Array
     weight: Array | None
     columns: tuple[str, ...] | None  # names of the columns of a DataFrame; None for an array
+    names: tuple[str, ...] | None = None  # names that the user has given to the columns of an array
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the columns in formulas."""
+        return column_names(self.names if self.columns is None else self.columns, self.X.shape[1])
 
     def frame(self) -> Any:
         """X as it was given: an array, or a DataFrame with its names."""
@@ -53,15 +59,36 @@ class FitData:
         return torch.tensor(self.X)[rows], target
 
 
-def check_fit_data(estimator: Any, X: object, y: object, sample_weight: object) -> FitData:
-    """X (rows, features), y and weights (rows,) as float64; sets `n_features_in_` and `feature_names_in_`."""
+def check_fit_data(
+    estimator: Any, X: object, y: object, sample_weight: object, variable_names: object = None
+) -> FitData:
+    """X (rows, features), y and weights (rows,) as float64; sets `n_features_in_` and `feature_names_in_`.
+
+    `variable_names`: names for the columns of an array.
+    """
     _check_columns(X)
     with _naming_arguments(y):
         values, target = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         target = np.asarray(target, dtype=np.float64)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
     labels = getattr(estimator, "feature_names_in_", None)
-    return FitData(values, target, weight, None if labels is None else tuple(map(str, labels)))
+    columns = None if labels is None else tuple(map(str, labels))
+    return FitData(values, target, weight, columns, _check_variable_names(variable_names, columns, values.shape[1]))
+
+
+def _check_variable_names(names: object, columns: tuple[str, ...] | None, count: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if columns is not None:
+        raise ValueError("variable_names is for arrays: this X has names of its own; rename its columns instead")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(f"variable_names must be a list of names, one for each column of X, not {names!r}")
+    listed = tuple(names)
+    if len(listed) != count or not all(isinstance(name, str) for name in listed):
+        raise ValueError(f"variable_names must be {count} names, one for each column of X, not {listed!r:.200}")
+    if len(set(listed)) < count:
+        raise ValueError(f"variable_names must be different names, not {listed!r:.200}")
+    return listed
 
 
 def check_validation(estimator: Any, validation: object, names: Sequence[str]) -> Training | None:

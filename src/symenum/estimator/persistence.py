@@ -20,14 +20,17 @@ from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
 
 from symenum.core.files import write_whole
 from symenum.core.target import Training
-from symenum.estimator.data import FitData, column_names
+from symenum.estimator.data import FitData
+from symenum.estimator.knowledge import complexity_weights
 from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.preparation import denoised
 from symenum.estimator.saved_results import CHECKPOINT, MODEL, Result, RunSummary, read_result
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
@@ -143,7 +146,8 @@ def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
     """A hash of the data and of all settings that cannot change when a search goes on."""
     digest = hashlib.sha256()
     fixed = {name: value for name, value in json_parameters(parameters).items() if name not in _CHANGEABLE}
-    digest.update(json.dumps([fixed, data.columns, data.X.shape], sort_keys=True, default=repr).encode())
+    named = [] if data.names is None else [data.names]
+    digest.update(json.dumps([fixed, data.columns, data.X.shape, *named], sort_keys=True, default=repr).encode())
     for array in (data.X, data.y, data.weight):
         digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
     return digest.hexdigest()
@@ -161,6 +165,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
     about = {
         "parameters": json_parameters(parameters),
         "columns": None if data.columns is None else list(data.columns),
+        "variable_names": None if data.names is None else list(data.names),
         "data": file.name,
     }
     try:
@@ -218,6 +223,7 @@ class OpenedCheckpoint:
     checkpoint: Checkpoint
     parameters: dict[str, Any]
     data: FitData | None
+    names: tuple[str, ...] | None  # that the user had given to the columns of an array
 
 
 def open_checkpoint(
@@ -242,7 +248,11 @@ def open_checkpoint(
     constants = parameters.get("constants")
     named = constants if isinstance(constants, dict) else None
     checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
-    return OpenedCheckpoint(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
+    given_names = _names(path, checkpoint, "variable_names")
+    data = replace(_read_data(path, checkpoint), names=given_names) if with_data else None
+    if data is not None and given_names is not None and len(given_names) != data.X.shape[1]:
+        raise ValueError(f"the checkpoint '{path}' is damaged: it has not as many variable_names as columns")
+    return OpenedCheckpoint(checkpoint, parameters, data, given_names)
 
 
 def _refuse_missing(parameters: Mapping[str, Any], holder: str, method: str) -> None:
@@ -310,12 +320,18 @@ def _npz(data: FitData) -> bytes:
     return file.getvalue()
 
 
+def _names(path: Path, checkpoint: Checkpoint, key: str) -> tuple[str, ...] | None:
+    """The names that the checkpoint holds under a key, or None."""
+    names = checkpoint.about.get(key)
+    if names is not None and not (isinstance(names, list) and all(isinstance(one, str) for one in names)):
+        raise ValueError(f"the checkpoint '{path}' is damaged: its {key.replace('_', ' ')} have no names")
+    return None if names is None else tuple(names)
+
+
 def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
-    name, columns = checkpoint.about.get("data"), checkpoint.about.get("columns")
+    name, columns = checkpoint.about.get("data"), _names(path, checkpoint, "columns")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"the checkpoint '{path}' is damaged: it names no file with its data")
-    if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
-        raise ValueError(f"the checkpoint '{path}' is damaged: its columns have no names")
     file = path.with_name(name)
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
@@ -328,7 +344,7 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
     fine = X.ndim == 2 and all(one is None or one.dtype == np.float64 for one in (X, y, weight))
     if not fine or (columns is not None and len(columns) != X.shape[1]):
         raise ValueError(f"the data of the checkpoint, '{file}', are damaged: give X and y to resume")
-    return FitData(X, y, weight, None if columns is None else tuple(columns))
+    return FitData(X, y, weight, columns)
 
 
 # A saved result, opened without a search
@@ -386,12 +402,15 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
     allowed = PARAMETERS["discount"].constraint
     if allowed is not None and not allowed.allows(discount):
         raise ValueError(f"'{path}' is damaged: discount must be {allowed.words}, not {discount!r:.40}")
-    entries = tuple(Candidate(law.expression, law.loss) for law in result.laws)
+    given = {**{name: row.default for name, row in PARAMETERS.items()}, **parameters}
+    weights = complexity_weights(SimpleNamespace(**given), result.names)
+    empty = Front((), run.floor, result.rows, float(discount), weights)
+    entries = tuple(empty.weighed(Candidate(law.expression, law.loss)) for law in result.laws)
     if any(not later.complexity > earlier.complexity for earlier, later in pairwise(entries)):
         raise ValueError(f"'{path}' is damaged: its laws are not in the order of their complexity")
     if any(math.isnan(entry.loss) for entry in entries):
         raise ValueError(f"'{path}' is damaged: the loss of a law is no number")
-    front = Front(entries, run.floor, result.rows, float(discount))
+    front = replace(empty, entries=entries)
     return SavedModel(
         parameters, front, result.selected, result.names, _columns(result), run, result.stop_reason, result.interrupted
     )
@@ -417,14 +436,15 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
     state, front, data = found.checkpoint.state, found.checkpoint.front, found.data
     if not front or data is None:
         raise ValueError(f"the checkpoint '{path}' holds no law yet: go on with resume")
-    columns = column_names(data.columns, data.X.shape[1])
     table, target = data.weighted_rows()
-    training = Training.of(table, columns, target)
+    if found.parameters.get("denoise") is True:
+        target = denoised(table, target)
+    training = Training.of(table, data.variables, target)
     loss = make_loss(found.parameters.get("loss", "mse"), target, weighted=data.weight is not None)
     rule = rule_while_searching(found.parameters.get("model_selection", "best"))  # held-out rows are not saved
     selected = choose_law(front, rule, None, training, robust=loss.robust)
     run = RunSummary(state.elapsed, state.iteration, state.scored, "", front.floor)
     parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
     return SavedModel(
-        parameters, front, selected, columns, data.columns, run, "as the checkpoint has it", True, training
+        parameters, front, selected, data.variables, data.columns, run, "as the checkpoint has it", True, training
     )

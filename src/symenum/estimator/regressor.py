@@ -34,7 +34,7 @@ from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
-from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
+from symenum.estimator.data import check_fit_data, check_validation, make_training
 from symenum.estimator.formulas import (
     FittedForm,
     check_constants,
@@ -46,12 +46,14 @@ from symenum.estimator.formulas import (
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters
 from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
+from symenum.estimator.preparation import denoised
 from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, write_results
 from symenum.expressions import (
     Expression,
     ExpressionModule,
     evaluate,
     to_c,
+    to_jax,
     to_latex,
     to_numpy_source,
     to_python,
@@ -70,7 +72,7 @@ __all__ = ["PSERegressor"]
 
 Array = npt.NDArray[np.float64]
 
-_EXPORTS = ("python", "numpy", "torch", "c")
+_EXPORTS = ("python", "numpy", "jax", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 
@@ -111,10 +113,17 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_complexity : largest complexity of a law on the front
     max_depth : largest depth of a law on the front: how many operators may stand inside one another
     nested_constraints : how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}
+    constraints : the largest complexity of what an operator acts on, such as {"pow": (-1, 1), "sin": 5}; -1 for any
+    complexity_of_operators : what operators add to complexity, such as {"sin": 5}; the others keep their own weights
+    complexity_of_constants : what each number adds to complexity; None: nothing
+    complexity_of_variables : what each variable adds to complexity, a number or a mapping such as {"x1": 2}; None:
+        nothing
     variable_operators : the only operators that may act on a variable and on what holds it, such as {"angle":
         ["sin", "cos", "*"]}; numbers may scale and shift it in any case
     required_variables : names of variables that every law must hold
     forbidden_variables : names of variables that no law may hold
+    select_k_features : the number of variables to search with, those that matter most to a random forest; None: all
+    denoise : whether y is smoothed by a Gaussian process before the search; losses are then those of the smooth y
     guesses : formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted
     loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
         (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or
@@ -144,6 +153,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     front_ : the front itself
     training_ : the rows that it was judged on
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
+    selection_mask_ : with `select_k_features`, for each feature whether the search has used it; else None
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
     schedule_ : DataFrame, one row for each move: its turns, seconds, part of the time, and what it added to the front
 
@@ -176,9 +186,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_complexity: int = 50,
         max_depth: int | None = None,
         nested_constraints: Mapping[str, Mapping[str, int]] | None = None,
+        constraints: Mapping[str, int | tuple[int, int]] | None = None,
+        complexity_of_operators: Mapping[str, int] | None = None,
+        complexity_of_constants: int | None = None,
+        complexity_of_variables: int | Mapping[str, int] | None = None,
         variable_operators: Mapping[str, Iterable[str | Operator]] | None = None,
         required_variables: Sequence[str] | None = None,
         forbidden_variables: Sequence[str] | None = None,
+        select_k_features: int | None = None,
+        denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
         loss: str | Callable[..., float] = "mse",
         model_selection: str = "best",
@@ -205,9 +221,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_complexity = max_complexity
         self.max_depth = max_depth
         self.nested_constraints = nested_constraints
+        self.constraints = constraints
+        self.complexity_of_operators = complexity_of_operators
+        self.complexity_of_constants = complexity_of_constants
+        self.complexity_of_variables = complexity_of_variables
         self.variable_operators = variable_operators
         self.required_variables = required_variables
         self.forbidden_variables = forbidden_variables
+        self.select_k_features = select_k_features
+        self.denoise = denoise
         self.guesses = guesses
         self.loss = loss
         self.model_selection = model_selection
@@ -220,16 +242,24 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_memory = max_memory
         self.shares = shares
 
-    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
+    def fit(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        validation: object = None,
+        variable_names: Sequence[str] | None = None,
+    ) -> PSERegressor:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
 
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
+        `variable_names`: names for the columns of an array, in place of x1, x2, …
 
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
         with self._running() as session, single_threaded():
-            outcome = self._search(X, y, sample_weight, validation, session)
+            outcome = self._search(X, y, sample_weight, validation, variable_names, session)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error
         return self
@@ -266,7 +296,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
         model = cls(**found.parameters)
         model._checkpoint = found.checkpoint
-        return model.fit(X, y, sample_weight, validation)
+        return model.fit(X, y, sample_weight, validation, found.names)
 
     @classmethod
     def load(cls, path: str | Path, **changes: Any) -> Any:
@@ -363,12 +393,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return latex_table(rows, precision=precision, columns=columns)
 
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
-        """The law as source text ("python", "numpy", "c") or as a torch module ("torch")."""
+        """The law as source text ("python", "numpy", "jax", "c") or as a torch module ("torch")."""
         expression, names = self._expression(index), self.variable_names_
         if language == "python":
             return to_python(expression, names)
         if language == "numpy":
             return to_numpy_source(expression, names)
+        if language == "jax":
+            return to_jax(expression, names)
         if language == "c":
             return to_c(expression, names)
         if language == "torch":
@@ -404,6 +436,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         operators = get_operators(self.operators)
         form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
         result = fit_form(form, training, make_loss(self.loss, training.target))
+        result = replace(result, complexity=self.front_.complexity_of(result.expression))
         return compare_with_front(result, self.front_) if X is None else result
 
     def uncertainties(
@@ -460,13 +493,23 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         finally:
             self._session = self._checkpoint = None
 
-    def _search(self, X: object, y: object, sample_weight: object, validation: object, session: FitSession) -> Outcome:
+    def _search(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        validation: object,
+        variable_names: Sequence[str] | None,
+        session: FitSession,
+    ) -> Outcome:
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
-        data = check_fit_data(self, X, y, sample_weight)
+        data = check_fit_data(self, X, y, sample_weight, variable_names)
         table, target = data.weighted_rows()
-        names = column_names(data.columns, self.n_features_in_)
+        if self.denoise:
+            target = denoised(table, target)
+        names = data.variables
         training = Training.of(table, names, target)
         weighted = data.weight is not None
         settings = self._settings(training, session.budget_for_guesses(self.max_time), seed, weighted=weighted)
@@ -494,6 +537,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_found(outcome.front, outcome.error)
         self.training_ = training
         self.variable_names_ = names
+        chosen = np.array([name not in settings.forbidden for name in names])
+        self.selection_mask_ = None if self.select_k_features is None else chosen
         self.plan_ = str(task.plan)
         held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed)
         self._set_results(outcome, held_out, settings.loss)
@@ -540,6 +585,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             forbidden=known.forbidden,
             guesses=known.guesses,
             declared=known.declared,
+            weights=known.weights,
             layers=self.layers,
             inputs=self.inputs,
             token_generator=self.token_generator,

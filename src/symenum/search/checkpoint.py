@@ -44,7 +44,7 @@ ReadExpression = Callable[[str], Expression]
 FORMAT = "symenum checkpoint"
 # Whoever changes what a step draws at random, or the fields of a state, raises this number. A state knows the moves by
 # their names: a new move does not shift those of an old checkpoint.
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _WRITTEN_BY = {1: "0.1", 2: "0.1"}  # symenum's version by the format's, for formats that did not hold it
 _MAX_INTERVAL = 1.0  # seconds between two writings where the front has not changed: the work that a crash may cost
 _NODES = (Variable, Constant, Apply)

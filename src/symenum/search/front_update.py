@@ -53,7 +53,7 @@ def best_under(
     distinct = dict.fromkeys(candidate.expression for candidate in found)
     plain = [with_loss(expression, columns, target.y, target.weight, loss) for expression in distinct]
     plain = [candidate for candidate in plain if candidate.loss < float("inf")]
-    simple = [candidate for candidate in plain if candidate.complexity <= max_complexity]
+    simple = [candidate for candidate in plain if empty.complexity_of(candidate.expression) <= max_complexity]
     chosen = {candidate.expression: candidate for candidate in empty.update(simple)}
     for candidate in sorted(simple, key=lambda one: one.loss)[:_FITTED_FINDS]:
         chosen[candidate.expression] = candidate

@@ -129,6 +129,7 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         fit = settings.constants
         working, empty, seed = task.working, task.working_front, settings.seed
         found = best_under(settings.loss, found, columns, working, empty, max_complexity, budget, fit=fit, seed=seed)
+    found = [front.weighed(candidate) for candidate in found]
     if not task.partial:
         return front.update(found, max_complexity), found
     judged: list[Candidate] = []

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 import sympy
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -48,6 +48,7 @@ from symenum.estimator.parameters import as_callbacks, check_parameters
 from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
 from symenum.estimator.preparation import denoised
 from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, write_results
+from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
 from symenum.expressions import (
     Expression,
     ExpressionModule,
@@ -75,6 +76,14 @@ Array = npt.NDArray[np.float64]
 _EXPORTS = ("python", "numpy", "jax", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
+
+
+# Of a model with several targets: attributes that its columns share, and those that are lists.
+_SAME_FOR_ALL = ("n_features_in_", "feature_names_in_", "variable_names_", "plan_")
+_OF_EACH = (
+    *("front_", "equations_", "best_expression_", "selected_index_", "training_", "schedule_", "stop_reason_"),
+    "selection_mask_",
+)
 
 
 @dataclass(frozen=True)
@@ -166,8 +175,13 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     x1**2/x2
     """
 
+    n_iter_: int
+    scored_: int
+    elapsed_: float
+    interrupted_: bool
     _session: FitSession | None = None  # while a fit runs
     _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
+    _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
 
     def __init__(
         self,
@@ -252,12 +266,19 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> PSERegressor:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
 
+        Of a y (rows, targets) each column gets a search of its own, with an equal part of `max_time`. `estimators_` are
+        the models of the columns; attributes and what methods return are then lists.
+
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
         `variable_names`: names for the columns of an array, in place of x1, x2, …
 
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
+        targets = split_targets(y, validation)
+        if targets is not None:
+            return self._fit_targets(X, targets, sample_weight, variable_names)
+        self.__dict__.pop("estimators_", None)
         with self._running() as session, single_threaded():
             outcome = self._search(X, y, sample_weight, validation, variable_names, session)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
@@ -268,6 +289,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Ask a `fit` that runs in another thread to end now, as Ctrl-C does in the main thread."""
         if self._session is not None:
             self._session.stopping.end()
+        if self._column is not None:
+            self._column.stop()
 
     @classmethod
     def resume(
@@ -323,6 +346,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model._set_front(saved.front, saved.selected, None)
         return model
 
+    @one_target_only
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the result to a folder: model.json, which `load` reads, front.csv, law.txt, law.tex and law.py.
 
@@ -353,30 +377,39 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         write_results(folder, result)
 
-    def predict(self, X: object, index: int | None = None) -> Array:
+    def predict(self, X: object, index: int | Sequence[int] | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
+
+        With several targets the values are (rows, targets), and `index` may be a list.
 
         Where the law is not defined, the value is NaN or infinite.
         """
         check_is_fitted(self, "front_")
+        if hasattr(self, "estimators_"):
+            each = index_of_each(index, len(self.estimators_))
+            return np.column_stack([one.predict(X, row) for one, row in zip(self.estimators_, each, strict=True)])
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
-        predicted: Array = evaluate(self._expression(index), columns)
+        predicted: Array = evaluate(self._expression(index), columns)  # type: ignore[arg-type]
         return predicted
 
+    @of_each_target
     def get_best(self, index: int | None = None) -> pandas.Series:
         """The chosen row of `equations_`, or that of another index."""
         self._expression(index)
         return self.equations_.iloc[self.selected_index_ if index is None else index]
 
+    @of_each_target
     def sympy(self, index: int | None = None) -> sympy.Expr:
         """The law as a SymPy expression."""
         return to_sympy(self._expression(index))
 
+    @of_each_target
     def latex(self, index: int | None = None, precision: int = 3) -> str:
         """The law in LaTeX, constants to so many significant digits."""
         return to_latex(self._expression(index), precision)
 
+    @of_each_target
     def latex_table(
         self,
         indices: Iterable[int] | None = None,
@@ -392,6 +425,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows = [laws[i] for i in chosen]
         return latex_table(rows, precision=precision, columns=columns)
 
+    @of_each_target
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
         """The law as source text ("python", "numpy", "jax", "c") or as a torch module ("torch")."""
         expression, names = self._expression(index), self.variable_names_
@@ -407,6 +441,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return to_torch(expression, names)
         raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
 
+    @one_target_only
     def score_expression(
         self,
         formula: str | Expression,
@@ -439,6 +474,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         result = replace(result, complexity=self.front_.complexity_of(result.expression))
         return compare_with_front(result, self.front_) if X is None else result
 
+    @of_each_target
     def uncertainties(
         self, index: int | None = None, X: object = None, y: object = None, sample_weight: object = None
     ) -> pandas.DataFrame:
@@ -451,6 +487,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         training = self._training(X, y, sample_weight)
         return constant_errors(expression, training, make_loss(self.loss, training.target))
 
+    @one_target_only
     def report(self, path: str | Path, X: object = None, y: object = None, *, errors: bool = False) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
 
@@ -476,10 +513,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __str__(self) -> str:
         if not hasattr(self, "front_"):
             return repr(self)
+        if hasattr(self, "estimators_"):
+            return "\n\n".join(
+                f"{name} =\n{one}" for name, one in zip(self.target_names_, self.estimators_, strict=True)
+            )
         return text_table(rows_of(self.front_), self.selected_index_, width=terminal_width())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
         tags.regressor_tags.poor_score = True  # the checks' tiny budgets find no law in random data
         return tags
 
@@ -492,6 +534,36 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 yield session
         finally:
             self._session = self._checkpoint = None
+
+    def _fit_targets(
+        self, X: object, targets: Targets, sample_weight: object, variable_names: Sequence[str] | None
+    ) -> PSERegressor:
+        """Fit a model for each column; one that is not begun when the search is ended gets a single step."""
+        if self.checkpoint is not None:
+            raise ValueError("checkpoint is for one target: fit each column of y with a checkpoint of its own")
+        count = len(targets.columns)
+        known = getattr(self, "estimators_", None)
+        goes_on = self.warm_start and known is not None and len(known) == count
+        shared = {**self.get_params(deep=False), "max_time": None if self.max_time is None else self.max_time / count}
+        models: list[PSERegressor] = []
+        with self._running() as session:
+            for i, (column, rows) in enumerate(zip(targets.columns, targets.validation, strict=True)):
+                self._column = known[i] if goes_on and known is not None else clone(self)
+                steps = 1 if session.stopping.over() or any(one.interrupted_ for one in models) else self.max_iterations
+                self._column.set_params(**{**shared, "max_iterations": steps})
+                try:
+                    models.append(self._column.fit(X, column, sample_weight, rows, variable_names))
+                finally:
+                    self._column = None
+        self.estimators_, self.target_names_, self.nout_ = models, targets.names, count
+        for name in _SAME_FOR_ALL:
+            if hasattr(models[0], name):
+                setattr(self, name, getattr(models[0], name))
+        for name in _OF_EACH:
+            setattr(self, name, [getattr(one, name) for one in models])
+        self.n_iter_, self.scored_ = sum(one.n_iter_ for one in models), sum(one.scored_ for one in models)
+        self.elapsed_, self.interrupted_ = sum(one.elapsed_ for one in models), any(one.interrupted_ for one in models)
+        return self
 
     def _search(
         self,

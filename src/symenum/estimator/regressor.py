@@ -210,7 +210,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         select_k_features: int | None = None,
         denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
-        loss: str | Callable[..., float] = "mse",
+        loss: str | Loss | Callable[..., float] = "mse",
         model_selection: str = "best",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,

@@ -240,6 +240,7 @@ def test_weights_are_kept_by_checkpoints_and_saved_models(tmp_path: Path) -> Non
         ("complexity_of_operators", {"sin": 1.5}),
         ("complexity_of_operators", {"no such": 1}),
         ("complexity_of_constants", -1),
+        ("complexity_of_constants", 10**400),
         ("complexity_of_variables", "x1"),
         ("complexity_of_variables", {"x9": 1}),
         ("complexity_of_variables", -1),

@@ -23,6 +23,9 @@ from symenum.operators import Operator, get_operator, get_operators
 __all__ = ["Knowledge", "check_found", "complexity_weights", "prior_knowledge"]
 
 
+_MAX_WEIGHT = 1_000_000  # what an operator or a leaf may cost: more than any limit of complexity that makes sense
+
+
 class Parameters(Protocol):
     """The parameters of an estimator that are read here, as the user has set them."""
 
@@ -130,8 +133,8 @@ def _weights_by_name(parameter: str, value: object, example: str) -> dict[Any, i
 
 
 def _weight(what: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ValueError(f"{what} must be a whole number of at least 0, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= _MAX_WEIGHT:
+        raise ValueError(f"{what} must be a whole number from 0 to {_MAX_WEIGHT}, not {value!r:.60}")
     return int(value)
 
 

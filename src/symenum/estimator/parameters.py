@@ -7,6 +7,7 @@ imports torch: `symenum fit --help` need not wait for it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -136,7 +137,8 @@ class Parameter:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    # By comparison: a whole number beyond the doubles would make math.isfinite raise an error.
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= sys.float_info.max)
 
 
 def _is_range(value: object) -> bool:

@@ -269,7 +269,7 @@ def _own_operators(
     try:
         records = get_operators(parameters["operators"])
     except (ValueError, TypeError) as error:
-        names = ", ".join(map(str, stored["operators"]))
+        names = ", ".join(map(str, stored.get("operators", ())))
         raise ValueError(
             f"operators: the search of '{path}' had operators of your own ({names}): "
             f"give them to {method} again ({error})"
@@ -393,6 +393,8 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
     parameters = {name: _tuples(value) for name, value in stored.items() if name in names and name not in left_out}
     parameters |= changes
     own: Sequence[Operator] = ()
+    if not isinstance(stored.get("operators", []), (list, str)):
+        raise ValueError(f"'{path}' is damaged: its operators are no list of names")
     if "operators" in parameters:
         own = _own_operators(path, stored, parameters, "load")
     _refuse_missing(parameters, "a file", "load")

@@ -138,7 +138,7 @@ class Parameter:
 
 def _is_number(value: object) -> bool:
     # By comparison: a whole number beyond the doubles would make math.isfinite raise an error.
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= sys.float_info.max)
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= sys.float_info.max)  # type: ignore[operator]
 
 
 def _is_range(value: object) -> bool:

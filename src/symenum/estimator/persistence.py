@@ -26,6 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from symenum.core.files import write_whole
+from symenum.core.memory import memory_limit
 from symenum.core.target import Training
 from symenum.estimator.data import FitData
 from symenum.estimator.knowledge import complexity_weights
@@ -56,6 +57,7 @@ __all__ = [
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
+_GIVE_AGAIN = "give the data again, PSERegressor.resume(path, X, y) in Python, or start anew"
 _NAME_DIGITS = 16  # hexadecimal digits of the signature in a file's name: 64 bits, no two alike by chance
 
 
@@ -177,7 +179,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
         if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError)):
             warnings.warn(
                 f"checkpoint: the data could not be written to '{file}' ({error.strerror or error}): to go on from the "
-                "checkpoint, give X and y again",
+                "checkpoint, give the data again",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -338,12 +340,12 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
             X, y = arrays["X"], arrays["y"]
             weight = arrays["weight"] if "weight" in arrays.files else None
     except FileNotFoundError as error:
-        raise ValueError(f"the data of the checkpoint, '{file}', are not there: give X and y to resume") from error
+        raise ValueError(f"the data of the checkpoint, '{file}', are not there: {_GIVE_AGAIN}") from error
     except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): give X and y") from error
+        raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): {_GIVE_AGAIN}") from error
     fine = X.ndim == 2 and all(one is None or one.dtype == np.float64 for one in (X, y, weight))
     if not fine or (columns is not None and len(columns) != X.shape[1]):
-        raise ValueError(f"the data of the checkpoint, '{file}', are damaged: give X and y to resume")
+        raise ValueError(f"the data of the checkpoint, '{file}', are damaged: {_GIVE_AGAIN}")
     return FitData(X, y, weight, columns)
 
 
@@ -367,6 +369,7 @@ class SavedModel:
     stop_reason: str
     interrupted: bool
     training: Training | None = None
+    target: str = "y"
 
 
 def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
@@ -414,7 +417,15 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
         raise ValueError(f"'{path}' is damaged: the loss of a law is no number")
     front = replace(empty, entries=entries)
     return SavedModel(
-        parameters, front, result.selected, result.names, _columns(result), run, result.stop_reason, result.interrupted
+        parameters,
+        front,
+        result.selected,
+        result.names,
+        _columns(result),
+        run,
+        result.stop_reason,
+        result.interrupted,
+        target=result.target,
     )
 
 
@@ -438,13 +449,13 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
     state, front, data = found.checkpoint.state, found.checkpoint.front, found.data
     if not front or data is None:
         raise ValueError(f"the checkpoint '{path}' holds no law yet: go on with resume")
-    table, target = data.weighted_rows()
+    table, target = data.weighted_rows(memory_limit(found.parameters.get("max_memory")), state.seed)
     if found.parameters.get("denoise") is True:
         target = denoised(table, target)
     training = Training.of(table, data.variables, target)
     loss = make_loss(found.parameters.get("loss", "mse"), target, weighted=data.weight is not None)
     rule = rule_while_searching(found.parameters.get("model_selection", "best"))  # held-out rows are not saved
-    selected = choose_law(front, rule, None, training, robust=loss.robust)
+    selected = choose_law(front.from_zero(), rule, None, training, robust=loss.robust)
     run = RunSummary(state.elapsed, state.iteration, state.scored, "", front.floor)
     parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
     return SavedModel(

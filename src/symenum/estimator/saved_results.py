@@ -159,13 +159,13 @@ def front_csv(laws: Sequence[LawRow]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["complexity", "loss", "score", "reward", "equation"])
-    writer.writerows([law.complexity, law.loss, law.score, law.reward, str(law.expression)] for law in laws)
+    writer.writerows([law.complexity, law.loss, law.score, law.reward, str(law.written)] for law in laws)
     return text.getvalue()
 
 
 def _law_text(result: Result) -> str:
     """The law with every digit in the first line; below it the standard errors, where they were asked for."""
-    lines = [f"{result.target} = {result.law.expression}"]
+    lines = [f"{result.target} = {result.law.written}"]
     if result.errors is not None:
         lines += error_lines(result.errors)
     return "\n".join(lines) + "\n"
@@ -197,7 +197,7 @@ def _law_source(result: Result) -> str:
         about += f"# The table: {result.source!a}\n"
     changed = [(n, c) for n, c in zip(result.names, result.columns, strict=True) if c is not None and c != n]
     about += "".join(f"# {name} is the column {column!a}\n" for name, column in changed)
-    return f"{about}\n{to_numpy_source(result.law.expression, result.names, _FUNCTION)}"
+    return f"{about}\n{to_numpy_source(result.law.written, result.names, _FUNCTION)}"
 
 
 def model_json(result: Result) -> str:

@@ -47,8 +47,10 @@ ORDER = (
 )
 PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve"}
 
-# Printing, parsing, and the words of other packages: only these may ask for an operator's name.
+# Printing, parsing, weights that the user gives by name, and the words of other packages: only these may ask for an
+# operator's name.
 NAMES_ARE_TEXT = (
+    "expressions/complexity.py",
     "expressions/render.py",
     "expressions/parse.py",
     "expressions/export.py",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from symenum.dynamics import ODERegressor
     from symenum.dynamics.display import plot_trajectories
     from symenum.engine import PSRN, Candidate, Shortlist
-    from symenum.estimator import FittedForm, PSERegressor, fit_constants
+    from symenum.estimator import FittedForm, PSERegressor, SymbolicClassifier, SymbolicTransformer, fit_constants
     from symenum.heads import first_pass
     from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
     from symenum.operators.traits import Interval, Traits
@@ -35,6 +35,8 @@ __all__ = [
     "Interval",
     "Operator",
     "Shortlist",
+    "SymbolicClassifier",
+    "SymbolicTransformer",
     "Traits",
     "__version__",
     "first_pass",
@@ -58,7 +60,7 @@ _PARTS = {
     "symenum.dynamics": ("ODERegressor",),
     "symenum.dynamics.display": ("plot_trajectories",),
     "symenum.engine": ("PSRN", "Candidate", "Shortlist"),
-    "symenum.estimator": ("FittedForm", "PSERegressor", "fit_constants"),
+    "symenum.estimator": ("FittedForm", "PSERegressor", "SymbolicClassifier", "SymbolicTransformer", "fit_constants"),
     "symenum.heads": ("first_pass",),
     "symenum.operators.table": ("OPERATORS", "OPERATOR_SETS", "Interval", "Operator", "Traits", "make_operator"),
     "symenum.plugins": ("register_generator", "register_head", "register_loss"),

@@ -13,8 +13,9 @@ from typing import overload
 
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
-from symenum.expressions import same_function, variables
+from symenum.expressions import Expression, same_function, variables
 from symenum.expressions.candidate import Candidate
+from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
 from symenum.selection import DISCOUNT, description_lengths, reward, scores, select
@@ -33,18 +34,28 @@ class Front(Sequence[Candidate]):
     """Candidates by complexity ascending, each better than all before it; an immutable value.
 
     `floor`: losses up to it are zero up to rounding. `rows`: number of rows of the data, which decides how many
-    constants a law may have. `discount`: η of the paper's reward.
+    constants a law may have. `discount`: η of the paper's reward. `weights`: what complexity counts, where the user has
+    said so.
     """
 
     entries: tuple[Candidate, ...] = ()
     floor: float = 0.0
     rows: int = 0
     discount: float = DISCOUNT
+    weights: ComplexityWeights | None = None
 
     @staticmethod
-    def of(target: Target, discount: float = DISCOUNT) -> Front:
+    def of(target: Target, discount: float = DISCOUNT, weights: ComplexityWeights | None = None) -> Front:
         """An empty front for these data."""
-        return Front((), law_limit(target), target.rows, discount)
+        return Front((), law_limit(target), target.rows, discount, weights)
+
+    def complexity_of(self, expression: Expression) -> int:
+        """The complexity that counts on this front."""
+        return expression.complexity if self.weights is None else self.weights.of(expression)
+
+    def weighed(self, candidate: Candidate) -> Candidate:
+        """The candidate with the complexity that counts on this front."""
+        return candidate if self.weights is None else replace(candidate, weighted=self.weights.of(candidate.expression))
 
     @overload
     def __getitem__(self, index: int) -> Candidate: ...
@@ -66,7 +77,7 @@ class Front(Sequence[Candidate]):
         """
         pool = {
             candidate.expression: candidate
-            for candidate in (*candidates, *self.entries)
+            for candidate in map(self.weighed, (*candidates, *self.entries))
             if (max_complexity is None or candidate.complexity <= max_complexity)
             and count_fitted_constants(candidate.expression) <= max(_MIN_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
         }
@@ -90,7 +101,7 @@ class Front(Sequence[Candidate]):
         """The front with losses counted from `zero`, so that none is negative."""
         if not self.zero:
             return self
-        entries = tuple(Candidate(entry.expression, self._size(entry)) for entry in self.entries)
+        entries = tuple(replace(entry, loss=self._size(entry)) for entry in self.entries)
         return replace(self, entries=entries, floor=0.0)
 
     def _size(self, candidate: Candidate) -> float:

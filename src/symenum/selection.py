@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -253,7 +253,7 @@ def _with_median_losses(laws: Sequence[Candidate], training: Training) -> list[C
     """
     y = training.target.y
     sizes = [float((evaluate(law.expression, training.columns) - y).abs().median()) for law in laws]
-    return [Candidate(law.expression, size**2) for law, size in zip(laws, sizes, strict=True)]
+    return [replace(law, loss=size**2) for law, size in zip(laws, sizes, strict=True)]
 
 
 def _clamped(loss: float, floor: float) -> float:

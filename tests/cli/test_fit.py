@@ -53,7 +53,8 @@ def test_settings_reach_the_estimator(symenum, models, table):
         "max_time": 7.5, "max_iterations": 3, "operators": ["+", "*", "sin"], "random_state": 4,
         "model_selection": "accuracy", "token_generator": "mcts", "top_k": 9, "layers": 2, "inputs": 6,
         "constants": False, "stop_loss": 1e-8, "max_complexity": 12, "device": "cpu", "max_depth": None, "loss": "mse",
-        "max_memory": None, "checkpoint": None, "sanity": "off",
+        "max_memory": None, "checkpoint": None, "complexity_of_operators": None, "complexity_of_constants": None,
+        "select_k_features": None, "denoise": False, "sanity": "off",
     }  # fmt: skip
 
 
@@ -148,7 +149,7 @@ def test_an_earlier_run_stays_until_the_new_one_is_complete(symenum, models, tab
 
     models.between_steps = look
     models.laws = (("7", 2.0),)
-    symenum("fit", table(DATA), "--out", tmp_path / "out")
+    symenum("fit", table(DATA), "--out", tmp_path / "out", "--overwrite")
     assert seen[0] == before
     assert seen[1].splitlines()[1].endswith(",7")
     assert "7" in (tmp_path / "out" / "law.txt").read_text()

@@ -49,6 +49,35 @@ def test_second_order_with_an_input(symenum, swing) -> None:
     assert result.output.startswith("x'' = -")
 
 
+def test_the_progress_of_second_order_names_the_second_derivative(symenum, swing) -> None:
+    result = symenum("fit-ode", swing, "--time", "t", "--states", "x", "--order", "2", *QUICK)
+    lines = [line for line in result.stderr.splitlines() if "step" in line]
+    assert lines
+    assert all(line.startswith("x'': ") for line in lines)
+
+
+def test_laws_in_a_pipe_are_never_cut(symenum, tmp_path) -> None:
+    random = np.random.default_rng(0)
+    path = tmp_path / "noisy.csv"
+    x = np.cos(2 * T) + 0.3 * np.cos(5 * T) + 0.05 * random.normal(size=len(T))
+    np.savetxt(path, np.column_stack([T, x]), delimiter=",", header="t,a_long_name_of_a_state", comments="")
+    result = symenum("fit-ode", path, "--time", "t", "--order", "2", "--max-iterations", "3", "--seed", "0")
+    assert max(map(len, result.stdout.splitlines())) > 120
+    assert "…" not in result.stdout
+
+
+def test_a_run_in_the_folder_is_not_overwritten(symenum, swing, tmp_path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "laws.txt").write_text("mine")
+    command = ("fit-ode", swing, "--time", "t", "--drop", "note", "--out", out, *QUICK)
+    assert symenum(*command).exit_code == 0
+    assert (out / "laws.txt").read_text() == "mine"
+    assert (tmp_path / "out-2" / "laws.txt").read_text().startswith("x' = v")
+    assert symenum(*command, "--overwrite").exit_code == 0
+    assert (out / "laws.txt").read_text().startswith("x' = v")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

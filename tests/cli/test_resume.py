@@ -6,9 +6,11 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from click.testing import CliRunner, Result
 
+from symenum import PSERegressor, make_operator
 from symenum.cli import main
 from symenum.cli.outputs import read_model
 
@@ -93,9 +95,8 @@ def test_a_search_that_is_at_its_end_before_the_first_step_has_its_results(tmp_p
         (lambda folder: (folder / "checkpoint.json").write_text("{}"), "is no checkpoint of symenum"),
         (lambda folder: (folder / "checkpoint.json").unlink(), "cannot be read"),
         (lambda folder: (folder / "checkpoint.labels.json").write_text("[]"), "does not belong to a checkpoint"),
-        (lambda folder: (folder / "checkpoint.labels.json").unlink(), "cannot be read"),
     ],
-    ids=["checkpoint", "no checkpoint", "labels", "no labels"],
+    ids=["checkpoint", "no checkpoint", "labels"],
 )
 def test_what_is_no_checkpoint_ends_with_2(data: Path, tmp_path: Path, spoil, message: str) -> None:
     out = tmp_path / "out"
@@ -125,3 +126,60 @@ def test_a_size_that_is_none_ends_with_2(data: Path) -> None:
     result = symenum("fit", data, "--max-memory", "much")
     assert result.exit_code == 2
     assert "max_memory must be" in result.stderr
+
+
+# A checkpoint that was made in Python
+
+
+SETTINGS = {"operators": "arithmetic", "layers": 2, "inputs": 4, "constants": False, "max_time": None}
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["array", "frame"])
+def test_a_checkpoint_of_python_goes_on(tmp_path: Path, named: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3, (30, 2))
+    y = X[:, 0] / (X[:, 1] + 2) + 0.05 * rng.normal(size=30)
+    table = pandas.DataFrame(X, columns=["length (m)", "b"]) if named else X
+    checkpoint = tmp_path / "run" / "checkpoint.json"
+    whole = PSERegressor(**SETTINGS, max_iterations=4, random_state=0).fit(table, y)
+    PSERegressor(**SETTINGS, max_iterations=2, random_state=0, checkpoint=checkpoint).fit(table, y)
+    resumed = symenum("resume", checkpoint, "--max-iterations", 4, "--out", tmp_path / "out")
+    assert resumed.exit_code == 0, resumed.output
+    assert f"y = {whole.best_expression_}" in resumed.stdout
+    kept = read_model(tmp_path / "out" / "model.json")
+    assert [law.expression for law in kept.laws] == [entry.expression for entry in whole.front_]
+    assert kept.columns == (("length (m)", "b") if named else ("x1", "x2"))
+    in_folder = symenum("resume", checkpoint.parent, "--max-iterations", 5, "-q")
+    assert in_folder.exit_code == 0, in_folder.output
+    assert (checkpoint.parent / "report.html").exists()
+
+
+def test_rows_to_choose_on_may_be_named_for_a_checkpoint_of_python(tmp_path: Path) -> None:
+    X = np.linspace(1, 3, 40).reshape(20, 2)
+    y = X[:, 0] * X[:, 1] + np.sin(9 * X[:, 0])
+    checkpoint, rows = tmp_path / "checkpoint.json", tmp_path / "rows.csv"
+    PSERegressor(**SETTINGS, max_iterations=1, checkpoint=checkpoint).fit(X, y)
+    pandas.DataFrame({"x1": X[:, 0], "x2": X[:, 1], "y": y}).to_csv(rows, index=False)
+    result = symenum("resume", checkpoint, "--validation", rows, "--max-iterations", 2)
+    assert result.exit_code == 0, result.output
+    assert "feature names" not in result.output
+
+
+def test_code_of_the_users_own_is_named_in_the_refusal(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint.json"
+    power = make_operator("third_power", lambda x: x**3)
+    PSERegressor(["+", power], max_iterations=1, checkpoint=checkpoint).fit([[1.0], [2.0], [4.0]], [1.0, 3.0, 2.0])
+    result = symenum("resume", checkpoint)
+    assert result.exit_code == 2
+    assert "operators of your own (add, third_power)" in result.stderr
+    assert "goes on with PSERegressor.resume" in " ".join(result.stderr.split())
+
+
+def test_another_run_is_not_overwritten_by_one_that_goes_on(data: Path, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        symenum("fit", data, *QUICK, "--max-iterations", 1, "--out", tmp_path / name)
+    before = (tmp_path / "other" / "model.json").read_text()
+    result = symenum("resume", tmp_path / "one", "--max-iterations", 2, "--out", tmp_path / "other")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "other" / "model.json").read_text() == before
+    assert (tmp_path / "other-2" / "model.json").exists()

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from symenum.display.table import equations_table, rows_of, selected_row, text_table
+import os
+import shutil
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from symenum.display.table import equations_table, rows_of, selected_row, terminal_width, text_table
 from symenum.engine import Candidate
 from symenum.expressions import parse
 from symenum.front import Front
@@ -51,3 +58,12 @@ def test_the_data_frame_holds_every_digit() -> None:
 def test_an_empty_front_has_no_chosen_row() -> None:
     assert selected_row(Front(), "best") is None
     assert selected_row(FRONT, "accuracy") == 1
+
+
+@pytest.mark.parametrize(("on_terminal", "columns", "width"), [(True, 90, 90), (True, 20, 60), (False, 90, None)])
+def test_only_a_terminal_has_a_width(monkeypatch, on_terminal: bool, columns: int, width: int | None) -> None:
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: on_terminal))
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((columns, 24)))
+    found = terminal_width()
+    monkeypatch.undo()
+    assert found == width

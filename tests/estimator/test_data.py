@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas
 import pytest
@@ -74,3 +76,46 @@ def test_columns_of_the_table_are_contiguous_and_aligned() -> None:
         assert table[:, i].is_contiguous()
         assert table[:, i].data_ptr() % 64 == 0
         assert table[:, i].tolist() == np.arange(33.0).reshape(11, 3)[:, i].tolist()
+
+
+# Names for the columns of an array
+
+
+def test_the_columns_of_an_array_have_the_names_that_are_given(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).uniform(1, 3, (30, 2))
+    settings = {"operators": "arithmetic", "max_iterations": 20, "max_time": None, "random_state": 0}
+    model = PSERegressor(**settings, required_variables=["mass"]).fit(
+        X, X[:, 0] / X[:, 1], variable_names=["mass", "volume (m3)"]
+    )
+    assert model.variable_names_ == ("mass", "volume_m3")
+    assert str(model.best_expression_) == "mass/volume_m3"
+    np.testing.assert_allclose(model.predict(X), X[:, 0] / X[:, 1])
+    assert not hasattr(model, "feature_names_in_")
+    model.save(tmp_path)
+    assert PSERegressor.load(tmp_path).variable_names_ == model.variable_names_
+
+
+def test_a_checkpoint_keeps_the_names(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).uniform(1, 3, (30, 2))
+    y = np.sin(X[:, 0]) / X[:, 1]
+    settings = {"operators": "arithmetic", "max_time": None, "random_state": 0, "layers": 2, "inputs": 4}
+    path = tmp_path / "checkpoint.json"
+    PSERegressor(**settings, max_iterations=2, checkpoint=path).fit(X, y, variable_names=["mass", "volume"])
+    whole = PSERegressor(**settings, max_iterations=4).fit(X, y, variable_names=["mass", "volume"])
+    for data in ((), (X, y)):
+        resumed = PSERegressor.resume(path, *data, max_iterations=4)
+        assert resumed.variable_names_ == ("mass", "volume")
+        assert resumed.front_ == whole.front_
+    assert PSERegressor.load(path).variable_names_ == ("mass", "volume")
+
+
+@pytest.mark.parametrize("names", ["ab", ["a"], ["a", "a"], ["a", 3], 5])
+def test_names_that_do_not_fit_are_refused(names: object) -> None:
+    with pytest.raises(ValueError, match="variable_names must be"):
+        PSERegressor(max_iterations=1).fit([[1.0, 2.0], [2.0, 1.0], [4.0, 1.0]], [1.0, 3.0, 2.0], variable_names=names)
+
+
+def test_a_frame_has_names_of_its_own() -> None:
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 4.0]})
+    with pytest.raises(ValueError, match="variable_names is for arrays"):
+        PSERegressor(max_iterations=1).fit(frame, [1.0, 3.0, 2.0], variable_names=["b"])

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas
 import pytest
+import torch
 from sklearn.base import clone
 
 from symenum import PSERegressor
-from symenum.expressions import evaluate, parse, variables
+from symenum.core.target import check_target
+from symenum.estimator.preparation import denoised, important_columns
+from symenum.expressions import Apply, evaluate, parse, variables, walk
+from symenum.expressions.complexity import ComplexityWeights
 from symenum.heads.operator_grammar import Prior
 
 RNG = np.random.default_rng(0)
@@ -159,3 +165,160 @@ def test_a_search_with_named_constants_and_guesses_can_go_on(tmp_path) -> None:
     gone_on = PSERegressor.resume(kept, max_iterations=4)
     at_once = quick(**told).fit(X, y)
     assert gone_on.equations_["equation"].tolist() == at_once.equations_["equation"].tolist()
+
+
+# PySR's constraints and complexities
+
+
+def test_arguments_are_no_larger_than_allowed() -> None:
+    y = np.sin(X[:, 0] * X[:, 1] + X[:, 0]) + X[:, 1] ** 1.5
+    settings = {"operators": ["+", "*", "sin", "pow"], "max_iterations": 40}
+    free = quick(**settings).fit(X, y)
+    bound = quick(**settings, constraints={"sin": 1, "pow": (-1, 0)}).fit(X, y)
+
+    def sizes(model: PSERegressor, name: str, place: int) -> list[int]:
+        nodes = (node for law in laws(model) for node in walk(law) if isinstance(node, Apply))
+        return [node.operands[place].complexity for node in nodes if node.operator.name == name]
+
+    assert max(sizes(free, "sin", 0), default=0) > 1
+    assert max(sizes(bound, "sin", 0), default=0) <= 1
+    assert max(sizes(bound, "pow", 1), default=0) == 0
+    assert len(bound.front_) > 1
+
+
+@pytest.mark.parametrize(
+    "value", [3, {"sin": (1, 2)}, {"pow": (1, 2, 3)}, {"sin": -2}, {"sin": True}, {"pow": "big"}, {"no such": 3}]
+)
+def test_constraints_that_make_no_sense_are_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="constraints"):
+        quick(constraints=value).fit(X, Y)
+
+
+def test_complexities_are_those_of_the_users_weights() -> None:
+    weights = {"complexity_of_operators": {"/": 7, "*": 2}, "complexity_of_constants": 3, "complexity_of_variables": 1}
+    model = quick(**weights, max_iterations=8).fit(X, NOISY)
+    count = ComplexityWeights((("div", 7), ("mul", 2)), (), 1, 3)
+    assert model.equations_["complexity"].tolist() == [count.of(law) for law in laws(model)]
+    assert (np.diff(model.equations_["complexity"]) > 0).all()
+    assert (np.diff(model.equations_["loss"]) < 0).all()
+    guess = model.score_expression("a*x1/x2")
+    assert guess.complexity == 7 + 2 + 3 + 2
+
+
+def test_what_is_dear_is_left_out_where_something_cheap_does_as_well() -> None:
+    x = X[:, :1]
+    y = x[:, 0] ** 3
+    plain = quick(operators=["*", "exp", "log"]).fit(x, y)
+    assert "exp" not in str(plain.best_expression_)
+    dear_products = {"max_complexity": 12, "complexity_of_operators": {"*": 30, "**": 30}}
+    dear = quick(operators=["*", "exp", "log"], **dear_products).fit(x, y)
+    assert all("*" not in str(law) for law in laws(dear))
+
+
+def test_a_variable_may_have_a_weight_of_its_own_and_the_limit_holds_for_it() -> None:
+    model = quick(complexity_of_variables={"x2": 20}, max_complexity=15).fit(X, NOISY)
+    assert all(variables(law) in ((), ("x1",)) for law in laws(model))
+
+
+def test_weights_are_kept_by_checkpoints_and_saved_models(tmp_path: Path) -> None:
+    settings = {"complexity_of_operators": {"/": 7}, "complexity_of_constants": 3, "operators": "arithmetic"}
+    whole = quick(**settings, max_iterations=6).fit(X, NOISY)
+    quick(**settings, max_iterations=3, checkpoint=tmp_path / "checkpoint.json").fit(X, NOISY)
+    resumed = PSERegressor.resume(tmp_path / "checkpoint.json", max_iterations=6)
+    assert resumed.front_ == whole.front_
+    assert resumed.equations_["complexity"].tolist() == whole.equations_["complexity"].tolist()
+    whole.save(tmp_path / "saved")
+    loaded = PSERegressor.load(tmp_path / "saved")
+    assert loaded.equations_["complexity"].tolist() == whole.equations_["complexity"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("complexity_of_operators", 3),
+        ("complexity_of_operators", {"sin": -1}),
+        ("complexity_of_operators", {"sin": 1.5}),
+        ("complexity_of_operators", {"no such": 1}),
+        ("complexity_of_constants", -1),
+        ("complexity_of_constants", 10**400),
+        ("complexity_of_variables", "x1"),
+        ("complexity_of_variables", {"x9": 1}),
+        ("complexity_of_variables", -1),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=name):
+        quick(**{name: value}).fit(X, Y)
+
+
+# Fewer columns, and a smoother y
+
+
+def test_the_columns_that_matter_are_searched_with() -> None:
+    wide = RNG.uniform(1, 3, (200, 30))
+    y = wide[:, 3] * wide[:, 17] + RNG.normal(0, 0.05, 200)
+    model = quick(operators="arithmetic", select_k_features=4).fit(wide, y)
+    assert model.selection_mask_.sum() == 4
+    assert model.selection_mask_[[3, 17]].all()
+    chosen = {f"x{i + 1}" for i in np.flatnonzero(model.selection_mask_)}
+    assert all(set(variables(law)) <= chosen for law in laws(model))
+    assert model.predict(wide).shape == (200,)
+    assert model.n_features_in_ == 30
+
+
+def test_columns_that_are_asked_for_stay_and_those_that_are_forbidden_go() -> None:
+    wide = RNG.uniform(1, 3, (100, 6))
+    y = wide[:, 0] * wide[:, 1]
+    names = {"required_variables": ["x6"], "forbidden_variables": ["x1"]}
+    model = quick(operators="arithmetic", select_k_features=3, **names, max_iterations=1).fit(wide, y)
+    assert model.selection_mask_[[5, 1]].all()
+    assert not model.selection_mask_[0]
+    assert model.selection_mask_.sum() == 3
+
+
+def test_no_selection_is_no_mask() -> None:
+    assert quick(max_iterations=1).fit(X, Y).selection_mask_ is None
+    assert quick(max_iterations=1, select_k_features=9).fit(X, Y).selection_mask_.tolist() == [True, True]
+    with pytest.raises(ValueError, match="select_k_features must be a whole number of at least 1"):
+        quick(select_k_features=0).fit(X, Y)
+
+
+def test_a_smoothed_y_is_nearer_to_the_law() -> None:
+    rng = np.random.default_rng(5)
+    x = np.sort(rng.uniform(0, 3, (150, 1)), axis=0)
+    clean = np.exp(-x[:, 0]) * 4
+    noisy = clean + rng.normal(0, 0.3, 150)
+    target, rows = check_target(noisy, None, 150)
+    smooth = denoised(torch.tensor(x), target)
+    assert len(rows) == len(smooth.y) == 150
+    assert np.sqrt(np.mean((smooth.y.numpy() - clean) ** 2)) < 0.4 * np.sqrt(np.mean((noisy - clean) ** 2))
+    model = quick(denoise=True, max_iterations=15).fit(x, noisy)
+    assert np.allclose(model.training_.target.y.numpy(), smooth.y.numpy())
+    assert model.score(x, clean) > 0.95
+    again = quick(denoise=True, max_iterations=15).fit(x, noisy)
+    assert again.front_ == model.front_
+
+
+def test_rows_of_small_weight_are_smoothed_more() -> None:
+    x = np.linspace(0, 1, 60)[:, None]
+    y = np.zeros(60)
+    y[30] = 5.0
+    y += 0.1 * np.sin(6 * x[:, 0])
+    weight = np.ones(60)
+    weight[30] = 1e-4
+    heights = [float(denoised(torch.tensor(x), check_target(y, given, 60)[0]).y[30]) for given in (None, weight)]
+    assert abs(heights[1]) <= abs(heights[0]) + 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_preparation_works_in_any_unit(scale: float) -> None:
+    table, y = RNG.uniform(1, 3, (50, 5)) * scale, RNG.uniform(1, 3, 50)
+    target, _ = check_target(y, None, 50)
+    chosen = [important_columns(torch.tensor(table / unit), target, 2) for unit in (1.0, scale)]
+    assert chosen[0] == chosen[1]
+    assert bool(torch.isfinite(denoised(torch.tensor(table), target).y).all())
+
+
+def test_a_y_that_does_not_vary_needs_no_smoothing() -> None:
+    target, _ = check_target(np.full(20, 3.0), None, 20)
+    assert denoised(torch.rand(20, 2, dtype=torch.float64), target) is target

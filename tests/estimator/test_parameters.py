@@ -78,6 +78,7 @@ def test_the_command_line_offers_every_option_with_the_same_default() -> None:
         ("layers", 1.5, "a whole number of at least 1 or None"),
         ("top_k", None, "a whole number of at least 1"),
         ("discount", 1.5, "a number above 0 and at most 1"),
+        ("discount", 10**400, "a number above 0 and at most 1"),
         ("constant_range", (3, -3), "a pair"),
         ("callbacks", [1], "a callable"),
         ("checkpoint", 3, "a file's path"),

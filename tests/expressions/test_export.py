@@ -5,7 +5,10 @@ import math
 import pickle
 import shutil
 import subprocess
+import sys
 import warnings
+from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from symenum.expressions import (
     parse,
     to_c,
     to_callable,
+    to_jax,
     to_numpy_source,
     to_python,
     to_torch,
@@ -84,11 +88,53 @@ def test_numpy_source_agrees(tree):
     assert np.isfinite(got[safe]).all()
 
 
+@pytest.fixture(scope="module")
+def jax_numpy():
+    """jax.numpy in double precision; where JAX is not installed, NumPy, which has the same names."""
+    try:
+        import jax
+    except ImportError:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(sys.modules, "jax", SimpleNamespace(numpy=np))
+            patch.setitem(sys.modules, "jax.numpy", np)
+            yield np
+        return
+    jax.config.update("jax_enable_x64", True)
+    yield jax.numpy
+
+
+@settings(max_examples=200)
+@given(tree=tame_tree)
+def test_jax_source_agrees(jax_numpy, tree):
+    values, safe = expected(tree)
+    with np.errstate(all="ignore"):
+        got = np.asarray(run(to_jax(tree, NAMES))(*X.T))
+    assert got.shape == values.shape
+    assert close(got[safe], values[safe])
+
+
+def test_jax_source_of_every_operator_and_of_a_constant(jax_numpy):
+    x = np.array([0.3, 0.7])
+    for operator in OPERATORS.values():
+        if operator.form is None and operator.source is not None:
+            tree = apply(operator, Variable("x"))
+            assert close(np.asarray(run(to_jax(tree, ["x"]))(x)), evaluate(tree, {"x": x}))
+    assert np.asarray(run(to_jax(parse("pi"), ["x"]))(x)).tolist() == [math.pi] * 2
+
+
+@pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed")
+def test_jax_source_can_be_differentiated_and_compiled():
+    import jax
+
+    function = run(to_jax(parse("sin(x)*x**2"), ["x"]))
+    assert float(jax.jit(jax.grad(function))(1.0)) == pytest.approx(math.cos(1) + 2 * math.sin(1), rel=1e-5)
+
+
 @settings(max_examples=200)
 @given(any_tree)
 def test_sources_are_valid_python_for_any_tree(tree):
     names = ["x1", "x2", "x10", "theta", "mass_ratio", "e", "_", "sin"]
-    for write in (to_python, to_numpy_source):
+    for write in (to_python, to_numpy_source, to_jax):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             code = compile(write(tree, names), "<generated>", "exec")
@@ -155,13 +201,13 @@ def test_python_names_that_are_builtins_or_used_by_the_code_are_renamed(write):
 
 def test_no_name_can_smuggle_code_into_the_source():
     names = ["x", "a\nimport os", "b */ int", "c\\"]
-    for write in (to_python, to_numpy_source, to_c):
+    for write in (to_python, to_numpy_source, to_jax, to_c):
         lines = write(Variable("x"), names).splitlines()
         assert not any(line.startswith(("import os", "int")) for line in lines)
         assert sum("whose name is" in line for line in lines) == 3
 
 
-@pytest.mark.parametrize("write", [to_python, to_numpy_source, to_c])
+@pytest.mark.parametrize("write", [to_python, to_numpy_source, to_jax, to_c])
 def test_whole_numbers_are_doubles(write):
     assert "1.0/3.0" in write(parse("1/3*x"), ["x"])
 
@@ -203,11 +249,11 @@ def test_python_sign_of_nan_is_nan():
 def test_every_operator_that_a_tree_can_hold_has_source():
     for operator in OPERATORS.values():
         tree = apply(operator, *[Variable("x1")] * operator.arity)
-        for write in (to_python, to_numpy_source, to_c):
+        for write in (to_python, to_numpy_source, to_jax, to_c):
             assert "return" in write(tree, ["x1"])
 
 
-@pytest.mark.parametrize("write", [to_python, to_numpy_source, to_c])
+@pytest.mark.parametrize("write", [to_python, to_numpy_source, to_jax, to_c])
 def test_own_operators_have_no_source_and_the_message_says_what_to_use(write):
     with pytest.raises(ValueError, match=r"'softplus' is one of your own.*to_callable"):
         write(apply(softplus, Variable("x")), ["x"])
@@ -226,7 +272,7 @@ def test_c_function_names_that_cannot_be_are_refused(name):
         to_c(parse("x"), ["x"], name)
 
 
-@pytest.mark.parametrize("export", [to_python, to_numpy_source, to_c, to_callable, to_torch])
+@pytest.mark.parametrize("export", [to_python, to_numpy_source, to_jax, to_c, to_callable, to_torch])
 def test_names_must_hold_each_variable_once(export):
     with pytest.raises(ValueError, match="uses y, which names does not hold"):
         export(parse("x + y"), ["x"])

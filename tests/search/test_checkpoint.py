@@ -9,6 +9,7 @@ import pytest
 from symenum.core.budget import Budget
 from symenum.engine import Candidate
 from symenum.expressions import parse
+from symenum.expressions.complexity import ComplexityWeights
 from symenum.front import Front
 from symenum.search import start, step
 from symenum.search.checkpoint import Checkpoint, packed, read_checkpoint, unpacked, write_checkpoint
@@ -19,9 +20,10 @@ from symenum.tokens.tree_search import SetNode, TreeSearchState
 
 X, XY, BIG = parse("x"), parse("0.1*x*y - 2.0"), parse("sin(1e-300*x)**-0.0 + 123456789012345678*pi")
 MEMORY = Memory((Record(XY, 3, 0.5),), (X, BIG), (ScoredExpression(XY, 0.25),), float("-inf"), 4, 2)
-EVIL = {"expression": "__import__('os').getcwd()", "loss": 1.0}
+EVIL = {"expression": "__import__('os').getcwd()", "loss": 1.0, "weighted": None}
 VALUES = {
     "front": Front((Candidate(X, 2.0), Candidate(XY, 1e-310)), 1e-30, 40, 0.99),
+    "weighted front": Front((Candidate(X, 2.0, 1),), weights=ComplexityWeights((("sin", 4),), (("x", 2),), 1, 3)),
     "gp": GeneticState((X, XY), (BIG,), (X,), (), (), MEMORY),
     "mcts": TreeSearchState((X,), (XY,), (), (SetNode((X, XY), 3.0, 1.5),), ((), (X,)), MEMORY),
 }
@@ -38,10 +40,10 @@ def test_what_is_packed_comes_back_equal(name: str) -> None:
     [
         ({"entries": [], "floor": 0.0, "rows": 3}, "fields"),
         ({"entries": [], "floor": 0.0, "rows": 3, "discount": 1.0, "__class__": "os"}, "fields"),
-        ({"entries": {}, "floor": 0.0, "rows": 3, "discount": 1.0}, "entries is {}, not of type list"),
-        ({"entries": [], "floor": "0.0; x", "rows": 3, "discount": 1.0}, "floor is '0.0; x', not a number"),
-        ({"entries": [], "floor": 0.0, "rows": True, "discount": 1.0}, "rows is True"),
-        ({"entries": [EVIL], "floor": 0.0, "rows": 3, "discount": 1.0}, "cannot read"),
+        ({"entries": {}, "floor": 0.0, "rows": 3, "discount": 1.0, "weights": None}, "entries is {}, not of type list"),
+        ({"entries": [], "floor": "0.0; x", "rows": 3, "discount": 1.0, "weights": None}, "floor is '0.0; x'"),
+        ({"entries": [], "floor": 0.0, "rows": True, "discount": 1.0, "weights": None}, "rows is True"),
+        ({"entries": [EVIL], "floor": 0.0, "rows": 3, "discount": 1.0, "weights": None}, "cannot read"),
         ([], "not of type dict"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The command line: `symenum fit`, `score`, `resume`, `fit-ode`, `bench` and `devices`.
+"""The command line: `symenum fit`, `predict`, `score`, `resume`, `fit-ode`, `bench` and `devices`.
 
 Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
 side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
@@ -26,6 +26,7 @@ _COMMANDS = {
     "devices": ("symenum.cli.devices:devices_command", "Show cores, memory, torch and CUDA devices."),
     "fit": ("symenum.cli.fit:fit_command", "Search for the law of a column of a table."),
     "fit-ode": ("symenum.cli.fit_ode:fit_ode_command", "Search for laws of motion x' = f(x) of a trajectory."),
+    "predict": ("symenum.cli.predict:predict_command", "The values of a saved law on the rows of a table."),
     "resume": ("symenum.cli.resume:resume_command", "Go on with a search that was saved."),
     "score": ("symenum.cli.score:score_command", "Fit the constants of a formula that you have."),
 }
@@ -63,6 +64,7 @@ def main(plugins: tuple[str, ...]) -> None:
 
     \b
     symenum fit data.csv --target y       search for y as a formula of the other columns
+    symenum predict DIR new.csv           values of the law that --out DIR has saved, for other rows
     symenum score data.csv "a*x**2 + b"   fit the constants of a formula that you have
     symenum fit --example planets         Kepler's third law from the eight planets
     symenum resume DIR                    go on with a search that --out DIR has saved

@@ -10,6 +10,7 @@ import io
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from symenum.cli.outputs import (
     Search,
     error_lines,
     fit_report,
+    fitted_numbers,
     front_csv,
     prepare_folder,
     write_labels,
@@ -86,6 +88,10 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "constants",
     "max_complexity",
     "max_depth",
+    "complexity_of_operators",
+    "complexity_of_constants",
+    "select_k_features",
+    "denoise",
     "loss",
     "guesses",
     "required_variables",
@@ -112,8 +118,9 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for report.html, front.csv, model.json, law.txt, law.tex.",
+    help="Folder for report.html, front.csv, model.json, law.txt, law.tex, law.py.",
 )
+@click.option("--overwrite", is_flag=True, help="Write to --out even if it holds a run. [default: a new folder]")
 @parameter_options("checkpoint")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 @click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="Search a table that comes with symenum.")
@@ -134,6 +141,7 @@ def fit_command(
     header: bool | None,
     delimiter: str | None,
     out: Path | None,
+    overwrite: bool,
     checkpoint: Path | None,
     quiet: bool,
     example: str | None,
@@ -167,7 +175,7 @@ def fit_command(
         raise click.UsageError("--model-selection validation needs --validation FILE or --validation-fraction.")
     settings = _estimator_parameters(settings, constant)
     if out is not None:
-        prepare_folder(out)
+        out = prepare_folder(out, overwrite=overwrite)
     if chosen_example is not None:
         note(chosen_example.story)
     source = str(data) if data is not None else f"example {example}"
@@ -280,11 +288,14 @@ def run_fit(
     if failure and not result.interrupted:
         problems.append(f"The search failed ({failure}); this is what it had found.")
     with ctrl_c_ignored():
+        if errors and model is not None:
+            result, problem = _with_errors(result, model)
+            problems += problem
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if table.y_error is not None and model is not None and not quiet:
             problems += _print(_chi_square_line(model, len(table.y)))
-        if errors and model is not None:
-            problems += _print("\n".join(error_lines(model.uncertainties())))
+        if result.errors is not None:
+            problems += _print("\n".join(error_lines(result.errors)))
         if explain and model is not None:
             from symenum.display.schedule import schedule_text
 
@@ -339,7 +350,16 @@ def _result(
         interrupted=failure == _INTERRUPTED if model is None else model.interrupted_,
         rows=len(table.y),
         source=source,
+        run=RunSummary.of(model, last),
     )
+
+
+def _with_errors(result: Result, model: Model) -> tuple[Result, list[str]]:
+    """The result with the standard errors of its constants, and what went wrong: that must not cost the result."""
+    try:
+        return replace(result, errors=fitted_numbers(model.uncertainties())), []
+    except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
+        return result, [f"The standard errors could not be computed ({type(error).__name__}: {error})."]
 
 
 def _deliver(

@@ -61,6 +61,7 @@ PICTURE = "trajectories.png"
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Folder for laws, fronts, source code and a picture."
 )
+@click.option("--overwrite", is_flag=True, help="Write to --out even if it holds a run. [default: a new folder]")
 @click.option("-q", "--quiet", is_flag=True, help="Print the laws only.")
 def fit_ode_command(
     data: Path,
@@ -71,6 +72,7 @@ def fit_ode_command(
     trajectory: str | None,
     operators: str,
     out: Path | None,
+    overwrite: bool,
     quiet: bool,
     **settings: Any,
 ) -> None:
@@ -83,7 +85,7 @@ def fit_ode_command(
         frame = read_frame(path, note)
     found = choose_trajectories(frame, Columns(time_column, states, inputs, drop, trajectory), note, f"'{data.name}'")
     if out is not None:
-        prepare_folder(out)
+        out = prepare_folder(out, overwrite=overwrite)
     model = _fit(found, {**settings, "operators": operators_of(operators)}, quiet)
     with ctrl_c_ignored():
         click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model)}")
@@ -97,7 +99,7 @@ def _fit(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERe
     from symenum.selection import rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"], RULE_IF_HELD_OUT)
-    progress = observer_for_command(title_of, rule, settings["max_time"], quiet=quiet, several=True)
+    progress = observer_for_command(title_of(settings["order"]), rule, settings["max_time"], quiet=quiet, several=True)
     model = ODERegressor(callbacks=[progress], **settings)
     try:
         with sigterm_as_ctrl_c(), progress:

@@ -89,6 +89,15 @@ def assignment(text: str) -> dict[str, float]:
     return {name.strip(): number}
 
 
+def weights(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, int] | None:
+    """Whole numbers by name, of an option that may be repeated: sin=5; None where none is given."""
+    found = assignments(context, option, values)
+    wrong = [name for name, value in found.items() if value < 0 or not value.is_integer()]
+    if wrong:
+        raise click.BadParameter(f"{wrong[0]} must have a whole number of 0 or more, such as {wrong[0]}=5.")
+    return {name: int(value) for name, value in found.items()} or None
+
+
 def memory(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """A size such as 2GB, where one is given."""
     if value is not None:
@@ -107,6 +116,7 @@ _READERS: Mapping[str, Mapping[str, Any]] = {
     "seconds": {"callback": seconds},
     "number": {"callback": non_negative},
     "assignments": {"callback": assignments},
+    "weights": {"callback": weights},
     "size": {"callback": memory},
     "seed": {"type": click.IntRange(0, _LARGEST_SEED)},
     "file": {"type": click.Path(path_type=Path, dir_okay=False)},

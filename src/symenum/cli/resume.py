@@ -1,4 +1,4 @@
-"""`symenum resume`: goes on with a search from the checkpoint of `symenum fit --out DIR` or `--checkpoint FILE`."""
+"""`symenum resume`: goes on with a search from a checkpoint, of `symenum fit` or of `PSERegressor(checkpoint=...)`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from symenum.cli.tables import ColumnChoice, Table, hold_out
 
 __all__ = ["resume_command"]
 
+_TARGET = "y"  # of a search that began in Python, where a target need not have a name
+
 
 @click.command("resume", no_args_is_help=True)
 @click.argument("saved", type=click.Path(path_type=Path, exists=True))
@@ -25,6 +27,7 @@ __all__ = ["resume_command"]
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
 @parameter_option("model_selection", default=None, help="How the law is chosen. [default: as before]")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: that of before]")
+@click.option("--overwrite", is_flag=True, help="Write to --out even if it holds another run.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 def resume_command(
     saved: Path,
@@ -33,20 +36,21 @@ def resume_command(
     validation: Path | None,
     model_selection: str | None,
     out: Path | None,
+    overwrite: bool,
     quiet: bool,
 ) -> None:
-    """Go on with the search saved in SAVED: a folder of results, or a checkpoint file.
+    """Go on with the search saved in SAVED: a folder of results, or a checkpoint file, also one made in Python.
 
     With an iteration limit and a seed the result is that of one search without a pause. Rows that were held out to
     choose the law are not saved: name them again with --validation, or choose by another rule.
     """
     path = saved / CHECKPOINT if saved.is_dir() else saved
+    goes_on_there = saved.is_dir() and (out is None or out.resolve() == saved.resolve())
     out = out or (saved if saved.is_dir() else None)
     context = click.get_current_context()
     options = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
     changes = {name: value for name, value in options.items() if was_given(context, name)}
-    labels = read_labels(path)
-    table, settings = _read_checkpoint(path, changes, labels)
+    table, settings, source, is_array = _read_checkpoint(path, changes, read_labels(path))
     table, validation_table = hold_out(table, ColumnChoice(), silent if quiet else say, validation)
     if validation_table is None and settings["model_selection"] == "validation":
         raise click.UsageError(
@@ -54,20 +58,22 @@ def resume_command(
             "--validation FILE, or another rule with --model-selection."
         )
     if out is not None:
-        prepare_folder(out)
+        out = prepare_folder(out, overwrite=overwrite or goes_on_there)
     run_fit(
         table,
         settings,
         out=out,
         quiet=quiet,
-        source=labels.source,
-        make_model=lambda callbacks, **settings: _ResumedSearch(path, {**changes, "callbacks": callbacks}),
+        source=source,
+        make_model=lambda callbacks, **settings: _ResumedSearch(path, {**changes, "callbacks": callbacks}, is_array),
         validation=validation_table,
     )
 
 
-def _read_checkpoint(path: Path, changes: dict[str, Any], labels: Labels) -> tuple[Table, dict[str, Any]]:
-    """The table as `symenum fit` had it, and the parameters of PSERegressor."""
+def _read_checkpoint(
+    path: Path, changes: dict[str, Any], labels: Labels | None
+) -> tuple[Table, dict[str, Any], str, bool]:
+    """The table of the fit, the parameters of PSERegressor, the file of the table, and whether X was an array."""
     import pandas
 
     from symenum import PSERegressor
@@ -76,28 +82,42 @@ def _read_checkpoint(path: Path, changes: dict[str, Any], labels: Labels) -> tup
     try:
         found = open_checkpoint(path, changes, list(PSERegressor().get_params()), with_data=True)
     except ValueError as error:
-        raise InputError(f"{error}.") from error
+        hint = "" if labels is not None else " A search with code of your own goes on with PSERegressor.resume."
+        raise InputError(f"{error}.{hint}") from error
     data = found.data
-    if data is None or data.columns is None or len(data.columns) != len(labels.columns):
-        raise InputError(f"'{path}' was not written by symenum fit: go on with PSERegressor.resume.")
+    if data is None:
+        raise InputError(f"'{path}' has come without its data: go on with PSERegressor.resume.")
+    names = data.variables
+    if labels is None:
+        labels = Labels(_TARGET, data.columns or names, str(path))
+    if len(names) != len(labels.columns):
+        raise InputError(f"'{path}' and the file of its labels do not belong together: go on with PSERegressor.resume.")
     weights = None if data.weight is None else pandas.Series(data.weight)
     y = pandas.Series(data.y, name=labels.target)
-    names = list(data.columns)
     y_error = None if data.y_error is None else pandas.Series(data.y_error)
-    x_error = None if data.x_error is None else pandas.DataFrame(data.x_error, columns=names)
-    table = Table(data.frame(), y, weights, labels.target, labels.columns, y_error, x_error, labels.encoding)
-    return table, {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
+    x_error = None if data.x_error is None else pandas.DataFrame(data.x_error, columns=list(names))
+    frame = pandas.DataFrame(data.X, columns=list(names))
+    table = Table(frame, y, weights, labels.target, labels.columns, y_error, x_error, labels.encoding)
+    parameters = {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
+    return table, parameters, labels.source, data.columns is None
 
 
 @dataclass(frozen=True)
 class _ResumedSearch:
-    """What `run_fit` takes for an estimator: its `fit` goes on from a checkpoint."""
+    """What `run_fit` takes for an estimator: its `fit` goes on from a checkpoint, with the data beside it.
+
+    `is_array`: the search began with an array, so that rows to choose the law on must come as one, too.
+    """
 
     path: Path
     changes: Mapping[str, Any]
+    is_array: bool
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **held_out: Any) -> Model:
         from symenum import PSERegressor
 
-        model: Model = PSERegressor.resume(self.path, X, y, sample_weight, **held_out, **self.changes)
+        validation = held_out.get("validation")
+        if validation is not None and self.is_array:
+            validation = (validation[0].to_numpy(), *validation[1:])
+        model: Model = PSERegressor.resume(self.path, validation=validation, **self.changes)
         return model

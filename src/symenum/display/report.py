@@ -37,7 +37,8 @@ class ReportContent:
     """All that the page says.
 
     `floor`: a loss up to it is zero up to rounding. `run`: how the law was found, as names and texts. `squared`: the
-    loss is the mean squared error, from which R² follows.
+    loss is the mean squared error, from which R² follows. `errors`: the numbers of the chosen law that are no integers,
+    from left to right, each with its standard error; None where they are not to be shown.
     """
 
     target: str
@@ -48,6 +49,7 @@ class ReportContent:
     run: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     squared: bool = True
+    errors: Sequence[tuple[float, float]] | None = None
 
     @property
     def law(self) -> LawRow:
@@ -70,6 +72,8 @@ def report_page(content: ReportContent) -> str:
         plots = (_front_plot(content), *map(svg_figure, figures))
         body.append(f'<div class="plots">{"".join(plots)}</div>')
         body += [f"<p>{escape(note)}</p>" for note in _notes(content.data, fitted)]
+    if content.errors is not None:
+        body.append(html_table(_errors_table(content.errors)))
     body.append(html_table(_front_table(content)))
     if content.data is not None:
         body.append(html_table(_data_table(content.data)))
@@ -113,6 +117,16 @@ def _front_table(content: ReportContent) -> Table:
         ("complexity", "loss", "score", content.target),
         tuple((*law.numbers(), _formula(law.written)) for law in content.laws),
         content.selected,
+    )
+
+
+def _errors_table(errors: Sequence[tuple[float, float]]) -> Table:
+    note = "From left to right in the law. An error is infinite where the data do not determine the constant."
+    return Table(
+        "Constants and their standard errors",
+        note if errors else "The law has no fitted constants.",
+        ("constant", "standard error"),
+        tuple((f"{value:.8g}", f"{error:.2g}") for value, error in errors),
     )
 
 

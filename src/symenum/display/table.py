@@ -7,6 +7,7 @@ torch or pandas at once: the command line starts with this module.
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,7 +34,6 @@ MARK = ">>>>"
 """Stands before the law that is chosen."""
 _ALIKE_MARK = "   ~"  # as wide as MARK: stands before a law that the data cannot tell from the chosen one
 _MIN_WIDTH = 60  # characters of a line: mark and numbers take 41 of them; a narrower terminal wraps the lines
-_WIDTH_WITHOUT_TERMINAL = 120  # characters of a line in a file or a pipe
 
 
 class Front(Protocol):
@@ -140,9 +140,11 @@ def r_squared_text(unexplained: float) -> str:
     return f"R² = {1 - unexplained:.4g}" if shown_whole else f"R² = 1 - {unexplained:.2g}"
 
 
-def terminal_width() -> int:
-    """Characters of a line on this terminal, at least 60; 120 where there is no terminal."""
-    return max(_MIN_WIDTH, shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns)
+def terminal_width() -> int | None:
+    """Characters of a line on this terminal, at least 60; None in a file, a pipe or a notebook, where none is cut."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return None
+    return max(_MIN_WIDTH, shutil.get_terminal_size().columns)
 
 
 def _line(mark: str, numbers: tuple[str, str, str], law: str) -> str:

@@ -15,7 +15,7 @@ import pandas
 from symenum.display.figures import COLOURS
 from symenum.display.notebook import front_html
 from symenum.display.plots import new_panels
-from symenum.display.progress import Observer, Report, observer_for_estimator
+from symenum.display.progress import Observer, Title, observer_for_estimator
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
 from symenum.dynamics.derivatives import local_fit
 from symenum.dynamics.selection import Judged
@@ -144,15 +144,15 @@ def _c_system(laws: int, names: int, order: int) -> str:
 # Progress of a search
 
 
-def title_of(report: Report) -> str:
-    """The left side of the laws of a SystemReport."""
-    return f"{getattr(report, 'state', '')}'"
+def title_of(order: int) -> Title:
+    """Gives the left side of the laws of a SystemReport, for laws of this order."""
+    return lambda report: left_side(getattr(report, "state", ""), order)
 
 
 def watching(model: ODERegressor) -> Observer:
     """The observer for the model's `verbose`: terminal, notebook or none."""
     rule = rule_while_searching(model.model_selection, RULE_IF_HELD_OUT)
-    return observer_for_estimator(title_of, rule, model.max_time, verbose=model.verbose, several=True)
+    return observer_for_estimator(title_of(model.order), rule, model.max_time, verbose=model.verbose, several=True)
 
 
 # Trajectories

@@ -7,12 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from symenum.estimator.classifier import SymbolicClassifier
     from symenum.estimator.formulas import FittedForm, fit_constants
     from symenum.estimator.regressor import PSERegressor
+    from symenum.estimator.transformer import SymbolicTransformer
 
-__all__ = ["FittedForm", "PSERegressor", "fit_constants"]
+__all__ = ["FittedForm", "PSERegressor", "SymbolicClassifier", "SymbolicTransformer", "fit_constants"]
 
-_HOME = {"FittedForm": "formulas", "PSERegressor": "regressor", "fit_constants": "formulas"}
+_HOME = {
+    "FittedForm": "formulas",
+    "PSERegressor": "regressor",
+    "SymbolicClassifier": "classifier",
+    "SymbolicTransformer": "transformer",
+    "fit_constants": "formulas",
+}
 
 
 if not TYPE_CHECKING:  # with `__getattr__` a type checker would accept every misspelt name

@@ -53,6 +53,12 @@ class FitData:
     columns: tuple[str, ...] | None  # names of the columns of a DataFrame; None for an array
     y_error: Array | None = None
     x_error: Array | None = None
+    names: tuple[str, ...] | None = None  # names that the user has given to the columns of an array
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the columns in formulas."""
+        return column_names(self.names if self.columns is None else self.columns, self.X.shape[1])
 
     def frame(self) -> Any:
         """X as it was given: an array, or a DataFrame with its names."""
@@ -120,11 +126,18 @@ class FitData:
 
 
 def check_fit_data(
-    estimator: Any, X: object, y: object, sample_weight: object, y_error: object = None, x_error: object = None
+    estimator: Any,
+    X: object,
+    y: object,
+    sample_weight: object,
+    y_error: object = None,
+    x_error: object = None,
+    variable_names: object = None,
 ) -> FitData:
     """X (rows, features), y, weights and errors (rows,) as float64; sets `n_features_in_` and `feature_names_in_`.
 
-    Rows with missing cells are treated as the estimator's `missing` says.
+    Rows with missing cells are treated as the estimator's `missing` says. `variable_names`: names for the columns of an
+    array.
     """
     _check_columns(X)
     for name, data in (("X", X), ("y", y), ("sample_weight", sample_weight)):
@@ -139,7 +152,8 @@ def check_fit_data(
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
     labels = getattr(estimator, "feature_names_in_", None)
     columns = None if labels is None else tuple(map(str, labels))
-    data = FitData(values, target, weight, columns)
+    names = _check_variable_names(variable_names, columns, values.shape[1])
+    data = FitData(values, target, weight, columns, names=names)
     return _with_errors(data, y_error, x_error, kept, estimator.loss)
 
 
@@ -180,7 +194,7 @@ def _input_errors(x_error: Any, data: FitData, kept: Kept) -> Array | None:
     if x_error is None:
         return None
     rows, count = data.X.shape
-    names = data.columns or column_names(None, count)
+    names = data.columns or data.variables
     if isinstance(x_error, pandas.DataFrame):
         x_error = {str(name): x_error[name] for name in x_error.columns}
     if isinstance(x_error, Mapping):
@@ -226,6 +240,21 @@ def _all_numbers(column: pandas.Series) -> bool:
     if column.dtype.kind in "mM":
         return False
     return bool((pandas.to_numeric(column, errors="coerce").notna() | column.isna()).all())
+
+
+def _check_variable_names(names: object, columns: tuple[str, ...] | None, count: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if columns is not None:
+        raise ValueError("variable_names is for arrays: this X has names of its own; rename its columns instead")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(f"variable_names must be a list of names, one for each column of X, not {names!r}")
+    listed = tuple(names)
+    if len(listed) != count or not all(isinstance(name, str) for name in listed):
+        raise ValueError(f"variable_names must be {count} names, one for each column of X, not {listed!r:.200}")
+    if len(set(listed)) < count:
+        raise ValueError(f"variable_names must be different names, not {listed!r:.200}")
+    return listed
 
 
 def check_validation(estimator: Any, validation: object, names: Sequence[str]) -> Training | None:

@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
 
+import torch
+
 from symenum.core.budget import Budget
 from symenum.core.target import Training
 from symenum.estimator.formulas import check_constants, fit_form, read_form
+from symenum.estimator.preparation import important_columns
 from symenum.expressions import Expression, variables
+from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.heads.operator_grammar import Prior
 from symenum.operators import Operator, get_operator, get_operators
 
-__all__ = ["Knowledge", "check_found", "prior_knowledge"]
+__all__ = ["Knowledge", "check_found", "complexity_weights", "prior_knowledge"]
+
+
+_MAX_WEIGHT = 1_000_000  # what an operator or a leaf may cost: more than any limit of complexity that makes sense
 
 
 class Parameters(Protocol):
@@ -27,11 +34,16 @@ class Parameters(Protocol):
     max_complexity: int
     max_depth: int | None
     nested_constraints: Any
+    constraints: Any
+    complexity_of_operators: Any
+    complexity_of_constants: Any
+    complexity_of_variables: Any
     variable_operators: Any
     required_variables: Any
     forbidden_variables: Any
     guesses: Any
     loss: Any
+    select_k_features: int | None
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,7 @@ class Knowledge:
     forbidden: tuple[str, ...]
     guesses: tuple[Expression, ...]
     declared: Mapping[str, float]
+    weights: ComplexityWeights | None
 
 
 def prior_knowledge(
@@ -62,18 +75,67 @@ def prior_knowledge(
     both = sorted(set(required) & set(forbidden))
     if both:
         raise ValueError(f"{', '.join(both)} cannot be in both required_variables and forbidden_variables")
+    weights = complexity_weights(parameters, names)
     prior = Prior(
         None if parameters.max_depth is None else int(parameters.max_depth),
         _nested_constraints(parameters.nested_constraints),
         _variable_operators(parameters.variable_operators, names),
         required,
+        _argument_limits(parameters.constraints),
+        weights,
     )
     guesses = _guesses(parameters, training, declared, loss, budget, seed)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]
-        if unwanted or not prior.allows(guess) or guess.complexity > parameters.max_complexity:
+        complexity = guess.complexity if weights is None else weights.of(guess)
+        if unwanted or not prior.allows(guess) or complexity > parameters.max_complexity:
             raise ValueError(f"guesses holds {guess}, which the constraints on laws forbid: change one of them")
-    return Knowledge(loss, prior, forbidden, guesses, declared)
+    wanted = {*required, *(name for guess in guesses for name in variables(guess))}
+    forbidden += _unimportant(parameters.select_k_features, training, forbidden, wanted)
+    return Knowledge(loss, prior, forbidden, guesses, declared, weights)
+
+
+def _unimportant(count: int | None, training: Training, forbidden: Iterable[str], wanted: set[str]) -> tuple[str, ...]:
+    """The variables that are left out where only the `count` most important ones are searched with.
+
+    Those that are `wanted`, by required_variables or guesses, are kept in any case.
+    """
+    free = [name for name in training.columns if name not in forbidden and name not in wanted]
+    if count is None or count >= len(free) + len(wanted):
+        return ()
+    table = torch.stack([training.columns[name] for name in free], dim=1)
+    kept = important_columns(table, training.target, max(0, int(count) - len(wanted)))
+    return tuple(name for i, name in enumerate(free) if i not in set(kept))
+
+
+def complexity_weights(parameters: Parameters, names: Iterable[str]) -> ComplexityWeights | None:
+    """The weights of the user's own, for laws in the variables `names`; None where there are none."""
+    by_operator = parameters.complexity_of_operators
+    by_variable, constant = parameters.complexity_of_variables, parameters.complexity_of_constants
+    if by_operator is None and by_variable is None and constant is None:
+        return None
+    operators = {} if by_operator is None else _weights_by_name("complexity_of_operators", by_operator, "{'sin': 3}")
+    named = isinstance(by_variable, Mapping)
+    variables_ = _weights_by_name("complexity_of_variables", by_variable, "{'x1': 2}, or a number") if named else {}
+    _variables("complexity_of_variables", list(variables_), tuple(names))
+    return ComplexityWeights(
+        tuple((_operator(name, "complexity_of_operators").name, weight) for name, weight in operators.items()),
+        tuple(variables_.items()),
+        0 if named or by_variable is None else _weight("complexity_of_variables", by_variable),
+        0 if constant is None else _weight("complexity_of_constants", constant),
+    )
+
+
+def _weights_by_name(parameter: str, value: object, example: str) -> dict[Any, int]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{parameter} must be a mapping such as {example}, not {value!r}")
+    return {name: _weight(f"{parameter} of {name!r}", weight) for name, weight in value.items()}
+
+
+def _weight(what: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= _MAX_WEIGHT:
+        raise ValueError(f"{what} must be a whole number from 0 to {_MAX_WEIGHT}, not {value!r:.60}")
+    return int(value)
 
 
 def check_found(front: Front, error: BaseException | None) -> None:
@@ -82,8 +144,8 @@ def check_found(front: Front, error: BaseException | None) -> None:
         raise error
     if not front:
         raise ValueError(
-            "no law that was found keeps to max_complexity, max_depth, nested_constraints, variable_operators and "
-            "required_variables: allow more, or search longer"
+            "no law that was found keeps to max_complexity, max_depth, nested_constraints, constraints, "
+            "variable_operators and required_variables: allow more, or search longer"
         )
 
 
@@ -116,13 +178,32 @@ def _nested_constraints(value: object) -> dict[str | Operator, dict[str | Operat
     return nested
 
 
-def _operator(name: object) -> Operator:
+def _argument_limits(value: object) -> dict[Operator, tuple[int | None, ...]]:
+    """The largest complexity of each operand, by operator; None for any complexity, which PySR writes as -1."""
+    if value is None:
+        return {}
+    shape = "constraints must be a mapping such as {'pow': (-1, 1), 'sin': 5}"
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{shape}, not {value!r}")
+    limits: dict[Operator, tuple[int | None, ...]] = {}
+    for name, given in value.items():
+        operator = _operator(name, "constraints")
+        sizes = list(given) if isinstance(given, (tuple, list)) else [given] * operator.arity
+        whole = all(isinstance(size, Integral) and not isinstance(size, bool) and int(size) >= -1 for size in sizes)
+        if not whole or len(sizes) != operator.arity:
+            wanted = "a whole number" if operator.arity == 1 else f"{operator.arity} whole numbers"
+            raise ValueError(f"{shape}: that of {name!r} must be {wanted} of at least 0, or -1 for any, not {given!r}")
+        limits[operator] = tuple(None if size == -1 else int(size) for size in sizes)
+    return limits
+
+
+def _operator(name: object, parameter: str = "nested_constraints") -> Operator:
     try:
         operator = get_operator(name)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
-        raise ValueError(f"nested_constraints: {error}") from error
+        raise ValueError(f"{parameter}: {error}") from error
     if operator.form is not None:
-        raise ValueError(f"nested_constraints: {operator.name} is written as {operator.form} in laws: name what it has")
+        raise ValueError(f"{parameter}: {operator.name} is written as {operator.form} in laws: name what it has")
     return operator
 
 

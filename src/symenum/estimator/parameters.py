@@ -7,6 +7,7 @@ imports torch: `symenum fit --help` need not wait for it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -136,7 +137,8 @@ class Parameter:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    # By comparison: a whole number beyond the doubles would make math.isfinite raise an error.
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= sys.float_info.max)  # type: ignore[operator]
 
 
 def _is_range(value: object) -> bool:
@@ -264,6 +266,33 @@ _ROWS = (
         page="knowledge.md",
     ),
     Parameter(
+        "constraints",
+        None,
+        'the largest complexity of what an operator acts on, such as {"pow": (-1, 1), "sin": 5}; -1 for any',
+        page="knowledge.md",
+    ),
+    Parameter(
+        "complexity_of_operators",
+        None,
+        'what operators add to complexity, such as {"sin": 5}; the others keep their own weights',
+        options=(Option("--complexity-of-operators", "What operators cost.", "NAME=NUMBER", "weights", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "complexity_of_constants",
+        None,
+        "what each number adds to complexity; None: nothing",
+        WholeNumber(0, or_none=True),
+        (Option("--complexity-of-constants", "What each number costs. [default: 0]"),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "complexity_of_variables",
+        None,
+        'what each variable adds to complexity, a number or a mapping such as {"x1": 2}; None: nothing',
+        page="knowledge.md",
+    ),
+    Parameter(
         "variable_operators",
         None,
         'the only operators that may act on a variable and on what holds it, such as {"angle": ["sin", "cos", "*"]}; '
@@ -278,6 +307,22 @@ _ROWS = (
         page="knowledge.md",
     ),
     Parameter("forbidden_variables", None, "names of variables that no law may hold", page="knowledge.md"),
+    Parameter(
+        "select_k_features",
+        None,
+        "the number of variables to search with, those that matter most to a random forest; None: all",
+        WholeNumber(1, or_none=True),
+        (Option("--select-k-features", "Search with the variables that matter most only."),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "denoise",
+        False,
+        "whether y is smoothed by a Gaussian process before the search; losses are then those of the smooth y",
+        _TRUE_OR_FALSE,
+        (Option("--denoise/--no-denoise", "Smooth the target before the search.", reads="switch"),),
+        page="knowledge.md",
+    ),
     Parameter(
         "guesses",
         None,

@@ -1,4 +1,4 @@
-"""A fit that can be stopped and resumed: what is written of it to the disk, and where the next fit starts.
+"""A fit on the disk: what is written while it runs, where the next fit starts, and how a saved result is opened.
 
 The state of the search is written by `symenum.search.checkpoint`. Here parameters and data are added to it, so that the
 path of a checkpoint alone is enough to go on. The data are in an npz file beside the checkpoint, written once; its name
@@ -18,23 +18,42 @@ import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
 
 from symenum.core.files import write_whole
+from symenum.core.memory import memory_limit
+from symenum.core.target import Training
 from symenum.estimator.data import FitData
+from symenum.estimator.knowledge import complexity_weights
 from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.preparation import denoised
+from symenum.estimator.saved_results import CHECKPOINT, MODEL, Result, RunSummary, read_result
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import with_loss
+from symenum.fitting.losses import make_loss
 from symenum.fitting.recognise import count_fitted_constants
+from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, CheckpointWriter, read_document, restored
+from symenum.selection import DISCOUNT, choose_law, rule_while_searching
 
-__all__ = ["LastRun", "OpenedCheckpoint", "Start", "find_start", "open_checkpoint"]
+__all__ = [
+    "LastRun",
+    "OpenedCheckpoint",
+    "SavedModel",
+    "Start",
+    "find_start",
+    "json_parameters",
+    "open_checkpoint",
+    "open_saved",
+]
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
@@ -103,8 +122,8 @@ def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoi
         start = replace(start, state=checkpoint.state, known=tuple(checkpoint.front))
     elif model.warm_start and hasattr(model, "front_"):
         start = replace(start, known=_still_allowed(task, model.front_))
-        last: LastRun = model._last_run  # type: ignore[attr-defined]
-        if last.signature == signature and last.loss == model.loss:
+        last: LastRun | None = getattr(model, "_last_run", None)  # a model that was loaded has none
+        if last is not None and last.signature == signature and last.loss == model.loss:
             start = replace(start, state=last.state, done=last.state.iteration)
     if model.checkpoint is not None:
         start = replace(start, keeper=_make_keeper(Path(model.checkpoint), data, parameters, signature))
@@ -134,8 +153,9 @@ def _still_allowed(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, .
 def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
     """A hash of the data and of all settings that cannot change when a search goes on."""
     digest = hashlib.sha256()
-    fixed = {name: value for name, value in _json_parameters(parameters).items() if name not in _CHANGEABLE}
-    digest.update(json.dumps([fixed, data.columns, data.X.shape], sort_keys=True, default=repr).encode())
+    fixed = {name: value for name, value in json_parameters(parameters).items() if name not in _CHANGEABLE}
+    named = [] if data.names is None else [data.names]
+    digest.update(json.dumps([fixed, data.columns, data.X.shape, *named], sort_keys=True, default=repr).encode())
     for array in (data.X, data.y, data.weight):
         digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
     for array in (data.y_error, data.x_error):
@@ -154,8 +174,9 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
         _refuse_other_file(path)
     file = _data_file(path, signature)
     about = {
-        "parameters": _json_parameters(parameters),
+        "parameters": json_parameters(parameters),
         "columns": None if data.columns is None else list(data.columns),
+        "variable_names": None if data.names is None else list(data.names),
         "data": file.name,
     }
     try:
@@ -213,6 +234,7 @@ class OpenedCheckpoint:
     checkpoint: Checkpoint
     parameters: dict[str, Any]
     data: FitData | None
+    names: tuple[str, ...] | None  # that the user had given to the columns of an array
 
 
 def open_checkpoint(
@@ -230,33 +252,43 @@ def open_checkpoint(
     known = {name: _tuples(value) for name, value in stored.items() if name not in _NOT_STORED}
     parameters = {"checkpoint": str(path), **known, **changes}
     own = _own_operators(path, stored, parameters)
-    for name, value in _json_parameters(parameters).items():
+    for name, value in json_parameters(parameters).items():
         if name not in _CHANGEABLE and name in changes and value != stored.get(name):
             raise ValueError(f"{name} cannot change when a search goes on: it was {stored.get(name)!r}; start anew")
-    missing = [name for name, value in parameters.items() if isinstance(value, dict) and "not kept" in value]
-    if missing:
-        what = stored[missing[0]]["not kept"]
-        raise ValueError(f"{missing[0]} was a {what}, which a checkpoint cannot hold: give it to resume again")
+    _refuse_missing(parameters, "a checkpoint", "resume")
     constants = parameters.get("constants")
     named = constants if isinstance(constants, dict) else None
     checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
-    return OpenedCheckpoint(checkpoint, parameters, _read_data(path, checkpoint) if with_data else None)
+    given_names = _names(path, checkpoint, "variable_names")
+    data = replace(_read_data(path, checkpoint), names=given_names) if with_data else None
+    if data is not None and given_names is not None and len(given_names) != data.X.shape[1]:
+        raise ValueError(f"the checkpoint '{path}' is damaged: it has not as many variable_names as columns")
+    return OpenedCheckpoint(checkpoint, parameters, data, given_names)
 
 
-def _own_operators(path: Path, stored: Mapping[str, Any], parameters: Mapping[str, Any]) -> Sequence[Operator]:
-    """The user's own operators among `parameters`; they are code, so a checkpoint holds their names only."""
+def _refuse_missing(parameters: Mapping[str, Any], holder: str, method: str) -> None:
+    """Raise an error for a parameter that the file could not hold and that the caller has not given again."""
+    for name, value in parameters.items():
+        if isinstance(value, dict) and "not kept" in value:
+            raise ValueError(f"{name} was a {value['not kept']}, which {holder} cannot hold: give it to {method} again")
+
+
+def _own_operators(
+    path: Path, stored: Mapping[str, Any], parameters: Mapping[str, Any], method: str = "resume"
+) -> Sequence[Operator]:
+    """The user's own operators among `parameters`; they are code, so a file holds their names only."""
     try:
         records = get_operators(parameters["operators"])
     except (ValueError, TypeError) as error:
-        names = ", ".join(map(str, stored["operators"]))
+        names = ", ".join(map(str, stored.get("operators", ())))
         raise ValueError(
             f"operators: the search of '{path}' had operators of your own ({names}): "
-            f"give them to resume again ({error})"
+            f"give them to {method} again ({error})"
         ) from error
     return [record for record in records if not record.built_in]
 
 
-def _json_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def json_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON can hold them; a value that it cannot hold becomes {"not kept": its type}."""
     stored = {name: value for name, value in parameters.items() if name not in _NOT_STORED}
     stored["operators"] = [operator.name for operator in get_operators(parameters["operators"])]
@@ -297,12 +329,18 @@ def _npz(data: FitData) -> bytes:
     return file.getvalue()
 
 
+def _names(path: Path, checkpoint: Checkpoint, key: str) -> tuple[str, ...] | None:
+    """The names that the checkpoint holds under a key, or None."""
+    names = checkpoint.about.get(key)
+    if names is not None and not (isinstance(names, list) and all(isinstance(one, str) for one in names)):
+        raise ValueError(f"the checkpoint '{path}' is damaged: its {key.replace('_', ' ')} have no names")
+    return None if names is None else tuple(names)
+
+
 def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
-    name, columns = checkpoint.about.get("data"), checkpoint.about.get("columns")
+    name, columns = checkpoint.about.get("data"), _names(path, checkpoint, "columns")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"the checkpoint '{path}' is damaged: it names no file with its data")
-    if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
-        raise ValueError(f"the checkpoint '{path}' is damaged: its columns have no names")
     file = path.with_name(name)
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
@@ -316,4 +354,118 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
     if not fine or (columns is not None and len(columns) != X.shape[1]):
         raise ValueError(f"the data of the checkpoint, '{file}', are damaged: {_GIVE_AGAIN}")
     weight = optional.pop("weight", None)
-    return FitData(X, y, weight, None if columns is None else tuple(columns), **optional)
+    return FitData(X, y, weight, columns, **optional)
+
+
+# A saved result, opened without a search
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """All that a fitted estimator needs to predict, show and export: the laws, and which of them is chosen.
+
+    `columns`: names of the columns of the table; None for an array. `training`: the rows of the fit, where they were
+    saved too.
+    """
+
+    parameters: dict[str, Any]
+    front: Front
+    selected: int
+    names: tuple[str, ...]
+    columns: tuple[str, ...] | None
+    run: RunSummary
+    stop_reason: str
+    interrupted: bool
+    training: Training | None = None
+    target: str = "y"
+
+
+def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
+    """Open a folder of results, its model.json, or a checkpoint, for an estimator whose parameters have these names.
+
+    Of a folder, model.json is read; without one, the checkpoint that a search has left that was killed. `changes` are
+    parameters that take other values than in the file.
+    """
+    file = path
+    if path.is_dir():
+        file = next((path / name for name in (MODEL, CHECKPOINT) if (path / name).exists()), path / MODEL)
+        if not file.exists():
+            raise ValueError(f"the folder '{path}' holds no result of symenum: there is no {MODEL} in it")
+    if not file.exists():
+        raise ValueError(f"there is no '{path}': name a folder of symenum fit --out, its {MODEL}, or a checkpoint")
+    with file.open("rb") as stream:
+        is_checkpoint = b'"symenum checkpoint"' in stream.read(64)  # a file names its format at the beginning
+    return _from_checkpoint(file, changes, names) if is_checkpoint else _from_result(file, changes, names)
+
+
+def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
+    stored = _stored_settings(path)
+    left_out = _NOT_STORED - {"random_state"}
+    parameters = {name: _tuples(value) for name, value in stored.items() if name in names and name not in left_out}
+    parameters |= changes
+    own: Sequence[Operator] = ()
+    if not isinstance(stored.get("operators", []), (list, str)):
+        raise ValueError(f"'{path}' is damaged: its operators are no list of names")
+    if "operators" in parameters:
+        own = _own_operators(path, stored, parameters, "load")
+    _refuse_missing(parameters, "a file", "load")
+    result = read_result(path, [operator for operator in own if operator.form is None])
+    run = result.run or RunSummary(0.0, 0, 0, "", 0.0)
+    discount = parameters.get("discount", DISCOUNT)
+    allowed = PARAMETERS["discount"].constraint
+    if allowed is not None and not allowed.allows(discount):
+        raise ValueError(f"'{path}' is damaged: discount must be {allowed.words}, not {discount!r:.40}")
+    given = {**{name: row.default for name, row in PARAMETERS.items()}, **parameters}
+    weights = complexity_weights(SimpleNamespace(**given), result.names)
+    empty = Front((), run.floor, result.rows, float(discount), weights)
+    entries = tuple(empty.weighed(Candidate(law.expression, law.loss)) for law in result.laws)
+    if any(not later.complexity > earlier.complexity for earlier, later in pairwise(entries)):
+        raise ValueError(f"'{path}' is damaged: its laws are not in the order of their complexity")
+    if any(math.isnan(entry.loss) for entry in entries):
+        raise ValueError(f"'{path}' is damaged: the loss of a law is no number")
+    front = replace(empty, entries=entries)
+    return SavedModel(
+        parameters,
+        front,
+        result.selected,
+        result.names,
+        _columns(result),
+        run,
+        result.stop_reason,
+        result.interrupted,
+        target=result.target,
+    )
+
+
+def _stored_settings(path: Path) -> dict[str, Any]:
+    """The settings of a model.json; {} where it has none that can be read, which `read_result` then says."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    settings = document.get("settings") if isinstance(document, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
+def _columns(result: Result) -> tuple[str, ...] | None:
+    named = tuple(column for column in result.columns if column is not None)
+    return named if len(named) == len(result.columns) else None
+
+
+def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
+    found = open_checkpoint(path, changes, names, with_data=True)
+    state, front, data = found.checkpoint.state, found.checkpoint.front, found.data
+    if not front or data is None:
+        raise ValueError(f"the checkpoint '{path}' holds no law yet: go on with resume")
+    table, target, _ = data.weighted_rows(memory_limit(found.parameters.get("max_memory")), state.seed)
+    if found.parameters.get("denoise") is True:
+        target = denoised(table, target)
+    training = Training.of(table, data.variables, target)
+    loss = make_loss(found.parameters.get("loss", "mse"), target, weighted=data.total_weight is not None)
+    rule = rule_while_searching(found.parameters.get("model_selection", "best"))  # held-out rows are not saved
+    selected = choose_law(front.from_zero(), rule, None, training, robust=loss.robust)
+    run = RunSummary(state.elapsed, state.iteration, state.scored, "", front.floor)
+    parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
+    return SavedModel(
+        parameters, front, selected, data.variables, data.columns, run, "as the checkpoint has it", True, training
+    )

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 import sympy
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -38,7 +38,7 @@ from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
-from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training, target_name
+from symenum.estimator.data import check_fit_data, check_validation, make_training, target_name
 from symenum.estimator.formulas import (
     FittedForm,
     check_constants,
@@ -49,12 +49,16 @@ from symenum.estimator.formulas import (
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters
-from symenum.estimator.persistence import LastRun, find_start, open_checkpoint
+from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
+from symenum.estimator.preparation import denoised
+from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, write_results
+from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
 from symenum.expressions import (
     Expression,
     ExpressionModule,
     evaluate,
     to_c,
+    to_jax,
     to_latex,
     to_numpy_source,
     to_python,
@@ -81,7 +85,7 @@ __all__ = ["PSERegressor"]
 
 Array = npt.NDArray[np.float64]
 
-_EXPORTS = ("python", "numpy", "torch", "c")
+_EXPORTS = ("python", "numpy", "jax", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
 _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
@@ -89,6 +93,14 @@ _LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
+
+
+# Of a model with several targets: attributes that its columns share, and those that are lists.
+_SAME_FOR_ALL = ("n_features_in_", "feature_names_in_", "variable_names_", "plan_")
+_OF_EACH = (
+    *("front_", "equations_", "best_expression_", "selected_index_", "training_", "schedule_", "stop_reason_"),
+    "selection_mask_",
+)
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         largest depth of a law on the front: how many operators may stand inside one another
     nested_constraints : Mapping[str, Mapping[str, int]] | None, default None
         how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}
+    constraints : Mapping[str, int | tuple[int, int]] | None, default None
+        the largest complexity of what an operator acts on, such as {"pow": (-1, 1), "sin": 5}; -1 for any
+    complexity_of_operators : Mapping[str, int] | None, default None
+        what operators add to complexity, such as {"sin": 5}; the others keep their own weights
+    complexity_of_constants : int | None, default None
+        what each number adds to complexity; None: nothing
+    complexity_of_variables : int | Mapping[str, int] | None, default None
+        what each variable adds to complexity, a number or a mapping such as {"x1": 2}; None: nothing
     variable_operators : Mapping[str, Iterable[str | Operator]] | None, default None
         the only operators that may act on a variable and on what holds it, such as {"angle": ["sin", "cos", "*"]};
         numbers may scale and shift it in any case
@@ -153,9 +173,13 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names of variables that every law must hold
     forbidden_variables : Sequence[str] | None, default None
         names of variables that no law may hold
+    select_k_features : int | None, default None
+        the number of variables to search with, those that matter most to a random forest; None: all
+    denoise : bool, default False
+        whether y is smoothed by a Gaussian process before the search; losses are then those of the smooth y
     guesses : Sequence[str | Expression] | None, default None
         formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted
-    loss : str | Callable[..., float], default "mse"
+    loss : str | Loss | Callable[..., float], default "mse"
         what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
         (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or Huber or
         LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the loss is
@@ -202,6 +226,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         the rows that it was judged on
     variable_names_ : tuple[str, ...]
         the names that equations use; `feature_names_in_` holds the DataFrame's own
+    selection_mask_ : numpy.ndarray | None
+        with `select_k_features`, for each feature whether the search has used it; else None
     target_name_ : str
         the name of y in outputs: that of a Series, else "y"
     n_iter_, elapsed_, scored_ : int, float, int
@@ -224,8 +250,13 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     x1**2/x2
     """
 
+    n_iter_: int
+    scored_: int
+    elapsed_: float
+    interrupted_: bool
     _session: FitSession | None = None  # while a fit runs
     _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
+    _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
     def __init__(
@@ -245,11 +276,17 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_complexity: int = 50,
         max_depth: int | None = None,
         nested_constraints: Mapping[str, Mapping[str, int]] | None = None,
+        constraints: Mapping[str, int | tuple[int, int]] | None = None,
+        complexity_of_operators: Mapping[str, int] | None = None,
+        complexity_of_constants: int | None = None,
+        complexity_of_variables: int | Mapping[str, int] | None = None,
         variable_operators: Mapping[str, Iterable[str | Operator]] | None = None,
         required_variables: Sequence[str] | None = None,
         forbidden_variables: Sequence[str] | None = None,
+        select_k_features: int | None = None,
+        denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
-        loss: str | Callable[..., float] = "mse",
+        loss: str | Loss | Callable[..., float] = "mse",
         model_selection: str = "best",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
@@ -276,9 +313,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_complexity = max_complexity
         self.max_depth = max_depth
         self.nested_constraints = nested_constraints
+        self.constraints = constraints
+        self.complexity_of_operators = complexity_of_operators
+        self.complexity_of_constants = complexity_of_constants
+        self.complexity_of_variables = complexity_of_variables
         self.variable_operators = variable_operators
         self.required_variables = required_variables
         self.forbidden_variables = forbidden_variables
+        self.select_k_features = select_k_features
+        self.denoise = denoise
         self.guesses = guesses
         self.loss = loss
         self.model_selection = model_selection
@@ -299,13 +342,18 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y: object,
         sample_weight: object = None,
         validation: object = None,
+        variable_names: Sequence[str] | None = None,
         *,
         y_error: object = None,
         x_error: object = None,
     ) -> Self:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
 
+        Of a y (rows, targets) each column gets a search of its own, with an equal part of `max_time`. `estimators_` are
+        the models of the columns; attributes and what methods return are then lists.
+
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
+        `variable_names`: names for the columns of an array, in place of x1, x2, …
 
         `y_error`: standard errors of y, one number or one for each row. Rows count by 1/y_error² (times
         `sample_weight`), and `equations_` has the chi-square of each law. `x_error`: standard errors of the inputs, by
@@ -315,8 +363,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
+        targets = split_targets(y, validation)
+        if targets is not None:
+            return self._fit_targets(X, targets, sample_weight, variable_names)
+        self.__dict__.pop("estimators_", None)
         with self._running() as session, single_threaded(), overflow_allowed():
-            outcome = self._search(X, y, sample_weight, validation, session, y_error, x_error)
+            outcome = self._search(X, y, sample_weight, validation, variable_names, session, y_error, x_error)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error
         return self
@@ -325,6 +377,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Ask a `fit` that runs in another thread to end now, as Ctrl-C does in the main thread."""
         if self._session is not None:
             self._session.stopping.end()
+        if self._column is not None:
+            self._column.stop()
 
     @classmethod
     def resume(
@@ -356,33 +410,99 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y_error, x_error = found.data.y_error, found.data.x_error
         model = cls(**found.parameters)
         model._checkpoint = found.checkpoint
-        return model.fit(X, y, sample_weight, validation, y_error=y_error, x_error=x_error)
+        return model.fit(X, y, sample_weight, validation, found.names, y_error=y_error, x_error=x_error)
 
-    def predict(self, X: object, index: int | None = None) -> Array:
+    @classmethod
+    def load(cls, path: str | Path, **changes: Any) -> Any:
+        """The fitted estimator that `save` or `symenum fit --out` has written, or a checkpoint; nothing is searched.
+
+        `path`: the folder, its model.json, or a checkpoint. Operators of your own, and a loss that is a callable, must
+        be given again as `changes`, since files hold no code. The rows of the fit come with a checkpoint only; without
+        them `uncertainties` and `score_expression` need X and y.
+        """
+        names = cls._get_param_names()
+        unknown = set(changes) - set(names)
+        if unknown:
+            raise ValueError(f"changes: {cls.__name__} has no parameter {', '.join(sorted(unknown))}")
+        saved = open_saved(Path(path), changes, names)
+        model = cls(**saved.parameters)
+        model.variable_names_ = saved.names
+        model.n_features_in_ = len(saved.names)
+        model.target_name_ = saved.target
+        if saved.columns is not None:
+            model.feature_names_in_ = np.array(saved.columns, dtype=object)
+        if saved.training is not None:
+            model.training_ = saved.training
+        model.plan_, model.stop_reason_, model.interrupted_ = saved.run.plan, saved.stop_reason, saved.interrupted
+        model.n_iter_, model.scored_, model.elapsed_ = saved.run.steps, saved.run.scored, saved.run.elapsed
+        model._set_front(saved.front, saved.selected, None)
+        return model
+
+    @one_target_only
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the result to a folder: model.json, which `load` reads, front.csv, law.txt, law.tex and law.py.
+
+        The files are plain data; only law.py is code, for you to use. A folder that holds a run of symenum is an error
+        (FileExistsError) unless `overwrite`.
+        """
+        check_is_fitted(self, "front_")
+        folder = Path(path)
+        taken = files_of_a_run(folder)
+        if taken and not overwrite:
+            raise FileExistsError(f"'{folder}' holds {taken[0]} already: name another folder, or give overwrite=True")
+        folder.mkdir(parents=True, exist_ok=True)
+        columns = getattr(self, "feature_names_in_", [None] * self.n_features_in_)
+        settings = json_parameters(self.get_params(deep=False))
+        if isinstance(self.random_state, (int, np.integer)):
+            settings["random_state"] = int(self.random_state)
+        result = Result(
+            self.target_name_,
+            self.variable_names_,
+            tuple(None if column is None else str(column) for column in columns),
+            rows_of(self.front_),
+            self.selected_index_,
+            settings,
+            self.stop_reason_,
+            self.interrupted_,
+            self.front_.rows,
+            run=RunSummary.of(self),
+        )
+        write_results(folder, result)
+
+    def predict(self, X: object, index: int | Sequence[int] | None = None) -> Array:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
+
+        With several targets the values are (rows, targets), and `index` may be a list.
 
         Where the law is not defined, the value is NaN or infinite.
         """
         check_is_fitted(self, "front_")
+        if hasattr(self, "estimators_"):
+            each = index_of_each(index, len(self.estimators_))
+            return np.column_stack([one.predict(X, row) for one, row in zip(self.estimators_, each, strict=True)])
         refuse_dates_and_masks("X", X)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
-        predicted: Array = evaluate(self._expression(index), columns)
+        predicted: Array = evaluate(self._expression(index), columns)  # type: ignore[arg-type]
         return predicted
 
+    @of_each_target
     def get_best(self, index: int | None = None) -> pandas.Series:
         """The chosen row of `equations_`, or that of another index."""
         self._expression(index)
         return self.equations_.iloc[self.selected_index_ if index is None else index]
 
+    @of_each_target
     def sympy(self, index: int | None = None) -> sympy.Expr:
         """The law as a SymPy expression."""
         return to_sympy(self._expression(index))
 
+    @of_each_target
     def latex(self, index: int | None = None, precision: int = SHOWN_DIGITS) -> str:
         """The law in LaTeX, constants to so many significant digits."""
         return to_latex(written(self._expression(index)), precision)
 
+    @of_each_target
     def latex_table(
         self,
         indices: Iterable[int] | None = None,
@@ -401,23 +521,27 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @overload
     def export(self, language: Literal["torch"], index: int | None = None) -> ExpressionModule: ...
     @overload
-    def export(self, language: Literal["python", "numpy", "c"], index: int | None = None) -> str: ...
+    def export(self, language: Literal["python", "numpy", "jax", "c"], index: int | None = None) -> str: ...
     @overload
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule: ...
 
+    @of_each_target
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
-        """The law as source text ("python", "numpy", "c") or as a torch module ("torch")."""
+        """The law as source text ("python", "numpy", "jax", "c") or as a torch module ("torch")."""
         expression, names = self._expression(index), self.variable_names_
         if language == "python":
             return to_python(expression, names)
         if language == "numpy":
             return to_numpy_source(expression, names)
+        if language == "jax":
+            return to_jax(expression, names)
         if language == "c":
             return to_c(expression, names)
         if language == "torch":
             return to_torch(expression, names)
         raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
 
+    @one_target_only
     def score_expression(
         self,
         formula: str | Expression,
@@ -447,8 +571,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         operators = get_operators(self.operators)
         form = read_form(formula, training.columns, declared, operators, start=start, fit_numbers=fit_numbers)
         result = fit_form(form, training, make_loss(self.loss, training.target))
+        result = replace(result, complexity=self.front_.complexity_of(result.expression))
         return compare_with_front(result, self.front_) if X is None else result
 
+    @of_each_target
     def uncertainties(
         self, index: int | None = None, X: object = None, y: object = None, sample_weight: object = None
     ) -> pandas.DataFrame:
@@ -461,10 +587,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         training = self._training(X, y, sample_weight)
         return constant_errors(expression, training, make_loss(self.loss, training.target))
 
-    def report(self, path: str | Path, X: object = None, y: object = None) -> None:
+    @one_target_only
+    def report(self, path: str | Path, X: object = None, y: object = None, *, errors: bool = False) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
 
-        It is one HTML file that loads nothing else. It shows the data of the fit, or X and y if given.
+        It is one HTML file that loads nothing else. It shows the data of the fit, or X and y if given; with `errors`
+        also the standard errors of the law's constants.
         """
         check_is_fitted(self, "front_")
         if not isinstance(path, (str, Path)):
@@ -478,12 +606,17 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
             squared=self.loss == "mse",
+            errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
         )
         write_whole(Path(path), report_page(content))
 
     def __str__(self) -> str:
         if not hasattr(self, "front_"):
             return repr(self)
+        if hasattr(self, "estimators_"):
+            return "\n\n".join(
+                f"{name} =\n{one}" for name, one in zip(self.target_names_, self.estimators_, strict=True)
+            )
         return text_table(rows_of(self.front_), self.selected_index_, width=terminal_width())
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -496,6 +629,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
         tags.regressor_tags.poor_score = True  # the checks' tiny budgets find no law in random data
         return tags
 
@@ -509,12 +643,43 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         finally:
             self._session = self._checkpoint = None
 
+    def _fit_targets(
+        self, X: object, targets: Targets, sample_weight: object, variable_names: Sequence[str] | None
+    ) -> Self:
+        """Fit a model for each column; one that is not begun when the search is ended gets a single step."""
+        if self.checkpoint is not None:
+            raise ValueError("checkpoint is for one target: fit each column of y with a checkpoint of its own")
+        count = len(targets.columns)
+        known = getattr(self, "estimators_", None)
+        goes_on = self.warm_start and known is not None and len(known) == count
+        shared = {**self.get_params(deep=False), "max_time": None if self.max_time is None else self.max_time / count}
+        models: list[PSERegressor] = []
+        with self._running() as session:
+            for i, (column, rows) in enumerate(zip(targets.columns, targets.validation, strict=True)):
+                self._column = known[i] if goes_on and known is not None else clone(self)
+                steps = 1 if session.stopping.over() or any(one.interrupted_ for one in models) else self.max_iterations
+                self._column.set_params(**{**shared, "max_iterations": steps})
+                try:
+                    models.append(self._column.fit(X, column, sample_weight, rows, variable_names))
+                finally:
+                    self._column = None
+        self.estimators_, self.target_names_, self.nout_ = models, targets.names, count
+        for name in _SAME_FOR_ALL:
+            if hasattr(models[0], name):
+                setattr(self, name, getattr(models[0], name))
+        for name in _OF_EACH:
+            setattr(self, name, [getattr(one, name) for one in models])
+        self.n_iter_, self.scored_ = sum(one.n_iter_ for one in models), sum(one.scored_ for one in models)
+        self.elapsed_, self.interrupted_ = sum(one.elapsed_ for one in models), any(one.interrupted_ for one in models)
+        return self
+
     def _search(
         self,
         X: object,
         y: object,
         sample_weight: object,
         validation: object,
+        variable_names: Sequence[str] | None,
         session: FitSession,
         y_error: object,
         x_error: object,
@@ -522,9 +687,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
-        data = check_fit_data(self, X, y, sample_weight, y_error, x_error)
+        data = check_fit_data(self, X, y, sample_weight, y_error, x_error, variable_names)
         table, target, rows = data.weighted_rows(int(_DATA_SHARE * memory_limit(self.max_memory)), seed)
-        names = column_names(data.columns, self.n_features_in_)
+        if self.denoise:
+            target = denoised(table, target)
+        names = data.variables
         training = Training.of(table, names, target)
         weighted = data.total_weight is not None
         settings = self._settings(training, session.budget_for_guesses(self.max_time), seed, weighted=weighted)
@@ -557,6 +724,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if errors is not None and errors.x:
             outcome = replace(outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session))
         self.variable_names_ = names
+        chosen = np.array([name not in settings.forbidden for name in names])
+        self.selection_mask_ = None if self.select_k_features is None else chosen
         self.target_name_ = target_name(y)
         self.plan_ = str(task.plan)
         budget = session.budget_for_choice(self.max_time)
@@ -608,14 +777,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
         """Set the fitted attributes from a search that has ended."""
-        self.front_: Front = outcome.front
-        self.selected_index_ = choose_law(
-            self.front_.from_zero(), self.model_selection, held_out, self.training_, robust=loss.robust
-        )
-        self.best_expression_ = written(self.front_[self.selected_index_].expression)
-        self.equations_: pandas.DataFrame = equations_table(
-            rows_of(self.front_), self.variable_names_, None if held_out is None else held_out.losses
-        )
+        front, training = outcome.front.from_zero(), self.training_
+        chosen = choose_law(front, self.model_selection, held_out, training, robust=loss.robust)
+        self._set_front(outcome.front, chosen, None if held_out is None else held_out.losses)
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
@@ -623,6 +787,13 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.interrupted_ = outcome.interrupted
         self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
         self.refused_: dict[str, int] = {one.reason: one.count for one in outcome.state.refused}
+
+    def _set_front(self, front: Front, selected: int, held_out_losses: Sequence[float] | None) -> None:
+        """Set the attributes that show the laws of a front, of which row `selected` is chosen."""
+        self.front_: Front = front
+        self.selected_index_ = selected
+        self.best_expression_ = written(front[selected].expression)
+        self.equations_: pandas.DataFrame = equations_table(rows_of(front), self.variable_names_, held_out_losses)
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -639,6 +810,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             forbidden=known.forbidden,
             guesses=known.guesses,
             declared=known.declared,
+            weights=known.weights,
             layers=self.layers,
             inputs=self.inputs,
             token_generator=self.token_generator,

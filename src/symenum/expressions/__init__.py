@@ -1,9 +1,9 @@
 """Expressions: immutable trees, and what can be done with one.
 
 Trees are built (`apply`, `parse`, `from_sympy`), put as people write them (`written`), printed (`to_text`, `to_latex`,
-`to_mathml`, `to_sympy`, and as source code `to_python`, `to_numpy_source`, `to_c`), made into objects that compute
-(`to_callable`, `to_torch`), evaluated on data, put in order (`canonical`), simplified (`simplify`) and compared as
-functions (`same_function`). Nothing here knows of data sets, search or enumeration.
+`to_mathml`, `to_sympy`, and as source code `to_python`, `to_numpy_source`, `to_jax`, `to_c`), made into objects that
+compute (`to_callable`, `to_torch`), evaluated on data, put in order (`canonical`), simplified (`simplify`) and
+compared as functions (`same_function`). Nothing here knows of data sets, search or enumeration.
 """
 
 from symenum.expressions.algebra import canonical, fingerprint, same_function, sample_points, simplify, sort_key
@@ -13,6 +13,7 @@ from symenum.expressions.export import (
     ExpressionModule,
     to_c,
     to_callable,
+    to_jax,
     to_numpy_source,
     to_python,
     to_torch,
@@ -60,6 +61,7 @@ __all__ = [
     "substitute",
     "to_c",
     "to_callable",
+    "to_jax",
     "to_latex",
     "to_mathml",
     "to_numpy_source",

@@ -1,4 +1,4 @@
-"""Tree to what computes: source code in Python, NumPy and C that needs nothing of this package, and callable objects.
+"""Tree to what computes: source code in Python, NumPy, JAX and C that needs nothing of this package, and callables.
 
 All numbers in source code are written as doubles, since `evaluate` computes with doubles: 1/3 in C is 0 otherwise, and
 Python's whole numbers do not overflow. Variables keep their names where the language allows that; a comment says which
@@ -36,14 +36,25 @@ from symenum.expressions.tree import Apply, Constant, Expression, Variable, fold
 from symenum.expressions.written import written
 from symenum.operators import OPERATORS, Operator
 
-__all__ = ["ExpressionFunction", "ExpressionModule", "to_c", "to_callable", "to_numpy_source", "to_python", "to_torch"]
+__all__ = [
+    "ExpressionFunction",
+    "ExpressionModule",
+    "to_c",
+    "to_callable",
+    "to_jax",
+    "to_numpy_source",
+    "to_python",
+    "to_torch",
+]
 
-Language = Literal["python", "numpy", "c"]
-_POWER: Mapping[Language, str] = {"python": "math.pow", "numpy": "np.power", "c": "pow"}
+Language = Literal["python", "numpy", "jax", "c"]
+_ARRAYS: Mapping[Language, tuple[str, str]] = {"numpy": ("numpy", "np"), "jax": ("jax.numpy", "jnp")}  # module, name
+_POWER: Mapping[Language, str] = {"python": "math.pow", "numpy": "np.power", "jax": "jnp.power", "c": "pow"}
 # <math.h> has M_PI in POSIX only.
 _CONSTANTS: Mapping[Language, Mapping[str, str]] = {
     "python": {"pi": "math.pi", "E": "math.e"},
     "numpy": {"pi": "np.pi", "E": "np.e"},
+    "jax": {"pi": "jnp.pi", "E": "jnp.e"},
     "c": {"pi": repr(math.pi), "E": repr(math.e)},
 }
 
@@ -90,16 +101,44 @@ def to_numpy_source(expression: Expression, names: Sequence[str], function_name:
         return np.sin(x1)/3.0 + x2**2.0
     <BLANKLINE>
     """
-    listed, safe = _names(expression, names, function_name, "numpy")
-    lines = ["import numpy as np", "", "", f"def {function_name}({', '.join(safe[name] for name in listed)}):"]
+    return _array_source(expression, names, function_name, "numpy")
+
+
+def to_jax(expression: Expression, names: Sequence[str], function_name: str = "f") -> str:
+    """Source of a Python function of JAX arrays of one shape, one parameter for each of `names`, in that order.
+
+    It can be differentiated, compiled and mapped (`jax.grad`, `jax.jit`, `jax.vmap`), and computes in JAX's precision:
+    single unless `jax_enable_x64` is set.
+
+    >>> from symenum.expressions import parse
+    >>> print(to_jax(parse("sin(x1)/3 + x2**2"), ["x1", "x2"]))
+    import jax.numpy as jnp
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x1, x2):
+        # sin(x1)/3 + x2**2
+        x1, x2 = jnp.asarray(x1, dtype=float), jnp.asarray(x2, dtype=float)
+        return jnp.sin(x1)/3.0 + x2**2.0
+    <BLANKLINE>
+    """
+    return _array_source(expression, names, function_name, "jax")
+
+
+def _array_source(
+    expression: Expression, names: Sequence[str], function_name: str, language: Literal["numpy", "jax"]
+) -> str:
+    """Source of a function of arrays, for a module with NumPy's names."""
+    listed, safe = _names(expression, names, function_name, language)
+    module, np = _ARRAYS[language]
+    lines = [f"import {module} as {np}", "", "", f"def {function_name}({', '.join(safe[name] for name in listed)}):"]
     lines += [f"    # {note}" for note in _notes(expression, safe)]
     # Whole numbers would wrap around, and a Python float divided by zero is an error.
     used = [safe[name] for name in variables(expression)]
-    result = _write(expression, "numpy", safe)
+    result = _write(expression, language, safe)
     if used:
-        lines.append(f"    {', '.join(used)} = {', '.join(f'np.asarray({name}, dtype=float)' for name in used)}")
+        lines.append(f"    {', '.join(used)} = {', '.join(f'{np}.asarray({name}, dtype=float)' for name in used)}")
     elif listed:
-        result = f"np.full(np.shape({safe[listed[0]]}), {result})"
+        result = f"{np}.full({np}.shape({safe[listed[0]]}), {result})"
     if isinstance(expression, Variable):
         result = f"{result}.copy()"
     return "\n".join([*lines, f"    return {result}", ""])
@@ -137,6 +176,8 @@ def _names(
     """The names in order, and what each of them is called in the code."""
     listed = check_names(names, variables(expression))
     reserved = {_POWER[language], *(C_RESERVED if language == "c" else PYTHON_RESERVED)}
+    if language in _ARRAYS:
+        reserved.add(_ARRAYS[language][1])
     for operator in OPERATORS.values():
         if operator.source is not None:
             reserved.add(getattr(operator.source, language))
@@ -214,9 +255,9 @@ def _infix(node: Apply, left: _Piece, right: _Piece, language: Language) -> _Pie
             f"{left.inside(PRECEDENCE['pow'] + 1)}**{right.inside(ATOM_PRECEDENCE)}", PRECEDENCE["pow"], varies
         )
     divisor = node.operands[1]
-    if name == "div" and language == "numpy" and not varies and not (isinstance(divisor, Constant) and divisor.value):
+    if name == "div" and language in _ARRAYS and not varies and not (isinstance(divisor, Constant) and divisor.value):
         # A constant part may be 1/(1 - 1), and two Python floats are divided by Python, which raises an error.
-        return _Piece(f"np.divide({left.code}, {right.code})")
+        return _Piece(f"{_ARRAYS[language][1]}.divide({left.code}, {right.code})")
     binds = PRECEDENCE[name]
     first = left.inside(binds)
     second = right.inside(binds + 1)

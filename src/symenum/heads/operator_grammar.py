@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from symenum.expressions import Apply, Constant, Expression, Variable, fold, same_function, substitute, variables, walk
+from symenum.expressions.complexity import ComplexityWeights
 from symenum.operators import Abilities, Operator, get_operator
 from symenum.operators.traits import ADDITIVE, Role
 
@@ -61,23 +62,26 @@ class Prior:
 
     `max_depth`: of the tree. `nested`: outer operator -> inner one -> how often it may occur inside on one path from
     the outer one to a leaf; by name or record. `variable_operators`: for a variable, the only operators that may act on
-    expressions that hold it. `required`: variables that every law must depend on.
+    expressions that hold it. `required`: variables that every law must depend on. `arguments`: for an operator, the
+    largest complexity of each of its operands, None for any; `weights` say what complexity counts.
     """
 
     max_depth: int | None = None
     nested: Mapping[str | Operator, Mapping[str | Operator, int]] = field(default_factory=dict)
     variable_operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict)
     required: tuple[str, ...] = ()
+    arguments: Mapping[Operator, tuple[int | None, ...]] = field(default_factory=dict)
+    weights: ComplexityWeights | None = None
 
     @property
     def active(self) -> bool:
         """Whether there is anything that it forbids."""
-        return self.max_depth is not None or bool(self.nested or self.variable_operators or self.required)
+        return self.forbids_parts or bool(self.required)
 
     @property
     def forbids_parts(self) -> bool:
         """Whether some expressions may not even be a part of a law."""
-        return self.max_depth is not None or bool(self.nested or self.variable_operators)
+        return self.max_depth is not None or bool(self.nested or self.variable_operators or self.arguments)
 
     def allows(self, expression: Expression) -> bool:
         """Whether it may be a law."""
@@ -89,7 +93,19 @@ class Prior:
         """Whether it may be a part of a law."""
         if self.max_depth is not None and expression.depth > self.max_depth:
             return False
+        if self.arguments and not self._has_small_arguments(expression):
+            return False
         return (not self.nested or self._nests_well(expression)) and self._acts_well(expression)
+
+    def _has_small_arguments(self, expression: Expression) -> bool:
+        for node in walk(expression):
+            if not isinstance(node, Apply) or node.operator not in self.arguments:
+                continue
+            for operand, limit in zip(node.operands, self.arguments[node.operator], strict=True):
+                size = operand.complexity if self.weights is None else self.weights.of(operand)
+                if limit is not None and size > limit:
+                    return False
+        return True
 
     def _nests_well(self, expression: Expression) -> bool:
         inner = {operator for limits in self._limits.values() for operator in limits}

@@ -62,6 +62,11 @@ class Source:
     python_helper: str = ""
     c_helper: str = ""
 
+    @property
+    def jax(self) -> str:
+        """With `import jax.numpy as jnp`, which has NumPy's functions under NumPy's names."""
+        return self.numpy.replace("np.", "jnp.", 1)
+
 
 @dataclass(frozen=True)
 class Operator:

@@ -66,7 +66,7 @@ def best_under(
             break
         candidate = with_loss(expression, columns, target.y, target.weight, loss)
         plain += [candidate] if candidate.loss < float("inf") else []
-    simple = [candidate for candidate in plain if candidate.complexity <= max_complexity]
+    simple = [candidate for candidate in plain if empty.complexity_of(candidate.expression) <= max_complexity]
     chosen = {candidate.expression: candidate for candidate in empty.update(simple)}
     for candidate in sorted(simple, key=lambda one: one.loss)[:_FITTED_FINDS]:
         chosen[candidate.expression] = candidate

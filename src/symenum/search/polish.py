@@ -79,8 +79,8 @@ def refined(
     if not task.settings.constants or any(data.is_law(candidate) for candidate in found):
         return found
     best = [candidate.expression for candidate in best_first(fitted, data.target)[:_HEAD_FINDS]]
-    limit = _COMPLEXITY_SLACK * task.settings.max_complexity
-    families = [family for expression in raw if (family := with_coefficients(expression)).complexity <= limit]
+    limit, complexity_of = _COMPLEXITY_SLACK * task.settings.max_complexity, task.empty_front.complexity_of
+    families = [family for expression in raw if complexity_of(family := with_coefficients(expression)) <= limit]
     found += _refined(task, [*families, *best], budget)
     return found + _tidied(task, found, budget, front)
 
@@ -92,10 +92,12 @@ def loosened(task: Task, expressions: Sequence[Expression], budget: Budget, *, f
     such laws are fitted, the `first` time 2400.
     """
     limit = _FIRST_VARIANTS if first else _VARIANTS
-    max_complexity = task.settings.max_complexity
+    max_complexity, complexity_of = task.settings.max_complexity, task.empty_front.complexity_of
     variants: dict[Expression, None] = {}
     for expression in expressions:
-        variants |= dict.fromkeys(family for family in with_one_more(expression) if family.complexity <= max_complexity)
+        variants |= dict.fromkeys(
+            family for family in with_one_more(expression) if complexity_of(family) <= max_complexity
+        )
     found = _refined(task, list(variants)[:limit], budget)
     return found + _tidied(task, found, budget)
 
@@ -112,7 +114,7 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
         known.update(new_laws)
         new = fitted(task, new_laws, budget)
         found += new
-        front = Front.of(task.data.target).update(found, task.settings.max_complexity)
+        front = Front.of(task.data.target, weights=task.settings.weights).update(found, task.settings.max_complexity)
         expressions = [entry.expression for entry in front if entry in new]
     return found
 
@@ -125,12 +127,12 @@ def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
     """
     data = task.data
     variants: dict[Expression, bool] = {}  # rounded law -> whether it is simpler than before
-    for entry in Front.of(data.target).update(found, task.settings.max_complexity):
+    for entry in Front.of(data.target, weights=task.settings.weights).update(found, task.settings.max_complexity):
         constants = free_constants(entry.expression, integers=False)
         for digits in _DIGITS if constants else ():
             values = [float(f"{value:.{digits}g}") for value in constants]
             variant = simplify(with_constants(entry.expression, values, integers=False))
-            variants[variant] = variant.complexity < entry.complexity
+            variants[variant] = variant.complexity < entry.expression.complexity
         variants |= dict.fromkeys(with_round_exponents(entry.expression), True)
     short = [candidate for expression in variants if (candidate := data.candidate(expression)) is not None]
     return short + fitted(task, [expression for expression, simpler in variants.items() if simpler], budget)
@@ -315,7 +317,7 @@ def _tidied(task: Task, found: Sequence[Candidate], budget: Budget, known: Front
     With a front that is `known`, only those that stand on it too.
     """
     data = task.data
-    best = Front.of(data.target).update(found, task.settings.max_complexity).entries
+    best = Front.of(data.target, weights=task.settings.weights).update(found, task.settings.max_complexity).entries
     if known is not None:
         joint = known.update(best, task.settings.max_complexity).entries
         best = tuple(candidate for candidate in best if candidate in joint)

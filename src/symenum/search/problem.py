@@ -25,6 +25,7 @@ from symenum.engine.layer import layer_sizes
 from symenum.engine.network import PSRN
 from symenum.expressions import Constant, Expression, Variable, evaluate, variables
 from symenum.expressions.candidate import Candidate
+from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.losses import Loss, Squared
 from symenum.front import Front
 from symenum.heads.operator_grammar import NO_PRIOR, Prior
@@ -196,6 +197,7 @@ class Settings:
     seed: int = 0  # of everything random
     leave_out: tuple[str, ...] = ()  # stages of the heads that do not run, to measure what they bring
     shares: Mapping[str, float] = field(default_factory=dict)  # of moves, by name; see `schedule`
+    weights: ComplexityWeights | None = None  # what complexity counts; None: the paper's weights of operators
     planned_time: float | None = None  # seconds that the user gives the search, by which the schedule plans
     sanity: str = "on"  # one of SANITY of `symenum.sanity`
 
@@ -251,7 +253,9 @@ class Task:
 
     def allows(self, expression: Expression) -> bool:
         """Whether it may stand on the front."""
-        return expression.complexity <= self.settings.max_complexity and self.prior.allows(expression)
+        return self.empty_front.complexity_of(expression) <= self.settings.max_complexity and self.prior.allows(
+            expression
+        )
 
     @cached_property
     def policy(self) -> Policy:
@@ -276,7 +280,7 @@ class Task:
         return self._front(self.working)
 
     def _front(self, target: Target) -> Front:
-        front = Front.of(target, self.settings.discount)
+        front = Front.of(target, self.settings.discount, self.settings.weights)
         return front if self.squared else replace(front, floor=loss_floor(self.settings.loss, target))
 
     def with_spares(self, count: int) -> int:

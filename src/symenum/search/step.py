@@ -131,6 +131,7 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         fit = settings.constants
         working, empty, seed = task.working, task.working_front, settings.seed
         found = best_under(settings.loss, found, columns, working, empty, max_complexity, budget, fit=fit, seed=seed)
+    found = [front.weighed(candidate) for candidate in found]
     base = task.working_front if task.partial else front
     sane = admitted(base, found, task.policy, lambda law: tiny_limit(task, law, budget), max_complexity)
     if not task.partial:

@@ -1,0 +1,177 @@
+"""`symenum predict`: computes a law that was saved for the rows of another table. Nothing is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from symenum.cli.messages import Failure, InputError, did_you_mean, say, silent
+from symenum.cli.tables import read_frame, table_path
+from symenum.core.files import write_whole
+from symenum.display.table import r_squared_text
+
+if TYPE_CHECKING:
+    import pandas
+
+    from symenum.estimator.persistence import SavedModel
+    from symenum.expressions import Expression
+
+__all__ = ["predict_command"]
+
+_TARGET = "y"  # of a model that was fitted in Python, where a target need not have a name
+_SHOWN = 40  # characters of a cell or a name in a message
+
+
+@click.command("predict", no_args_is_help=True)
+@click.argument("result", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--index", type=int, help="Row of the front, counted from 0. [default: the chosen law]")
+@click.option("--header/--no-header", default=None, help="Whether the first line names the columns. [default: detect]")
+@click.option("--delimiter", help="Between columns: one character, 'tab' or 'space'. [default: detect]")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write. [default: stdout]")
+@click.option("--overwrite", is_flag=True, help="Write to --out even if the file is there.")
+@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
+def predict_command(
+    result: Path,
+    data: Path,
+    index: int | None,
+    header: bool | None,
+    delimiter: str | None,
+    out: Path | None,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Compute the law of RESULT for the rows of the table DATA (- for standard input).
+
+    RESULT is a folder of symenum fit --out, its model.json, or a checkpoint. The output is the table as CSV, with the
+    values of the law in a new last column. The columns that the law needs are found by their names. Where a value is
+    missing, or the law is not defined, the new column is empty.
+    """
+    note = silent if quiet else say
+    if out is not None and out.exists() and not overwrite:
+        raise InputError(f"--out: '{out}' is there already: name another file, or add --overwrite.")
+    saved, target = _open(result)
+    law = _law(saved, index)
+    with table_path(data) as path:
+        frame = read_frame(path, note, header=header, delimiter=delimiter)
+    predicted = _values(law, _columns(frame, law, saved, f"'{data}'"))
+    note(f"{target} = {law}")
+    _note_quality(frame, target, predicted, note)
+    name = f"{target}_predicted"
+    while name in frame.columns:
+        name += "_"
+    text = frame.assign(**{name: predicted}).to_csv(index=False)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        write_whole(out, text)
+    except OSError as error:
+        raise Failure(f"'{out}' could not be written ({error.strerror or error}).") from error
+    note(f"Written to '{out}'.")
+
+
+def _open(path: Path) -> tuple[SavedModel, str]:
+    """The saved model, and the name of its target."""
+    from symenum.cli.outputs import read_labels
+    from symenum.estimator import PSERegressor
+    from symenum.estimator.persistence import open_saved
+    from symenum.estimator.saved_results import CHECKPOINT, MODEL, read_result
+
+    try:
+        saved = open_saved(path, {}, PSERegressor._get_param_names())
+        model = path / MODEL if path.is_dir() else path
+        if saved.training is None:
+            return saved, read_result(model).target
+        labels = read_labels(path / CHECKPOINT if path.is_dir() else path)
+    except ValueError as error:
+        raise InputError(f"{error}.") from error
+    if labels is None:
+        return saved, _TARGET
+    if len(labels.columns) != len(saved.names):
+        raise InputError(f"'{path}' and the file of its labels do not belong together.")
+    return replace(saved, columns=labels.columns), labels.target
+
+
+def _law(saved: SavedModel, index: int | None) -> Expression:
+    count = len(saved.front)
+    if index is not None and not -count <= index < count:
+        raise InputError(f"--index: the front has the rows 0 to {count - 1}, and no row {index}.")
+    return saved.front[saved.selected if index is None else index].expression
+
+
+def _columns(frame: pandas.DataFrame, law: Expression, saved: SavedModel, where: str) -> dict[str, pandas.Series]:
+    """The columns that the law needs, by the names of its variables, float64 with NaN for missing values."""
+    from symenum.expressions import variables
+
+    in_table = dict(zip(saved.names, saved.columns or saved.names, strict=True))
+    found = {}
+    for name in variables(law):
+        wanted = [label for label in (in_table[name], name) if label in frame.columns]
+        if not wanted:
+            known = [str(label) for label in frame.columns]
+            raise InputError(
+                f"{where} has no column '{in_table[name][:_SHOWN]}', which the law needs."
+                f"{did_you_mean(in_table[name], known)} Its columns are: {', '.join(known)[:400]}."
+            )
+        column = frame[wanted[0]]
+        if column.ndim != 1:
+            raise InputError(f"{where} has more than one column called '{wanted[0]}': give each its own name.")
+        found[name] = _numbers(column, wanted[0], where)
+    return found
+
+
+def _numbers(column: pandas.Series, name: str, where: str) -> pandas.Series:
+    import pandas
+
+    values = pandas.to_numeric(column, errors="coerce")
+    wrong = (values.isna() & column.notna()).to_numpy()
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise InputError(
+            f"Column '{name}' of {where} holds {str(column.iloc[first])[:_SHOWN]!r} in row {first + 1}, which is no "
+            "number."
+        )
+    return values.astype("float64")
+
+
+def _values(law: Expression, columns: Mapping[str, pandas.Series]) -> pandas.Series | float:
+    """The law's values, NaN where they are not finite; one number for a law without variables."""
+    import numpy
+    import pandas
+
+    from symenum.expressions import evaluate
+
+    if not columns:
+        return float(evaluate(law, {"row_": numpy.zeros(1)})[0])
+    index = next(iter(columns.values())).index
+    values = evaluate(law, {name: column.to_numpy() for name, column in columns.items()})
+    return pandas.Series(numpy.where(numpy.isfinite(values), values, numpy.nan), index=index)
+
+
+def _note_quality(
+    frame: pandas.DataFrame, target: str, predicted: pandas.Series | float, note: Callable[[str], None]
+) -> None:
+    """Say how many rows have no value; and where the table holds the target, how well the law does there."""
+    import numpy
+    import pandas
+
+    values = numpy.broadcast_to(numpy.asarray(predicted, dtype=float), (len(frame),))
+    missing = int(numpy.isnan(values).sum())
+    if missing:
+        note(f"In {missing} of {len(frame)} rows a value is missing or the law is not defined: the cell is empty.")
+    if target not in frame.columns or frame[target].ndim != 1:
+        return
+    y = pandas.to_numeric(frame[target], errors="coerce").to_numpy(dtype=float)
+    both = numpy.isfinite(values) & numpy.isfinite(y)
+    if both.sum() < 2 or not (variance := float(y[both].var())) > 0:
+        return
+    error = float(numpy.mean((values[both] - y[both]) ** 2))
+    note(
+        f"On {int(both.sum())} rows with '{target}': {r_squared_text(error / variance)}, root mean square error "
+        f"{error**0.5:.4g}."
+    )

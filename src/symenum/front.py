@@ -17,7 +17,7 @@ from symenum.expressions import same_function
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
-from symenum.selection import DISCOUNT, description_lengths, reward, scores, select
+from symenum.selection import DEFAULT_RULE, DISCOUNT, description_lengths, reward, scores, select
 
 __all__ = ["Front"]
 
@@ -90,7 +90,7 @@ class Front(Sequence[Candidate]):
         """Bits to write each entry, its constants to the precision that the data give, and its residuals."""
         return description_lengths(self.entries, self.floor, self.rows)
 
-    def select(self, rule: str = "best") -> int:
+    def select(self, rule: str = DEFAULT_RULE) -> int:
         """The index of the entry to believe, by one of MODEL_SELECTIONS of `symenum.selection`."""
         return select(self.entries, rule, floor=self.floor, rows=self.rows, discount=self.discount)
 

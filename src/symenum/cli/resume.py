@@ -14,6 +14,7 @@ from symenum.cli.messages import InputError, say, silent
 from symenum.cli.options import parameter_option, was_given
 from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
 from symenum.cli.tables import ColumnChoice, Table, hold_out
+from symenum.estimator.parameters import PARAMETERS
 
 __all__ = ["resume_command"]
 
@@ -83,7 +84,8 @@ def _read_checkpoint(path: Path, changes: dict[str, Any], labels: Labels) -> tup
     weights = None if data.weight is None else pandas.Series(data.weight)
     y = pandas.Series(data.y, name=labels.target)
     table = Table(data.frame(), y, weights, labels.target, labels.columns)
-    return table, {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
+    rule = PARAMETERS["model_selection"].default
+    return table, {"random_state": None, "model_selection": rule, "max_time": None, **found.parameters}
 
 
 @dataclass(frozen=True)

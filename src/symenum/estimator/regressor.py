@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 import sympy
+import torch
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -33,7 +34,7 @@ from symenum.display.latex import latex_table
 from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
-from symenum.display.table import equations_table, rows_of, terminal_width, text_table
+from symenum.display.table import LawRow, equations_table, rows_of, terminal_width, text_table
 from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
 from symenum.estimator.formulas import (
     FittedForm,
@@ -57,13 +58,23 @@ from symenum.expressions import (
     to_sympy,
     to_torch,
 )
+from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, Settings, StepReport, make_task, run
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.front_update import loss_floor
-from symenum.selection import HeldOut, choose_law, on_folds, on_rows, rule_while_searching
+from symenum.selection import (
+    Alternative,
+    HeldOut,
+    choose_law,
+    find_alternatives,
+    make_band,
+    on_folds,
+    on_rows,
+    rule_while_searching,
+)
 
 __all__ = ["PSERegressor"]
 
@@ -119,9 +130,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or
         Huber or LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the
         loss is
-    model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
-        "validation" (the simplest of the laws that do best on validation data) or "kfold" (the same by
-        cross-validation)
+    model_selection : "evidence" (the most probable law; with validation data, "validation"), "best" (PySR's rule; the
+        same), "accuracy", "reward", "mdl", "validation" (the simplest of the laws that do best on validation data) or
+        "kfold" (the same by cross-validation)
     device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : a seed, a RandomState, or None
     verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
@@ -141,6 +152,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sympy_format, lambda_format; and validation_loss, where rows were held out
     best_expression_, selected_index_ : the law that `model_selection` picks, and its row
     front_ : the front itself
+    alternatives_ : DataFrame of the laws that the data cannot tell from the chosen one, with their weights
     training_ : the rows that it was judged on
     variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
     n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
@@ -180,7 +192,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         forbidden_variables: Sequence[str] | None = None,
         guesses: Sequence[str | Expression] | None = None,
         loss: str | Callable[..., float] = "mse",
-        model_selection: str = "best",
+        model_selection: str = "evidence",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
@@ -267,16 +279,39 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model._checkpoint = found.checkpoint
         return model.fit(X, y, sample_weight, validation)
 
-    def predict(self, X: object, index: int | None = None) -> Array:
+    def predict(
+        self, X: object, index: int | None = None, *, return_std: bool = False
+    ) -> Array | tuple[Array, Array]:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
 
-        Where the law is not defined, the value is NaN or infinite.
+        Where the law is not defined, the value is NaN or infinite. With `return_std` also the standard deviations
+        (rows,) of these values around the true ones: from the errors of the constants, from `alternatives_`, and from
+        what the residuals show that the law has missed. The noise of a new measurement is not in them.
         """
         check_is_fitted(self, "front_")
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
-        predicted: Array = evaluate(self._expression(index), columns)
-        return predicted
+        law = self._expression(index)
+        predicted: Array = evaluate(law, columns)
+        if not return_std:
+            return predicted
+        band = make_band(law, self._find_alternatives(law), self._training(None, None, None))
+        return predicted, band.std({name: torch.from_numpy(column) for name, column in columns.items()})
+
+    @property
+    def alternatives_(self) -> pandas.DataFrame:
+        """The laws that the data cannot tell from the chosen one, of all that the search has kept; by falling weight.
+
+        A weight is the probability that the law is the right one, if one of these is. A law is left out if it is 20
+        times less probable than the chosen one.
+        """
+        check_is_fitted(self, "front_")
+        if self._alternatives is None:
+            self._alternatives = self._find_alternatives(self.best_expression_)
+        laws = [LawRow(one.law.expression, one.law.complexity, one.law.loss, 0.0, 0.0) for one in self._alternatives]
+        table = equations_table(laws, self.variable_names_).drop(columns=["score", "reward"])
+        table.insert(0, "weight", [one.weight for one in self._alternatives])
+        return table
 
     def get_best(self, index: int | None = None) -> pandas.Series:
         """The chosen row of `equations_`, or that of another index."""
@@ -452,13 +487,13 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
         """Set the fitted attributes from a search that has ended."""
         self.front_: Front = outcome.front
-        self.selected_index_ = choose_law(
-            self.front_, self.model_selection, held_out, self.training_, robust=loss.robust
-        )
+        self.selected_index_ = choose_law(self.front_, self.model_selection, held_out, self.training_, loss)
         self.best_expression_ = self.front_[self.selected_index_].expression
         self.equations_: pandas.DataFrame = equations_table(
             rows_of(self.front_), self.variable_names_, None if held_out is None else held_out.losses
         )
+        self._kept: tuple[Candidate, ...] = (*outcome.front, *outcome.state.runners_up)
+        self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
@@ -506,6 +541,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not -len(self.front_) <= index < len(self.front_):
             raise IndexError(f"index {index} is out of range: equations_ has {len(self.front_)} rows")
         return self.front_[int(index)].expression
+
+    def _find_alternatives(self, law: Expression) -> tuple[Alternative, ...]:
+        training = self._training(None, None, None)
+        loss = make_loss(self.loss, training.target)
+        return find_alternatives(law, self._kept, training, self.front_.floor, loss)
 
     def _training(self, X: object, y: object, sample_weight: object) -> Training:
         """The rows of X and y, or without them those of the search."""

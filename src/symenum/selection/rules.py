@@ -1,8 +1,6 @@
-"""How a law is chosen from a front: the one home of that decision.
+"""What each rule of `model_selection` picks from a front, by the loss and the complexity of its laws.
 
-There are two kinds of rules. Those of MODEL_SELECTIONS use the loss and the complexity of each law on the rows of the
-fit. Those of HELD_OUT use rows that the laws were not fitted on: another table (`on_rows`), or folds of the same one
-(`on_folds`). Of laws that such rows cannot tell apart the simplest is chosen.
+The default rule, `evidence`, also looks at the residuals where there are rows: heavy tails must not decide.
 """
 
 from __future__ import annotations
@@ -10,47 +8,37 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from symenum.core.exactness import EXACTNESS
-from symenum.core.seeds import torch_stream
 from symenum.core.target import Training
 from symenum.expressions import Constant, Expression, evaluate, walk
 from symenum.expressions.candidate import Candidate
-from symenum.fitting import refine
-from symenum.fitting.fit_under_loss import refit
 from symenum.fitting.losses import Loss
 from symenum.heads.response import law_limit
+from symenum.selection.evidence import evidence, evidence_of_loss, law_price
+from symenum.selection.held_out import HELD_OUT, HeldOut
 
 __all__ = [
+    "DEFAULT_RULE",
     "DISCOUNT",
-    "HELD_OUT",
     "MODEL_SELECTIONS",
-    "HeldOut",
     "choose_law",
     "description_length",
     "description_lengths",
-    "on_folds",
-    "on_rows",
     "reward",
     "rule_while_searching",
     "scores",
     "select",
 ]
 
-MODEL_SELECTIONS = ("best", "accuracy", "reward", "mdl")
+DEFAULT_RULE = "evidence"
+"""The rule that is right most often on random laws with noise and on held-out rows: benchmarks/choice.py."""
+MODEL_SELECTIONS = (DEFAULT_RULE, "best", "accuracy", "reward", "mdl")
 """Rules that need no rows beside those of the fit."""
-HELD_OUT = ("validation", "kfold")
-"""Rules that look at rows that the laws were not fitted on."""
 DISCOUNT = 0.99
 """η of the paper's reward: the factor for each unit of complexity."""
+_YIELDING = (DEFAULT_RULE, "best")  # rules that leave the choice to held-out rows, where there are any
 _NEARLY_BEST = 1.5  # PySR's value: its "best" considers losses up to this factor above the smallest
-_FOLDS = 5  # the usual number: each fit keeps four fifths of the rows
 _MIN_LOSS = 1e-300  # near the smallest normal double: logarithms are taken of losses of at least this
 _SIGN_AND_SIZE = 2  # bits of a fitted constant beside its digits: one for the sign, one for the order of magnitude
 _MIN_FITTED_BITS = math.log2(1 + 7) + 1  # of a fitted constant, however few the rows: those of the whole number 7
@@ -111,7 +99,7 @@ def description_length(expression: Expression, rows: int) -> float:
 def select(laws: Sequence[Candidate], rule: str, *, floor: float, rows: int, discount: float = DISCOUNT) -> int:
     """The index of the law to believe, by one of MODEL_SELECTIONS; laws by complexity ascending.
 
-    `mdl`: the shortest description of law and data. `best`: PySR's rule, the highest score among those with a loss of
+    `evidence`: the most probable law, under normal noise. `mdl`: the shortest description of law and data. `best`: PySR's rule, the highest score among those with a loss of
     up to 1.5 times the smallest; but a law that is longer to describe than the `mdl` one, and more accurate, has only
     fitted the noise, and takes no part. `accuracy`: the smallest loss. `reward`: the highest reward.
 
@@ -127,6 +115,11 @@ def select(laws: Sequence[Candidate], rule: str, *, floor: float, rows: int, dis
     if rule == "reward":
         rewards = [reward(law.loss, law.complexity, discount) for law in laws]
         return max(indices, key=lambda i: rewards[i])
+    if rule == "evidence":
+        return max(
+            indices,
+            key=lambda i: evidence_of_loss(laws[i].loss, floor, rows) - law_price(laws[i].expression, rows),
+        )
     lengths = description_lengths(laws, floor, rows)
     shortest = min(indices, key=lambda i: lengths[i])
     if rule == "mdl":
@@ -137,7 +130,7 @@ def select(laws: Sequence[Candidate], rule: str, *, floor: float, rows: int, dis
     return max(believable, key=lambda i: rates[i])
 
 
-def rule_while_searching(model_selection: str, otherwise: str = "best") -> str:
+def rule_while_searching(model_selection: str, otherwise: str = DEFAULT_RULE) -> str:
     """The rule that marks a law while the search runs: held-out rows are used only at its end.
 
     `otherwise`: the rule in place of a `model_selection` that needs such rows.
@@ -145,95 +138,24 @@ def rule_while_searching(model_selection: str, otherwise: str = "best") -> str:
     return model_selection if model_selection in MODEL_SELECTIONS else otherwise
 
 
-def choose_law(front: Laws, rule: str, held: HeldOut | None, training: Training, *, robust: bool) -> int:
-    """The index of the law by a rule of MODEL_SELECTIONS or HELD_OUT.
+def choose_law(front: Laws, rule: str, held: HeldOut | None, training: Training, loss: Loss) -> int:
+    """The index of the law by a rule of MODEL_SELECTIONS or HELD_OUT, for laws that were fitted by that loss.
 
-    `held`: the losses on held-out rows; they decide for the rules of HELD_OUT and for "best". `robust`: whether the
-    loss is one that outliers do not decide; the choice then goes by median residuals.
+    `held`: the losses on held-out rows; they decide for the rules of HELD_OUT, for "evidence" and for "best". Under a
+    loss that outliers do not decide, the other rules go by median residuals.
     """
-    if held is not None and rule in (*HELD_OUT, "best"):
+    if held is not None and rule in (*HELD_OUT, *_YIELDING):
         chosen = held.select()
         if chosen is not None:
             return chosen
     rule = rule_while_searching(rule)
-    if not robust:
+    if rule == "evidence":
+        weighed = evidence([entry.expression for entry in front.entries], training, front.floor, loss)
+        return max(range(len(weighed)), key=lambda i: weighed[i])
+    if not loss.robust:
         return select(front.entries, rule, floor=front.floor, rows=front.rows, discount=front.discount)
     typical = _with_median_losses(front.entries, training)
     return select(typical, rule, floor=law_limit(training.target), rows=front.rows, discount=front.discount)
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """The loss of each law on rows that it was not fitted on.
-
-    `rows` (laws, rows): the loss of each row, None for a loss that is no mean over rows. `weight` (rows,) sums to 1.
-    Losses up to `floor` are zero up to rounding.
-    """
-
-    losses: tuple[float, ...]
-    rows: Tensor | None
-    weight: Tensor
-    floor: float
-
-    def select(self) -> int | None:
-        """The simplest law that is as good as the best; None where no law is finite on all of these rows.
-
-        A law is as good as the best if it is worse by at most one standard error of the difference, row by row.
-        """
-        losses = [max(loss, self.floor) for loss in self.losses]
-        best = min(range(len(losses)), key=lambda i: losses[i])
-        if losses[best] == math.inf:
-            return None
-        return next(i for i, loss in enumerate(losses) if loss - losses[best] <= self._error(i, best))
-
-    def _error(self, one: int, other: int) -> float:
-        """The standard error of the difference of two losses, at least what counts as a tie."""
-        tie = EXACTNESS.tie * max(self.losses[other], self.floor)
-        if self.rows is None or self.losses[one] == math.inf or len(self.weight) < 2:
-            return tie
-        difference = self.rows[one] - self.rows[other]
-        deviation = (difference - (difference * self.weight).sum()) * self.weight
-        count = len(self.weight)
-        return max(tie, math.sqrt(float(deviation.square().sum()) * count / (count - 1)))
-
-
-def on_rows(laws: Sequence[Expression], held: Training, loss: Loss, floor: float) -> HeldOut:
-    """The losses of laws, as they are, on held-out rows. `floor`: of these losses."""
-    target = held.target
-    values = [evaluate(law, held.columns).to(torch.float64) for law in laws]
-    losses = tuple(loss.total(target.y, value, target.weight) for value in values)
-    rows = [row for value in values if (row := loss.rows(target.y, value)) is not None]
-    return HeldOut(losses, torch.stack(rows) if rows else None, target.weight, floor)
-
-
-def on_folds(laws: Sequence[Expression], training: Training, loss: Loss, floor: float, seed: int) -> HeldOut:
-    """The losses of laws on each fifth of the rows in turn, their constants fitted on the other four fifths.
-
-    `seed` decides which rows form a fifth.
-    """
-    count = training.target.rows
-    order = torch.randperm(count, generator=torch_stream(seed, "folds"))
-    rows = torch.empty(len(laws), count, dtype=torch.float64)
-    losses = np.zeros(len(laws))
-    for fold in order.chunk(min(_FOLDS, count)):
-        inside = torch.ones(count, dtype=torch.bool)
-        inside[fold] = False
-        refitted = _fitted_on(laws, training.at(inside.nonzero().flatten()), loss, seed)
-        result = on_rows(refitted, training.at(fold), loss, floor)
-        losses += float(training.target.weight[fold].sum()) * np.array(result.losses)
-        if result.rows is not None:
-            rows[:, fold] = result.rows
-    by_row = None if loss.rows(training.target.y, training.target.y) is None else rows
-    return HeldOut(tuple(losses.tolist()), by_row, training.target.weight, floor)
-
-
-def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss, seed: int) -> list[Expression]:
-    """The laws with their constants fitted on these rows under the loss."""
-    columns, target = training.columns, training.target
-    if loss.is_squared:
-        results = refine(laws, columns, target.y, target.weight, starts=0, integers=False, seed=seed)
-        return [result.expression for result in results]
-    return [one.expression for one in refit(laws, columns, target.y, target.weight, loss, seed=seed)]
 
 
 def _with_median_losses(laws: Sequence[Candidate], training: Training) -> list[Candidate]:

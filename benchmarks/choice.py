@@ -318,9 +318,9 @@ RULES: dict[str, Rule] = {
     "half mdl": least(lambda one, law: surprise(one, law) + 0.5 * bits(one, law)),
     # The fractional Bayes factor: 1/√rows of the data are spent on the prior.
     "fractional Bayes": least(
-        lambda one, law: (1 - one.rows**-0.5) * surprise(one, law)
-        + 0.25 * math.log(one.rows) * constants(law)
-        + symbols(one, law)
+        lambda one, law: (
+            (1 - one.rows**-0.5) * surprise(one, law) + 0.25 * math.log(one.rows) * constants(law) + symbols(one, law)
+        )
     ),
     "leave one out": least(left_out),
     "leave one out, symbols": least(lambda one, law: left_out(one, law) + symbols(one, law)),
@@ -400,7 +400,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="searches at the same time")
     parser.add_argument("--runs", type=Path, default=Path("build/choice.jsonl"), help="the file of the runs")
     parser.add_argument("--report", action="store_true", help="make no runs, print the tables of those that are there")
-    parser.add_argument("--folds", action="store_true", help="also cross-validation, which takes seconds for each front")
+    parser.add_argument("--folds", action="store_true", help="also cross-validation, seconds for each front")
     options = parser.parse_args()
     if not options.report:
         questions = [*random_questions(options.laws, options.noise, options.max_time)]

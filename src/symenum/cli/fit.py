@@ -254,6 +254,8 @@ def run_fit(
         problems.append(f"The search failed ({failure}); this is what it had found.")
     with ctrl_c_ignored():
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
+        if model is not None and not quiet:
+            problems += _print("\n".join(model.confidence()))
         if errors and model is not None:
             problems += _print("\n".join(error_lines(model.uncertainties())))
         if explain and model is not None:

@@ -75,6 +75,8 @@ class Model(Protocol):
 
     def uncertainties(self, index: int | None = None) -> Any: ...
 
+    def confidence(self) -> list[str]: ...
+
 
 class Search(Protocol):
     """An estimator that is not fitted yet, or a checkpoint to go on from."""

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from symenum.display.table import short_text
+
+if TYPE_CHECKING:
+    from symenum.search.exhausted import Exhausted
+    from symenum.selection import Verdict
 
 __all__ = ["confidence_lines", "exhausted_line"]
 
 _DIGITS = 3  # significant digits of a constant in an alternative: to recognise it by
 _NAMED = 2  # alternatives that are written out; `alternatives_` has all
-
-
-class Verdict(Protocol):
-    """`symenum.selection.Verdict`, as far as it is said here."""
-
-    law: Any
-    weight: float
-    others: Any
-    exact: bool
-    beats_mean: bool
-    beats_line: bool
-
-
-class Exhausted(Protocol):
-    """`symenum.search.Exhausted`, as far as it is said here."""
-
-    operators: int
-    tried: int
-    law: Any
-    loss: float
 
 
 def confidence_lines(verdict: Verdict) -> list[str]:
@@ -57,6 +41,6 @@ def exhausted_line(found: Exhausted) -> str:
     """What was ruled out for certain."""
     some = "one operator" if found.operators == 1 else f"{found.operators} operators"
     return (
-        f"Exhausted: of all a*f + b with f of up to {some} of this set on these columns ({found.tried:,} tried), none "
-        f"has a mean squared error below {found.loss:.4g}."
+        f"Exhausted: no expression of up to {some} of this set on these columns, with a fitted factor and offset, "
+        f"has a mean squared error below {found.loss:.4g} ({found.tried:,} were tried)."
     )

@@ -29,6 +29,7 @@ from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
+from symenum.display.confidence import confidence_lines, exhausted_line
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
 from symenum.display.progress import observer_for_estimator
@@ -64,6 +65,7 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, Settings, StepReport, make_task, run
 from symenum.search.checkpoint import Checkpoint
+from symenum.search.exhausted import exhaust
 from symenum.search.front_update import loss_floor
 from symenum.selection import (
     Alternative,
@@ -71,6 +73,7 @@ from symenum.selection import (
     choose_law,
     find_alternatives,
     make_band,
+    make_verdict,
     on_folds,
     on_rows,
     rule_while_searching,
@@ -279,9 +282,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model._checkpoint = found.checkpoint
         return model.fit(X, y, sample_weight, validation)
 
-    def predict(
-        self, X: object, index: int | None = None, *, return_std: bool = False
-    ) -> Array | tuple[Array, Array]:
+    def predict(self, X: object, index: int | None = None, *, return_std: bool = False) -> Array | tuple[Array, Array]:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
 
         Where the law is not defined, the value is NaN or infinite. With `return_std` also the standard deviations
@@ -295,7 +296,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         predicted: Array = evaluate(law, columns)
         if not return_std:
             return predicted
-        band = make_band(law, self._find_alternatives(law), self._training(None, None, None))
+        alternatives = self._alternatives_of_best() if law == self.best_expression_ else self._find_alternatives(law)
+        band = make_band(law, alternatives, self._training(None, None, None))
         return predicted, band.std({name: torch.from_numpy(column) for name, column in columns.items()})
 
     @property
@@ -306,12 +308,27 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         times less probable than the chosen one.
         """
         check_is_fitted(self, "front_")
-        if self._alternatives is None:
-            self._alternatives = self._find_alternatives(self.best_expression_)
-        laws = [LawRow(one.law.expression, one.law.complexity, one.law.loss, 0.0, 0.0) for one in self._alternatives]
+        found = self._alternatives_of_best()
+        laws = [LawRow(one.law.expression, one.law.complexity, one.law.loss, 0.0, 0.0) for one in found]
         table = equations_table(laws, self.variable_names_).drop(columns=["score", "reward"])
-        table.insert(0, "weight", [one.weight for one in self._alternatives])
+        table.insert(0, "weight", [one.weight for one in found])
         return table
+
+    def confidence(self) -> list[str]:
+        """How sure the choice is, in sentences, as `symenum fit` prints them.
+
+        They say whether other laws explain the data as well, whether any law is better than the mean and than a
+        straight line, and which laws were ruled out for certain: for this all laws a*f + b with f of a few operators
+        are tried, which may take two seconds.
+        """
+        check_is_fitted(self, "front_")
+        training = self._training(None, None, None)
+        loss = make_loss(self.loss, training.target)
+        law, alternatives = self.best_expression_, self._alternatives_of_best()
+        verdict = make_verdict(law, alternatives, training, self.front_.floor, loss)
+        lines = confidence_lines(verdict)
+        found = exhaust(training, get_operators(self.operators)) if loss.is_squared and not verdict.exact else None
+        return lines if found is None else [*lines, exhausted_line(found)]
 
     def get_best(self, index: int | None = None) -> pandas.Series:
         """The chosen row of `equations_`, or that of another index."""
@@ -541,6 +558,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not -len(self.front_) <= index < len(self.front_):
             raise IndexError(f"index {index} is out of range: equations_ has {len(self.front_)} rows")
         return self.front_[int(index)].expression
+
+    def _alternatives_of_best(self) -> tuple[Alternative, ...]:
+        """Those of the chosen law, found once."""
+        if self._alternatives is None:
+            self._alternatives = self._find_alternatives(self.best_expression_)
+        return self._alternatives
 
     def _find_alternatives(self, law: Expression) -> tuple[Alternative, ...]:
         training = self._training(None, None, None)

@@ -71,10 +71,9 @@ def exhaust(training: Training, operators: tuple[Operator, ...]) -> Exhausted | 
     if _work(len(features), working, rows) <= _MAX_WORK:
         layers += 1
         tried = SymbolLayer(working, len(features)).size
-        scans += [
-            _single(features, operator, response) if operator.kind is Kind.UNARY else _pair(features, operator, response)
-            for operator in working
-        ]
+        for operator in working:
+            scan = _single if operator.kind is Kind.UNARY else _pair
+            scans.append(scan(features, operator, response))
     found = [scan for scan in scans if scan is not None]
     if not found:
         return None

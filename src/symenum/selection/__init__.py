@@ -2,7 +2,8 @@
 
 `rules`: what a rule of `model_selection` picks. `evidence`: the default rule, which weighs the fit of a law against the
 price of its structure. `held_out`: rules that look at rows that the laws were not fitted on. `alternatives`: the laws
-that the data cannot tell from the chosen one, and the band that follows from them.
+that the data cannot tell from the chosen one; `band`: how far the chosen one may be from the truth; `verdict`: how
+sure the choice is.
 """
 
 from symenum.selection.alternatives import Alternative, find_alternatives
@@ -21,6 +22,7 @@ from symenum.selection.rules import (
     scores,
     select,
 )
+from symenum.selection.verdict import Verdict, make_verdict
 
 __all__ = [
     "DEFAULT_RULE",
@@ -30,6 +32,7 @@ __all__ = [
     "Alternative",
     "Band",
     "HeldOut",
+    "Verdict",
     "choose_law",
     "description_length",
     "description_lengths",
@@ -37,6 +40,7 @@ __all__ = [
     "find_alternatives",
     "law_price",
     "make_band",
+    "make_verdict",
     "on_folds",
     "on_rows",
     "reward",

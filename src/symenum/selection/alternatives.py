@@ -71,7 +71,7 @@ def _distinct(laws: list[Expression], training: Training) -> list[Expression]:
     seen: list[torch.Tensor] = []
     size = float(training.target.mean_square**0.5)
     for law in laws:
-        form = with_constants(law, [1.0] * len(free_constants(law, integers=False)), integers=False)
+        form = with_constants(law, [1.0] * len(free_constants(law)))
         values = evaluate(law, training.columns).to(torch.float64)
         same = any(float((values - other).abs().max()) <= EXACTNESS.scanned * size for other in seen)
         if form not in forms and not same:

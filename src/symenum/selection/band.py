@@ -31,8 +31,11 @@ Array = npt.NDArray[np.float64]
 Columns = Mapping[str, Tensor]
 
 _MISSED_ROWS = 400  # rows on which the missed part is read off: an eigendecomposition of them takes 50 ms
-_LENGTHS = (0.5, 1.0, 2.0)  # of the missed part, in units of the typical distance of two rows
+# Of the missed part, in units of the typical distance of two rows. The shortest is that of a part so rough that it
+# cannot be told from noise: it keeps the band from vanishing. By the bands of benchmarks/choice.py.
+_LENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)  # of the variance of the residuals that may be missed, not noise
+_NONE = 0.5  # prior probability that nothing is missed
 _LEAST_WEIGHT = 1e-3  # of a length and share that are still looked at
 _BLOCK = 2000  # points at once, so that the products with all rows stay small
 
@@ -150,7 +153,7 @@ class _Process:
         return square
 
 
-def _missed(law: Expression, training: Training, seed: int) -> _Missed | None:
+def _missed(law: Expression, training: Training, seed: int, none: float = _NONE) -> _Missed | None:
     """The Gaussian process on the residuals of a law; None where there is nothing to tell."""
     part = sample_rows(training.target.rows, _MISSED_ROWS, seed, "rows that tell what a law has missed")
     residual = (training.target.y - evaluate(law, training.columns).to(torch.float64)).numpy()[part.numpy()]
@@ -175,8 +178,8 @@ def _missed(law: Expression, training: Training, seed: int) -> _Missed | None:
             variance = float(np.mean(along / diagonal))
             likelihood = -0.5 * (float(np.log(diagonal).sum()) + count * math.log(variance / size))
             found.append((likelihood, length * typical, share, variance, diagonal, vectors, along))
-    # Against the model without a missed part, whose log-likelihood is 0 in these units, and whose prior is one half.
-    likelihoods = np.array([one[0] for one in found]) - math.log(len(found))
+    # Against the model without a missed part, whose log-likelihood is 0 in these units.
+    likelihoods = np.array([one[0] for one in found]) + math.log((1 - none) / none / len(found))
     top = max(0.0, float(likelihoods.max()))
     total = math.exp(-top) + float(np.exp(likelihoods - top).sum())
     models = []

@@ -99,9 +99,10 @@ def description_length(expression: Expression, rows: int) -> float:
 def select(laws: Sequence[Candidate], rule: str, *, floor: float, rows: int, discount: float = DISCOUNT) -> int:
     """The index of the law to believe, by one of MODEL_SELECTIONS; laws by complexity ascending.
 
-    `evidence`: the most probable law, under normal noise. `mdl`: the shortest description of law and data. `best`: PySR's rule, the highest score among those with a loss of
-    up to 1.5 times the smallest; but a law that is longer to describe than the `mdl` one, and more accurate, has only
-    fitted the noise, and takes no part. `accuracy`: the smallest loss. `reward`: the highest reward.
+    `evidence`: the most probable law, under normal noise. `mdl`: the shortest description of law and data. `best`:
+    PySR's rule, the highest score among those with a loss of up to 1.5 times the smallest; but a law that is longer to
+    describe than the `mdl` one, and more accurate, has only fitted the noise, and takes no part. `accuracy`: the
+    smallest loss. `reward`: the highest reward.
 
     `floor`: losses up to it are zero up to rounding. `rows`: of the data. `discount`: η of the reward.
     """

@@ -1,4 +1,4 @@
-"""How sure the choice of a law is, as numbers: its weight among the alternatives, and what it has over no law at all."""
+"""How sure the choice of a law is: its weight among the alternatives, and whether it is better than no law at all."""
 
 from __future__ import annotations
 

@@ -12,10 +12,11 @@ from symenum.bench.problems.problem import Array
 from symenum.bench.systems.base import Found, Law, Sighting, variable_names
 from symenum.bench.systems.fit_other_tree import FrontWatch
 from symenum.core.devices import choose_devices
-from symenum.core.target import check_target
+from symenum.core.target import Training, check_target
 from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
 from symenum.search import NETWORK, Settings, make_task, run
+from symenum.selection import DEFAULT_RULE, choose_law
 from symenum.tokens import get_generator
 
 __all__ = ["Symenum"]
@@ -36,7 +37,7 @@ class Symenum:
     generator: str = "gp"
     constant_range: tuple[float, float] = (-3.0, 3.0)
     without: str = ""
-    selection: str = "best"
+    selection: str = DEFAULT_RULE
     device: str = "auto"
     threads: int | None = None
 
@@ -93,4 +94,5 @@ class Symenum:
         front = outcome.front
         laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in front)
         sightings = tuple(Sighting(*sighting) for sighting in watch.sightings())
-        return Found(laws, front.select(self.selection), outcome.reason, sightings)
+        selected = choose_law(front, self.selection, None, Training(task.columns, target), settings.loss)
+        return Found(laws, selected, outcome.reason, sightings)

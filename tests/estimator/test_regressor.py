@@ -324,13 +324,16 @@ def test_a_band_comes_with_the_values(noisy: PSERegressor) -> None:
 
 
 def test_the_band_holds_the_true_values() -> None:
-    rng = np.random.default_rng(5)
-    x = rng.uniform(0.5, 3, (120, 1))
-    model = quick(max_iterations=8).fit(x, 3.1 * np.exp(-0.8 * x[:, 0]) + 0.05 * rng.standard_normal(120))
+    inside = []
     new = np.linspace(0.6, 2.9, 300)[:, None]
-    values, std = model.predict(new, return_std=True)
-    assert np.mean(np.abs(values - 3.1 * np.exp(-0.8 * new[:, 0])) <= 1.96 * std) > 0.85
-    assert std.max() < 0.1  # twice the noise would be no band
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(0.5, 3, (120, 1))
+        model = quick(max_iterations=10).fit(x, 1.37 * x[:, 0] ** 2 + 0.61 + 0.05 * rng.standard_normal(120))
+        values, std = model.predict(new, return_std=True)
+        inside.append(np.mean(np.abs(values - 1.37 * new[:, 0] ** 2 - 0.61) <= 1.96 * std))
+        assert std.max() < 0.05  # the noise itself would be no band
+    assert np.mean(inside) > 0.85
 
 
 def test_confidence_speaks_of_no_law_and_of_what_was_exhausted() -> None:
@@ -343,7 +346,7 @@ def test_confidence_speaks_of_no_law_and_of_what_was_exhausted() -> None:
     assert exact == ["It equals the data up to rounding."]
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("rows", [2, 3])
 def test_few_rows_have_alternatives_and_a_band(rows: int) -> None:
     model = quick(max_iterations=2).fit(X[:rows], X[:rows, 0])
     values, std = model.predict(X, return_std=True)

@@ -10,8 +10,10 @@ import torch
 from scipy.stats import t as student
 
 from symenum.core.target import Target, Training
-from symenum.expressions import parse
-from symenum.fitting.losses import Custom, Huber, Relative
+from symenum.expressions import evaluate, parse
+from symenum.expressions.candidate import Candidate
+from symenum.fitting.losses import Custom, Huber, Relative, Squared
+from symenum.front import Front
 from symenum.selection.evidence import evidence, evidence_of_loss, law_price, noise_surprise
 from symenum.selection.rules import choose_law, select
 
@@ -59,19 +61,13 @@ def test_outliers_do_not_decide() -> None:
     """Four rows of 100 are far off; a law that bends towards them has the smaller loss, and is not the law."""
     x = np.linspace(0, 3, 100)
     y = 2 * x + 0.05 * RNG.standard_normal(100)
-    y[:4] += 6
-    line, bent = parse("2*x"), parse("2*x + 6*exp(-20*x)")
-    training = training_of(x, y)
-    losses = [float(((2 * x + extra - y) ** 2).mean()) for extra in (0 * x, 6 * np.exp(-20 * x))]
+    y[[10, 40, 60, 90]] += [3, 4, 3, 4]
+    line, bent = parse("2*x"), parse("2*x + 0.14")
+    losses = [float(((2 * x + offset - y) ** 2).mean()) for offset in (0, 0.14)]
     assert losses[1] < losses[0]
-    assert evidence_of_loss(losses[1], 0.0, 100) - law_price(bent, 100) > evidence_of_loss(
-        losses[0], 0.0, 100
-    ) - law_price(line, 100)
-    y[:4] = 2 * x[:4] + np.array([6, -6, 5, -7])
-    other = evidence([line, parse("2*x - 0.7*exp(-20*x)")], training_of(x, y), 0.0)
-    assert other[0] > other[1]
-    robust = evidence([line, bent], training, 0.0, Huber(0.1))
-    assert np.isfinite(robust).all()
+    for loss in (Squared(), Huber(0.1)):
+        straight, shifted = evidence([line, bent], training_of(x, y), 0.0, loss)
+        assert straight > shifted + 30
 
 
 def test_a_law_that_has_no_value_on_a_row_has_no_evidence() -> None:
@@ -104,21 +100,12 @@ def test_many_rows_are_weighed_by_a_part_of_them() -> None:
 
 
 def test_the_rule_of_a_front_agrees_where_the_noise_is_normal() -> None:
-    from symenum.expressions.candidate import Candidate
-    from symenum.fitting.losses import Squared
-    from symenum.front import Front
-
     x = np.linspace(0, 3, 200)
-    y = 1.5 * x**2 + 0.1 * RNG.standard_normal(200)
-    training = training_of(x, y)
+    training = training_of(x, 1.5 * x**2 + 0.1 * RNG.standard_normal(200))
     texts = ("4.5", "4.4*x - 2.2", "1.5*x**2", "1.5*x**2 + 0.01*sin(9.1*x)")
-    laws = [Candidate(law, float(training.target.loss(_values(law, training)[None]))) for law in map(parse, texts)]
-    front = Front(tuple(laws), 0.0, 200)
+    laws = [
+        Candidate(law, float(training.target.loss(evaluate(law, training.columns).expand(200)[None])))
+        for law in map(parse, texts)
+    ]
     assert select(laws, "evidence", floor=0.0, rows=200) == 2
-    assert choose_law(front, "evidence", None, training, Squared()) == 2
-
-
-def _values(law: object, training: Training) -> torch.Tensor:
-    from symenum.expressions import evaluate
-
-    return evaluate(law, training.columns).expand(training.target.rows)  # type: ignore[arg-type]
+    assert choose_law(Front(tuple(laws), 0.0, 200), "evidence", None, training, Squared()) == 2

@@ -14,6 +14,9 @@ law on fresh rows of the same range, in units of the noise. Of the tables: `gap`
 on the held-out rows less that of the chosen law; median, mean and worst R² of the chosen law; on how many tables it is
 below -0.1 where a straight line is above 0; its median complexity. R² below -1 counts as -1 in means.
 
+With `--outliers 0.05` so many rows of the random laws are first moved by up to ten standard deviations of y, the laws
+staying as they are: what was chosen without outliers should be chosen with them.
+
 The band of `predict(return_std=True)`: the part of fresh points at which the true law is within 1.96 standard
 deviations of the chosen one, and the median over the runs of the band's width over the error.
 """
@@ -64,6 +67,7 @@ ROWS = 300  # of a random law
 TEST_ROWS = 500  # fresh rows of a random law
 HELD_OUT = 0.25  # part of the rows of a table
 NOMINAL = 1.96  # standard deviations: a band of 95%
+OUTLIERS = 10.0  # standard deviations of y: the largest of them
 LOW_R2 = -1.0  # lower values count as this in means
 ORIGINAL = "https://github.com/EpistasisLab/pmlb, and the R datasets collected at https://vincentarelbundock.github.io"
 
@@ -153,6 +157,17 @@ def make_runs(questions: Iterable[Question], path: Path, jobs: int) -> None:
             file.write(json.dumps(asdict(run)) + "\n")
             file.flush()
             print(f"[{count}/{len(missing)}] {run.name}: {len(run.front)} laws", file=sys.stderr, flush=True)
+
+
+def with_outliers(run: Run, share: float) -> Run:
+    """The run with that share of its rows moved by up to ten standard deviations of y; a table stays as it is."""
+    if not run.noise or not share:
+        return run
+    rng = np.random.default_rng(len(run.name))
+    y = np.array(run.y)
+    moved = rng.permutation(len(y))[: round(share * len(y))]
+    y[moved] += OUTLIERS * float(np.std(y)) * rng.uniform(-1, 1, len(moved))
+    return replace(run, y=y.tolist())
 
 
 def read_runs(path: Path) -> list[Run]:
@@ -400,6 +415,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="searches at the same time")
     parser.add_argument("--runs", type=Path, default=Path("build/choice.jsonl"), help="the file of the runs")
     parser.add_argument("--report", action="store_true", help="make no runs, print the tables of those that are there")
+    parser.add_argument("--outliers", type=float, default=0.0, help="share of the rows of random laws that are moved")
     parser.add_argument("--folds", action="store_true", help="also cross-validation, seconds for each front")
     options = parser.parse_args()
     if not options.report:
@@ -408,7 +424,7 @@ def main() -> None:
         make_runs(questions, options.runs, options.jobs)
     if options.folds:
         RULES["kfold"] = by_folds
-    judged = [Judged(run) for run in read_runs(options.runs)]
+    judged = [Judged(with_outliers(run, options.outliers)) for run in read_runs(options.runs)]
     if not judged:
         parser.error(f"--runs: '{options.runs}' has no runs: leave out --report to make some")
     levels = sorted({one.run.noise for one in judged if one.run.noise})

@@ -41,6 +41,11 @@ def test_quiet_prints_the_law_and_nothing_else(symenum, table):
     assert result.output == "y = sin_*sin_ + sin(sin_)\n"
 
 
+def test_how_sure_the_choice_is_stands_below_the_law(symenum, table):
+    lines = symenum("fit", table(DATA)).output.splitlines()
+    assert lines.index("The fake model is sure.") > next(i for i, line in enumerate(lines) if line.startswith("y = "))
+
+
 def test_settings_reach_the_estimator(symenum, models, table):
     symenum(
         "fit", table(DATA), "--max-time", "7.5", "--max-iterations", "3", "--operators", "+, *,sin", "--seed", "4",

@@ -89,6 +89,14 @@ def test_a_line_does_not_beat_a_line() -> None:
     assert not verdict.beats_line
 
 
+def test_a_line_through_all_rows_is_no_rival() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.uniform(1, 2, (30, 29))
+    training = training_of(X, X[:, 0] * X[:, 1] ** 3 + 0.01 * rng.standard_normal(30))
+    (law,) = laws_of(training, "x1*x2**3")
+    assert make_verdict(law.expression, [Alternative(law, 1.0)], training, 0.0, Squared()).beats_line
+
+
 @pytest.mark.parametrize(("text", "line"), [("2*x1 - x2 + 3", True), ("4.5", True), ("x1*x2", False), ("x1/x2", False)])
 def test_what_is_a_line(text: str, line: bool) -> None:
     assert is_line(parse(text)) is line

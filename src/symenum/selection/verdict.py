@@ -16,6 +16,8 @@ from symenum.selection.evidence import evidence
 
 __all__ = ["Verdict", "make_verdict"]
 
+_ROWS_PER_CONSTANT = 3  # as for laws of a front: with fewer rows a regression on all columns fits the noise
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -38,7 +40,8 @@ def make_verdict(
     law: Expression, alternatives: Sequence[Alternative], training: Training, floor: float, loss: Loss
 ) -> Verdict:
     """The verdict on a law, one of the alternatives, on the rows of its fit; `floor` and `loss` as in `evidence`."""
-    mean, line = _mean_and_line(training)
+    mean = Constant(float((training.target.y * training.target.weight).sum()))
+    line = _line(training) if len(training.columns) < training.target.rows // _ROWS_PER_CONSTANT else mean
     own, of_mean, of_line = evidence([law, mean, line], training, floor, loss)
     # A straight line may also stand among the alternatives, with fewer columns than the regression on all of them.
     lines = [one.law.expression for one in alternatives if is_line(one.law.expression)]
@@ -59,10 +62,9 @@ def is_line(law: Expression) -> bool:
     return linear_in(law, names) == frozenset(names)
 
 
-def _mean_and_line(training: Training) -> tuple[Expression, Expression]:
-    """The mean of y, and the linear regression of y on all columns, both by the weights of the rows."""
+def _line(training: Training) -> Expression:
+    """The linear regression of y on all columns, by the weights of the rows."""
     y, root = training.target.y.numpy(), training.target.weight.sqrt().numpy()
-    mean = Constant(float((y * root**2).sum()))
     columns = [column.numpy() for column in training.columns.values()]
     sizes = [float(np.abs(column).max()) or 1.0 for column in columns]
     A = np.stack([np.ones_like(y), *(column / size for column, size in zip(columns, sizes, strict=True))], axis=1)
@@ -70,4 +72,4 @@ def _mean_and_line(training: Training) -> tuple[Expression, Expression]:
     line: Expression = Constant(first)
     for name, size, coefficient in zip(training.columns, sizes, others, strict=True):
         line = apply("add", line, apply("mul", Constant(coefficient / size), Variable(name)))
-    return mean, line
+    return line

@@ -30,7 +30,7 @@ def test_others_are_named_with_their_weights() -> None:
     others = other("sin(x)", 0.2), other("1.23456*x", 0.15), other("x", 0.05)
     (line,) = confidence_lines(Verdict(LAW, 0.6, others, exact=False, beats_mean=True, beats_line=True))
     assert line == (
-        "Probably right: the data cannot tell it (60%) from 3 other laws: sin(x) (20%); 1.23*x (15%) and others."
+        "Probably right: the data cannot tell it (60%) from 3 other laws: sin(x) (20%); 1.2346*x (15%) and others."
     )
     (line,) = confidence_lines(Verdict(LAW, 0.4, others[:1], exact=False, beats_mean=True, beats_line=True))
     assert line.startswith("Far from sure: the data cannot tell it (40%) from one other law: sin(x)")

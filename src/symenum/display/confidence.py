@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["confidence_lines", "exhausted_line"]
 
-_DIGITS = 3  # significant digits of a constant in an alternative: to recognise it by
 _NAMED = 2  # alternatives that are written out; `alternatives_` has all
 
 
@@ -29,7 +28,7 @@ def confidence_lines(verdict: Verdict) -> list[str]:
         lines.append("Of all that the search has kept, every other law is at least 20 times less probable.")
         return lines
     count = len(verdict.others)
-    named = [f"{short_text(one.law.expression, _DIGITS)} ({one.weight:.0%})" for one in verdict.others[:_NAMED]]
+    named = [f"{short_text(one.law.expression)} ({one.weight:.0%})" for one in verdict.others[:_NAMED]]
     sure = "Probably right" if verdict.weight >= 0.5 else "Far from sure"
     others = "one other law" if count == 1 else f"{count} other laws"
     more = " and others" if count > _NAMED else ""

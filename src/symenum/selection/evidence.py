@@ -64,7 +64,8 @@ def evidence(
         elif by_rows:
             likelihood = -noise_surprise(squares, floor, degrees)
         else:
-            likelihood = evidence_of_loss(loss.total(target.y, values, target.weight), floor, target.rows)
+            total = loss.total(target.y, values, target.weight) - min(floor, 0.0)  # a loss may be negative
+            likelihood = evidence_of_loss(total, max(floor, 0.0), target.rows)
         found.append(likelihood * rows / target.rows - law_price(law, rows))
     return tuple(found)
 

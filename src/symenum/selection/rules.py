@@ -150,7 +150,7 @@ def choose_law(front: Laws, rule: str, held: HeldOut | None, training: Training,
         if chosen is not None:
             return chosen
     rule = rule_while_searching(rule)
-    if rule == "evidence":
+    if rule == "evidence" and loss.rows(training.target.y, training.target.y) is not None:
         weighed = evidence([entry.expression for entry in front.entries], training, front.floor, loss)
         return max(range(len(weighed)), key=lambda i: weighed[i])
     if not loss.robust:

@@ -91,7 +91,7 @@ def check_systems(systems: Sequence[str], operators: Sequence[str]) -> None:
 
 def system_without(stage: str) -> str:
     """The name of the system with a stage left out."""
-    same = f"{WHOLE}:selection=best"  # the default, but a name of its own
+    same = f"{WHOLE}:selection=evidence"  # the default, but a name of its own
     return {NOTHING: same, TOKENS: NO_TOKENS}.get(stage, f"{WHOLE}:without={stage}")
 
 

@@ -69,7 +69,7 @@ def summary(name: str, lines: list[Line]) -> str:
     chosen = sum(line.selected for line in lines)
     seconds = [line.seconds for line in lines]
     return (
-        f"{name:10s} {right:3d} of {len(lines):3d} recovered ({chosen} of them chosen by model_selection='best'), "
+        f"{name:10s} {right:3d} of {len(lines):3d} recovered ({chosen} of them chosen by the default rule), "
         f"median {statistics.median(seconds):.2f} s, longest {max(seconds):.1f} s, all {sum(seconds):.1f} s"
     )
 

@@ -133,7 +133,7 @@ def test_every_rule_picks_an_entry(rule: str) -> None:
 
 
 def test_unknown_rule_and_empty_front_are_refused() -> None:
-    with pytest.raises(ValueError, match="model_selection must be one of 'best'"):
+    with pytest.raises(ValueError, match="model_selection must be one of 'evidence', 'best'"):
         front_of(("x", 1.0)).select("bset")
     with pytest.raises(ValueError, match="the front is empty"):
         Front.of(TARGET).select()

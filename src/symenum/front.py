@@ -18,7 +18,7 @@ from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
-from symenum.selection import DISCOUNT, description_lengths, reward, scores, select
+from symenum.selection import DEFAULT_RULE, DISCOUNT, description_lengths, reward, scores, select
 
 __all__ = ["Front"]
 
@@ -122,7 +122,7 @@ class Front(Sequence[Candidate]):
         front = self.from_zero()
         return description_lengths(front.entries, front.floor, self.rows)
 
-    def select(self, rule: str = "best") -> int:
+    def select(self, rule: str = DEFAULT_RULE) -> int:
         """The index of the entry to believe, by one of MODEL_SELECTIONS of `symenum.selection`."""
         front = self.from_zero()
         return select(front.entries, rule, floor=front.floor, rows=self.rows, discount=self.discount)

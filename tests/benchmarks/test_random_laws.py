@@ -122,7 +122,7 @@ def test_the_ablation_has_the_laws_and_seeds_of_the_whole_search(script: ModuleT
     jobs = script.law_jobs(options_of(script, *arguments))
     assert len(jobs) == 6
     assert {(job.set, job.noise, job.system) for job in jobs} == {("random_final", 0.01, "symenum")}
-    plan = script.plan_of(jobs[:2], ["symenum:selection=best", "symenum:without=affine"])
+    plan = script.plan_of(jobs[:2], ["symenum:selection=evidence", "symenum:without=affine"])
     assert len(plan.jobs) == 4
     assert {replace(job, system="symenum") for job in plan.jobs} == set(jobs[:2])
 

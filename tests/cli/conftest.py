@@ -84,6 +84,9 @@ class FakeModel:
         self.stop_reason_ = "interrupted" if models.interrupted else "the time limit of 60 s is over"
         return self
 
+    def confidence(self) -> list[str]:
+        return ["The fake model is sure."]
+
     def uncertainties(self, index: int | None = None) -> Any:
         return self.models.uncertainties
 

@@ -32,7 +32,7 @@ def test_the_front_and_the_law_are_printed(symenum, table):
 
 def test_progress_goes_to_stderr_as_lines_when_there_is_no_terminal(symenum, table):
     stderr = symenum("fit", table(DATA)).stderr.splitlines()
-    assert len(stderr) == 2  # the second step finds a law, but the chosen one stays the same
+    assert len(stderr) == 3  # each step finds a law, and each is chosen
     assert "step 1 (tokens) | 1e+09 candidates, 2.5e+08 a second | loss 4, complexity 0: 1" in stderr[0]
     assert "s left" in stderr[0]
 
@@ -40,6 +40,11 @@ def test_progress_goes_to_stderr_as_lines_when_there_is_no_terminal(symenum, tab
 def test_quiet_prints_the_law_and_nothing_else(symenum, table):
     result = symenum("fit", table(DATA.replace("a,", "sin,", 1)), "--quiet")
     assert result.output == "y = sin_**2 + sin(sin_)\n"
+
+
+def test_how_sure_the_choice_is_stands_below_the_law(symenum, table):
+    lines = symenum("fit", table(DATA)).output.splitlines()
+    assert lines.index("The fake model is sure.") > next(i for i, line in enumerate(lines) if line.startswith("y = "))
 
 
 def test_settings_reach_the_estimator(symenum, models, table):

@@ -85,7 +85,7 @@ def test_a_search_that_is_at_its_end_before_the_first_step_has_its_results(tmp_p
     for command in (("fit", line, "--max-iterations", 1, "--out"), ("resume",)):
         result = symenum(*command, tmp_path / "out")
         assert result.exit_code == 0, result.output
-        assert result.stdout.endswith("y = 2*a\n")
+        assert result.stdout.endswith("y = 2*a\nIt equals the data up to rounding.\n")
         assert "equals the data" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 

@@ -378,3 +378,63 @@ def test_rows_of_weight_zero_are_not_in_the_summary_of_the_data() -> None:
 @parametrize_with_checks([quick(max_iterations=2)])
 def test_it_keeps_the_conventions_of_scikit_learn(estimator, check) -> None:
     check(estimator)
+
+
+def test_alternatives_hold_the_chosen_law_and_their_weights_sum_to_one(noisy: PSERegressor) -> None:
+    table = noisy.alternatives_
+    assert list(table.columns) == ["weight", "complexity", "loss", "equation", "sympy_format", "lambda_format"]
+    assert str(noisy.best_expression_) in set(table["equation"])
+    assert table["weight"].sum() == pytest.approx(1)
+    assert table["weight"].is_monotonic_decreasing
+    again = clone(noisy).fit(X[:20], X[:20, 0] ** 2)
+    assert len(again.alternatives_) >= 1  # another fit has alternatives of its own
+    assert str(again.best_expression_) in set(again.alternatives_["equation"])
+
+
+def test_a_band_comes_with_the_values(noisy: PSERegressor) -> None:
+    values, std = noisy.predict(X, return_std=True)
+    assert values == pytest.approx(noisy.predict(X))
+    assert std.shape == values.shape
+    assert (std >= 0).all()
+    other, wide = noisy.predict(X, index=0, return_std=True)
+    assert other == pytest.approx(noisy.predict(X, index=0))
+    assert wide.mean() > std.mean()  # the simplest law misses most
+
+
+def test_the_band_holds_the_true_values() -> None:
+    inside = []
+    new = np.linspace(0.6, 2.9, 300)[:, None]
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(0.5, 3, (120, 1))
+        model = quick(max_iterations=10).fit(x, 1.37 * x[:, 0] ** 2 + 0.61 + 0.05 * rng.standard_normal(120))
+        values, std = model.predict(new, return_std=True)
+        inside.append(np.mean(np.abs(values - 1.37 * new[:, 0] ** 2 - 0.61) <= 1.96 * std))
+        assert std.max() < 0.05  # the noise itself would be no band
+    assert np.mean(inside) > 0.85
+
+
+def test_confidence_speaks_of_no_law_and_of_what_was_exhausted() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.uniform(0, 1, (60, 2))
+    lines = quick(max_iterations=3).fit(x, rng.standard_normal(60)).confidence()
+    assert lines[0].startswith("No law here")
+    assert lines[-1].startswith("Exhausted: no expression of up to 3 operators")
+    exact = quick(max_iterations=3).fit(x, x[:, 0] + x[:, 1]).confidence()
+    assert exact == ["It equals the data up to rounding."]
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_few_rows_have_alternatives_and_a_band(rows: int) -> None:
+    model = quick(max_iterations=2).fit(X[:rows], X[:rows, 0])
+    values, std = model.predict(X, return_std=True)
+    assert values.shape == std.shape
+    assert len(model.alternatives_) >= 1
+    assert model.confidence()
+
+
+def test_an_estimator_that_is_not_fitted_has_no_alternatives() -> None:
+    with pytest.raises(NotFittedError):
+        quick().alternatives_  # noqa: B018
+    with pytest.raises(NotFittedError):
+        quick().confidence()

@@ -294,6 +294,8 @@ def run_fit(
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if table.y_error is not None and model is not None and not quiet:
             problems += _print(_chi_square_line(model, len(table.y)))
+        if model is not None and not quiet:
+            problems += _print("\n".join(model.confidence()))
         if result.errors is not None:
             problems += _print("\n".join(error_lines(result.errors)))
         if explain and model is not None:

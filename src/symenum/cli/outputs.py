@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,6 +74,8 @@ class Model(Protocol):
     schedule_: Any
 
     def uncertainties(self, index: int | None = None) -> Any: ...
+
+    def confidence(self) -> list[str]: ...
 
 
 class Search(Protocol):

@@ -14,6 +14,7 @@ from symenum.cli.messages import InputError, say, silent
 from symenum.cli.options import parameter_option, was_given
 from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
 from symenum.cli.tables import ColumnChoice, Table, hold_out
+from symenum.estimator.parameters import PARAMETERS
 
 __all__ = ["resume_command"]
 
@@ -98,7 +99,8 @@ def _read_checkpoint(
     x_error = None if data.x_error is None else pandas.DataFrame(data.x_error, columns=list(names))
     frame = pandas.DataFrame(data.X, columns=list(names))
     table = Table(frame, y, weights, labels.target, labels.columns, y_error, x_error, labels.encoding)
-    parameters = {"random_state": None, "model_selection": "best", "max_time": None, **found.parameters}
+    rule = PARAMETERS["model_selection"].default
+    parameters = {"random_state": None, "model_selection": rule, "max_time": None, **found.parameters}
     return table, parameters, labels.source, data.columns is None
 
 

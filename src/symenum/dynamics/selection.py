@@ -16,13 +16,13 @@ from symenum.core.exactness import EXACTNESS
 from symenum.dynamics.equation import ONE, Equation, outer_terms
 from symenum.expressions import Expression
 from symenum.front import Front
-from symenum.selection import MODEL_SELECTIONS
+from symenum.selection import DEFAULT_RULE, MODEL_SELECTIONS
 
 __all__ = ["RULES", "Judged", "choose_jointly", "judge_front"]
 
 Array = npt.NDArray[np.float64]
 
-RULES = (*MODEL_SELECTIONS, "heldout")
+RULES = (*(rule for rule in MODEL_SELECTIONS if rule != DEFAULT_RULE), "heldout")
 """Rules of `ODERegressor(model_selection=…)`."""
 _BLOCKS = 10  # blocks of rows in time, each held out once: the usual number
 _SIGMAS = 2.0  # standard errors that the difference of two losses must exceed to count: 95 % of chance

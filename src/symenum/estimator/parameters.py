@@ -341,10 +341,11 @@ _ROWS = (
     ),
     Parameter(
         "model_selection",
-        "best",
-        '"best" (PySR\'s rule; with validation data, "validation"), "accuracy", "reward", "mdl", "validation" '
-        '(the simplest of the laws that do best on validation data) or "kfold" (the same by cross-validation)',
-        OneOf(("best", "accuracy", "reward", "mdl", "validation", "kfold")),
+        "evidence",
+        '"evidence" (the most probable law; with validation data, "validation"), "best" (PySR\'s rule; the same), '
+        '"accuracy", "reward", "mdl", "validation" (the simplest of the laws that do best on validation data) or '
+        '"kfold" (the same by cross-validation)',
+        OneOf(("evidence", "best", "accuracy", "reward", "mdl", "validation", "kfold")),
         (Option("--model-selection", "How the law is chosen from the front."),),
         page="choosing.md",
         fixed=False,

@@ -42,7 +42,7 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, CheckpointWriter, read_document, restored
-from symenum.selection import DISCOUNT, choose_law, rule_while_searching
+from symenum.selection import DEFAULT_RULE, DISCOUNT, choose_law, rule_while_searching
 
 __all__ = [
     "LastRun",
@@ -462,8 +462,8 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
         target = denoised(table, target)
     training = Training.of(table, data.variables, target)
     loss = make_loss(found.parameters.get("loss", "mse"), target, weighted=data.total_weight is not None)
-    rule = rule_while_searching(found.parameters.get("model_selection", "best"))  # held-out rows are not saved
-    selected = choose_law(front.from_zero(), rule, None, training, robust=loss.robust)
+    rule = rule_while_searching(found.parameters.get("model_selection", DEFAULT_RULE))  # held-out rows are not saved
+    selected = choose_law(front.from_zero(), rule, None, training, loss)
     run = RunSummary(state.elapsed, state.iteration, state.scored, "", front.floor)
     parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
     return SavedModel(

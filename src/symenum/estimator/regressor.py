@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas
 import sympy
+import torch
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,13 +32,14 @@ from symenum.core.memory import memory_limit
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Training, refuse_dates_and_masks
 from symenum.core.threads import single_threaded
+from symenum.display.confidence import confidence_lines, exhausted_line
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
 from symenum.display.notebook import front_html
 from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
-from symenum.display.table import equations_table, rows_of, terminal_width, text_table
+from symenum.display.table import LawRow, equations_table, rows_of, terminal_width, text_table
 from symenum.estimator.data import check_fit_data, check_validation, make_training, target_name
 from symenum.estimator.formulas import (
     FittedForm,
@@ -66,6 +68,7 @@ from symenum.expressions import (
     to_torch,
     written,
 )
+from symenum.expressions.candidate import Candidate
 from symenum.expressions.render import SHOWN_DIGITS
 from symenum.fitting.effective_variance import MeasurementErrors, chi_square, fit_effective_variance
 from symenum.fitting.fit_under_loss import with_loss
@@ -75,8 +78,19 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Outcome, Settings, StepReport, make_task, run
 from symenum.search.checkpoint import Checkpoint
+from symenum.search.exhausted import exhaust
 from symenum.search.front_update import loss_floor
-from symenum.selection import HeldOut, choose_law, on_folds, on_rows, rule_while_searching
+from symenum.selection import (
+    Alternative,
+    HeldOut,
+    choose_law,
+    find_alternatives,
+    make_band,
+    make_verdict,
+    on_folds,
+    on_rows,
+    rule_while_searching,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in `typing` from Python 3.11 on
@@ -183,9 +197,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
         (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or Huber or
         LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the loss is
-    model_selection : str, default "best"
-        "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl", "validation" (the
-        simplest of the laws that do best on validation data) or "kfold" (the same by cross-validation)
+    model_selection : str, default "evidence"
+        "evidence" (the most probable law; with validation data, "validation"), "best" (PySR's rule; the same),
+        "accuracy", "reward", "mdl", "validation" (the simplest of the laws that do best on validation data) or
+        "kfold" (the same by cross-validation)
     device : str, default "auto"
         "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
     random_state : int | np.random.RandomState | None, default None
@@ -222,6 +237,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         its row
     front_ : Front
         the front itself, each law as it was found
+    alternatives_ : DataFrame
+        the laws that the data cannot tell from the chosen one, with their weights
     training_ : Training
         the rows that it was judged on
     variable_names_ : tuple[str, ...]
@@ -287,7 +304,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
         loss: str | Loss | Callable[..., float] = "mse",
-        model_selection: str = "best",
+        model_selection: str = "evidence",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
@@ -469,22 +486,76 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         write_results(folder, result)
 
-    def predict(self, X: object, index: int | Sequence[int] | None = None) -> Array:
+    @overload
+    def predict(
+        self, X: object, index: int | Sequence[int] | None = None, *, return_std: Literal[False] = False
+    ) -> Array: ...
+    @overload
+    def predict(
+        self, X: object, index: int | Sequence[int] | None = None, *, return_std: bool
+    ) -> Array | tuple[Array, Array]: ...
+
+    def predict(
+        self, X: object, index: int | Sequence[int] | None = None, *, return_std: bool = False
+    ) -> Array | tuple[Array, Array]:
         """The law's values (rows,) for X (rows, features); `index` picks another row of `equations_`.
 
         With several targets the values are (rows, targets), and `index` may be a list.
 
-        Where the law is not defined, the value is NaN or infinite.
+        Where the law is not defined, the value is NaN or infinite. With `return_std` also the standard deviations
+        (rows,) of these values around the true ones: from the errors of the constants, from `alternatives_`, and from
+        what the residuals show that the law has missed. The noise of a new measurement is not in them.
         """
         check_is_fitted(self, "front_")
         if hasattr(self, "estimators_"):
             each = index_of_each(index, len(self.estimators_))
-            return np.column_stack([one.predict(X, row) for one, row in zip(self.estimators_, each, strict=True)])
+            columns_of = [
+                one.predict(X, row, return_std=return_std) for one, row in zip(self.estimators_, each, strict=True)
+            ]
+            if return_std:
+                means, deviations = zip(*columns_of, strict=True)
+                return np.column_stack(means), np.column_stack(deviations)
+            return np.column_stack(columns_of)
         refuse_dates_and_masks("X", X)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
-        predicted: Array = evaluate(self._expression(index), columns)  # type: ignore[arg-type]
-        return predicted
+        law = self._expression(cast(int | None, index))
+        predicted: Array = evaluate(law, columns)
+        if not return_std:
+            return predicted
+        alternatives = self._alternatives_of_best() if law == self.best_expression_ else self._find_alternatives(law)
+        band = make_band(law, alternatives, self._training(None, None, None))
+        return predicted, band.std({name: torch.from_numpy(column) for name, column in columns.items()})
+
+    @property
+    def alternatives_(self) -> pandas.DataFrame:
+        """The laws that the data cannot tell from the chosen one, of all that the search has kept; by falling weight.
+
+        A weight is the probability that the law is the right one, if one of these is. A law is left out if it is 20
+        times less probable than the chosen one.
+        """
+        check_is_fitted(self, "front_")
+        found = self._alternatives_of_best()
+        laws = [LawRow(one.law.expression, one.law.complexity, one.law.loss, 0.0, 0.0) for one in found]
+        table = equations_table(laws, self.variable_names_).drop(columns=["score", "reward"])
+        table.insert(0, "weight", [one.weight for one in found])
+        return table
+
+    def confidence(self) -> list[str]:
+        """How sure the choice is, in sentences, as `symenum fit` prints them.
+
+        They say whether other laws explain the data as well, whether any law is better than the mean and than a
+        straight line, and which laws were ruled out for certain: for this all laws a*f + b with f of a few operators
+        are tried, which may take two seconds.
+        """
+        check_is_fitted(self, "front_")
+        training = self._training(None, None, None)
+        loss = make_loss(self.loss, training.target)
+        law, alternatives = self.best_expression_, self._alternatives_of_best()
+        verdict = make_verdict(law, alternatives, training, self.front_.floor, loss)
+        lines = confidence_lines(verdict)
+        found = exhaust(training, get_operators(self.operators)) if loss.is_squared and not verdict.exact else None
+        return lines if found is None else [*lines, exhausted_line(found)]
 
     @of_each_target
     def get_best(self, index: int | None = None) -> pandas.Series:
@@ -767,7 +838,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             found = on_folds(laws, training, loss, loss_floor(loss, training.target), seed, budget)
             if found is None:
                 warnings.warn(
-                    "the time was over before cross-validation had judged the laws: the law is chosen by 'best'; "
+                    "the time was over before cross-validation had judged the laws: the law is chosen by 'evidence'; "
                     "give more max_time",
                     UserWarning,
                     stacklevel=4,
@@ -775,11 +846,21 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return found
         return None if rows is None else on_rows(laws, rows, loss, loss_floor(loss, rows.target))
 
+    def _set_front(self, front: Front, selected: int, held_out_losses: Sequence[float] | None) -> None:
+        """Set the attributes that show the laws of a front, of which row `selected` is chosen."""
+        self.front_: Front = front
+        self.selected_index_ = selected
+        self.best_expression_ = written(front[selected].expression)
+        self.equations_: pandas.DataFrame = equations_table(rows_of(front), self.variable_names_, held_out_losses)
+        self._kept: tuple[Candidate, ...] = tuple(front)
+        self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for
+
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
         """Set the fitted attributes from a search that has ended."""
-        front, training = outcome.front.from_zero(), self.training_
-        chosen = choose_law(front, self.model_selection, held_out, training, robust=loss.robust)
+        front = outcome.front.from_zero()
+        chosen = choose_law(front, self.model_selection, held_out, self.training_, loss)
         self._set_front(outcome.front, chosen, None if held_out is None else held_out.losses)
+        self._kept = (*outcome.front, *outcome.state.runners_up)
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
@@ -787,13 +868,6 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.interrupted_ = outcome.interrupted
         self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
         self.refused_: dict[str, int] = {one.reason: one.count for one in outcome.state.refused}
-
-    def _set_front(self, front: Front, selected: int, held_out_losses: Sequence[float] | None) -> None:
-        """Set the attributes that show the laws of a front, of which row `selected` is chosen."""
-        self.front_: Front = front
-        self.selected_index_ = selected
-        self.best_expression_ = written(front[selected].expression)
-        self.equations_: pandas.DataFrame = equations_table(rows_of(front), self.variable_names_, held_out_losses)
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -837,6 +911,17 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not -len(self.front_) <= index < len(self.front_):
             raise IndexError(f"index {index} is out of range: equations_ has {len(self.front_)} rows")
         return self.front_[int(index)].expression
+
+    def _alternatives_of_best(self) -> tuple[Alternative, ...]:
+        """Those of the chosen law, found once."""
+        if self._alternatives is None:
+            self._alternatives = self._find_alternatives(self.best_expression_)
+        return self._alternatives
+
+    def _find_alternatives(self, law: Expression) -> tuple[Alternative, ...]:
+        training = self._training(None, None, None)
+        loss = make_loss(self.loss, training.target)
+        return find_alternatives(law, self._kept, training, self.front_.floor, loss)
 
     def _training(self, X: object, y: object, sample_weight: object) -> Training:
         """The rows of X and y, or without them those of the search."""

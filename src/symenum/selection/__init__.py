@@ -1,0 +1,50 @@
+"""How a law is chosen from a front, and how sure that choice is: the one home of these decisions.
+
+`rules`: what a rule of `model_selection` picks. `evidence`: the default rule, which weighs the fit of a law against the
+price of its structure. `held_out`: rules that look at rows that the laws were not fitted on. `alternatives`: the laws
+that the data cannot tell from the chosen one; `band`: how far the chosen one may be from the truth; `verdict`: how
+sure the choice is.
+"""
+
+from symenum.selection.alternatives import Alternative, find_alternatives
+from symenum.selection.band import Band, make_band
+from symenum.selection.evidence import evidence, law_price
+from symenum.selection.held_out import HELD_OUT, HeldOut, on_folds, on_rows
+from symenum.selection.rules import (
+    DEFAULT_RULE,
+    DISCOUNT,
+    MODEL_SELECTIONS,
+    choose_law,
+    description_length,
+    description_lengths,
+    reward,
+    rule_while_searching,
+    scores,
+    select,
+)
+from symenum.selection.verdict import Verdict, make_verdict
+
+__all__ = [
+    "DEFAULT_RULE",
+    "DISCOUNT",
+    "HELD_OUT",
+    "MODEL_SELECTIONS",
+    "Alternative",
+    "Band",
+    "HeldOut",
+    "Verdict",
+    "choose_law",
+    "description_length",
+    "description_lengths",
+    "evidence",
+    "find_alternatives",
+    "law_price",
+    "make_band",
+    "make_verdict",
+    "on_folds",
+    "on_rows",
+    "reward",
+    "rule_while_searching",
+    "scores",
+    "select",
+]

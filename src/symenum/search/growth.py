@@ -1,29 +1,57 @@
-"""Growth: laws are often sums or products of unlike parts, so what a law leaves of y is searched for one more part.
+"""Growth: laws of real data are sums and products of unlike parts, so a law of the front is a base for a larger one.
 
-For a law f of the front the heads look for one more term, beside the terms of f with coefficients of their own, and for
-one more factor in y/f = g. Then all constants are fitted together, the inner ones of f too: the first part was chosen
-without the second, and its constants with it.
+Two moves. In `grown` one more part comes into the law, at any place of it (`insertion`), or one function around the
+whole of it. All constants are then fitted together, the inner ones too: the first parts were chosen without the new
+one, and their constants with them. Parts that no longer earn their place leave; their `price` decides, so that noise is
+not fitted. A grown law stands on the front, and so is a base itself.
+
+In `continued` the heads search what the law leaves of y: one or two further terms beside its own, or a further factor
+in y/f = g. That is dearer, and finds parts that are larger than those of an insertion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import torch
 
 from symenum.core.budget import Budget, CutShortError
-from symenum.expressions import Apply, Constant, Expression, apply
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, simplify, variables
 from symenum.expressions.candidate import Candidate
-from symenum.fitting import free_constants, with_constants
-from symenum.heads.response import best_first
+from symenum.fitting import (
+    free_constants,
+    least_squares,
+    linear_combination,
+    plain_number,
+    refine,
+    with_constants,
+    with_one_less,
+)
+from symenum.front import Front
+from symenum.heads.response import ONE, best_first
 from symenum.heads.stages import Scan
 from symenum.heads.transforms import Transform, allowed_responses
 from symenum.operators import Abilities
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
+from symenum.search.insertion import best_insertions, replaced
 from symenum.search.polish import fitted
 from symenum.search.problem import Task
 
-__all__ = ["form_of", "grown", "parts_of_growth"]
+__all__ = ["bases", "continued", "form_of", "grown", "parts_of_continuation"]
 
+_LEAST_LOSS = 1e-300  # of which a logarithm is taken
+_STEPS = 12  # Levenberg-Marquardt steps of a law with one more part: most are at their minimum after six
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_INSERTIONS = 40  # laws with one more part that are fitted, those that promise most
+_PRUNED = 6  # of these, the cheapest, that lose what they do not need
+_PRUNING_ROUNDS = 2  # parts that one of them may lose in a turn
+_SHORTER_LAWS = 60  # laws with a part less that are fitted in one round
+_EQUALLY_COMPLEX = 3  # finds of one complexity that a turn hands back
+_OUTER_SHIFT = 0.3  # in units of the range of a law: where the argument of a function around it begins
 _FITTED = 30  # candidates of all heads, the best first, whose constants are fitted together
 _PAIR_FEATURES = 2000  # features of two more terms
 
@@ -33,13 +61,181 @@ def form_of(law: Expression) -> Expression:
     return with_constants(law, [1.0] * len(free_constants(law, integers=False)), integers=False)
 
 
-def parts_of_growth(task: Task) -> int:
+def bases(front: Front, known: Sequence[Expression]) -> list[Candidate]:
+    """The laws of the front whose forms are not `known`, the cheapest first."""
+    forms = set(known)
+    order = sorted(front, key=lambda law: price(law, front.floor, front.rows))
+    return [law for law in order if form_of(law.expression) not in forms]
+
+
+def price(law: Candidate, floor: float, rows: int) -> float:
+    """What law and data cost, in nats: rows·log(loss) + complexity·log(rows); losses up to the `floor` are alike.
+
+    A part that is not needed still lowers the loss, the more so the more parts it was chosen from. Where parts grow
+    with their number as complexity says, this is what chance takes off; a part must take off more.
+    """
+    loss = max(law.loss, floor, _LEAST_LOSS)
+    return rows * math.log(loss) + law.complexity * math.log(max(2, rows))
+
+
+def grown(task: Task, law: Expression, budget: Budget) -> list[Candidate]:
+    """Laws that are the law with one more part, or one more and one less, with losses on the working rows.
+
+    Only those of a lower price than the law, and those that are simpler than it.
+    """
+    terms = _as_sum(task, law)
+    if terms is None:
+        return []
+    data, base = task.data, terms.scaled(1.0, 0.0)
+    values = data.evaluate(base)
+    old = data.candidate(base)
+    if old is None:
+        return []
+    scanned = {name: column[data.scan_rows] for name, column in data.columns.items()}
+    target = data.target.at(data.scan_rows)
+    promising = best_insertions(base, scanned, target, *_material(task, base), task.settings.operators, _INSERTIONS)
+    around = _around(task, terms, float(values.min()), float(values.max())) if variables(base) else ()
+    new = _fitted(task, [base, *(one.law for one in promising), *around], budget)
+    best = _cheapest(task, new)
+    known: set[Expression] = set()
+    for _ in range(_PRUNING_ROUNDS):
+        less = (variant for one in best for variant in _with_one_less(one.expression))
+        shorter = list(islice(dict.fromkeys(variant for variant in less if variant not in known), _SHORTER_LAWS))
+        if not shorter or budget.over():
+            break
+        known.update(shorter)
+        pruned = _fitted(task, shorter, budget)
+        new += pruned
+        best = _cheapest(task, pruned)
+    return _earned(task, new, old)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A law as a sum of terms, one of which is 1, each with a fitted coefficient."""
+
+    coefficients: tuple[float, ...]
+    terms: tuple[Expression, ...]
+
+    def scaled(self, scale: float, shift: float) -> Expression:
+        """scale·law + shift, written with other coefficients."""
+        shifted = [
+            scale * value + shift * (term == ONE) for value, term in zip(self.coefficients, self.terms, strict=True)
+        ]
+        return linear_combination([plain_number(value) for value in shifted], self.terms)
+
+
+def _as_sum(task: Task, law: Expression) -> _Sum | None:
+    """The law as a sum whose coefficients are fitted; None where a term is not finite."""
+    data = task.data
+    terms = _terms(law)
+    A = torch.stack([data.evaluate(term) for term in terms], dim=1)
+    if not bool(torch.isfinite(A).all()):
+        return None
+    root = data.target.weight.sqrt()
+    found = least_squares((A * root[:, None]).numpy(), (data.target.y * root).numpy()).coefficients
+    return _Sum(tuple(float(value) for value in found), terms)
+
+
+def _material(task: Task, base: Expression) -> tuple[list[Variable], list[Variable]]:
+    """The variables that parts are made of, and the others.
+
+    The first are those of the law, and those that say most about what it leaves.
+    """
+    return [Variable(name) for name in task.data.columns], []
+
+
+def _around(task: Task, base: _Sum, low: float, high: float) -> Iterator[Expression]:
+    """a·u(law) + b for each function u that the operators have; the law's values go from `low` to `high`."""
+    able, width = Abilities(task.settings.operators), high - low
+    if not 0 < width < math.inf:
+        return
+    above = base.scaled(1.0, _OUTER_SHIFT * width - low)
+    arguments = [apply("div", ONE, above)] if able.quotients else []
+    arguments += [apply("pow", above, Constant(2))] if able.whole_powers else []
+    for one in task.settings.operators:
+        if one.arity == 2 or one.form is not None or one.role in (Role.IDENTITY, Role.NEGATION):
+            continue
+        if one.role is Role.EXPONENTIAL:
+            arguments += [apply(one, base.scaled(sign / width, 0.0)) for sign in (1, -1)]
+        elif one.entire:
+            arguments.append(apply(one, base.scaled(1 / width, -(low + high) / (2 * width))))
+        else:
+            arguments.append(apply(one, above))
+    for argument in arguments:
+        yield apply("add", apply("mul", Constant(1.0), argument), Constant(0.5))
+
+
+def _fitted(task: Task, laws: Sequence[Expression], budget: Budget) -> list[Candidate]:
+    """The laws with all their constants fitted together, near where they are; those that are finite."""
+    data, target = task.data, task.data.target
+    results = refine(
+        laws,
+        data.columns,
+        target.y,
+        target.weight,
+        starts=0,
+        steps=_STEPS,
+        integers=False,
+        budget=budget,
+        seed=task.settings.seed,
+        device=task.settings.device,
+        near=True,
+    )
+    return [Candidate(one.expression, one.loss) for one in results if one.loss < math.inf]
+
+
+def _cheapest(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
+    """The six laws of the lowest price, of each form one."""
+    distinct: dict[Expression, Candidate] = {}
+    for law in sorted(found, key=partial(_price, task)):
+        distinct.setdefault(form_of(law.expression), law)
+        if len(distinct) == _PRUNED:
+            break
+    return list(distinct.values())
+
+
+def _price(task: Task, law: Candidate) -> float:
+    return price(law, task.working_front.floor, task.data.target.rows)
+
+
+def _earned(task: Task, found: Sequence[Candidate], old: Candidate) -> list[Candidate]:
+    """The finds that are simpler than the old law, or of a lower price.
+
+    Of each complexity the three best. Those that operators and prior do not allow are left out.
+    """
+    limit = _price(task, old)
+    by_complexity: dict[int, list[Candidate]] = {}
+    for candidate in sorted(found, key=lambda one: one.loss):
+        if candidate.complexity >= old.complexity and _price(task, candidate) >= limit:
+            continue
+        alike = by_complexity.setdefault(candidate.complexity, [])
+        if len(alike) < _EQUALLY_COMPLEX:
+            law = simplify(candidate.expression)
+            if task.allows(law) and task.heads.grammar.allows(law):
+                alike.append(Candidate(law, candidate.loss))
+    return [candidate for alike in by_complexity.values() for candidate in alike]
+
+
+def _with_one_less(law: Expression) -> Iterator[Expression]:
+    """The law without one operand of a sum or product, and with the argument of a function in the function's place."""
+    yield from with_one_less(law)
+    stack: list[tuple[tuple[int, ...], Expression]] = [((), law)]
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, Apply):
+            if len(node.operands) == 1 and variables(node):
+                yield simplify(replaced(law, path, node.operands[0]))
+            stack += [((*path, at), operand) for at, operand in enumerate(node.operands)]
+
+
+def parts_of_continuation(task: Task) -> int:
     """The turns that a law takes: one for a further term, one for a further factor, as the operators allow."""
     able = Abilities(task.settings.operators)
     return able.sums + able.products
 
 
-def grown(task: Task, law: Expression, part: int, budget: Budget) -> list[Candidate]:
+def continued(task: Task, law: Expression, part: int, budget: Budget) -> list[Candidate]:
     """Laws that are the law with one more part of kind number `part`, with losses on the working rows."""
     heads = task.heads
     found: list[Candidate] = []

@@ -16,13 +16,13 @@ from symenum.core.budget import Budget
 from symenum.expressions.candidate import Candidate
 from symenum.heads.stages import Stage, in_turn
 from symenum.search.front_update import near
-from symenum.search.growth import form_of, grown, parts_of_growth
+from symenum.search.growth import bases, continued, form_of, grown, parts_of_continuation
 from symenum.search.passes import network_pass
 from symenum.search.polish import loosened, pruned
 from symenum.search.problem import Plan, Task
 from symenum.search.state import State
 
-__all__ = ["MOVES", "NETWORK", "Growth", "HeadOnVariables", "HeadsOnTokens", "Move", "Network", "Variants"]
+__all__ = ["MOVES", "NETWORK", "Growth", "HeadOnVariables", "HeadsOnTokens", "Move", "Network", "Residuals", "Variants"]
 
 Found = tuple[list[Candidate], State]
 
@@ -149,35 +149,59 @@ def _unpolished(state: State) -> list[Candidate]:
 
 @dataclass(frozen=True)
 class Growth:
-    """A law of the front with one more term, and then with one more factor, which heads find in what it leaves of y."""
+    """A law of the front with one more part at any place of it; what it no longer needs then leaves.
+
+    One law in a turn: the cheapest of those whose form has not grown yet.
+    """
 
     turn_work: float
     name: ClassVar[str] = "growth"
+    opens: bool = True
+
+    def work(self, state: State) -> float:
+        return self.turn_work
+
+    def ready(self, state: State) -> bool:
+        return bool(bases(state.front, state.grown))
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        law = bases(state.front, state.grown)[0].expression
+        return grown(task, law, budget), state.with_grown(form_of(law))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """A law of the front with a further term, and then with a further factor, which heads find in what it leaves of y.
+
+    One law after another: the cheapest of those that were not continued yet.
+    """
+
+    turn_work: float
+    name: ClassVar[str] = "residuals"
     opens: bool = False
 
     def work(self, state: State) -> float:
         return self.turn_work
 
     def ready(self, state: State) -> bool:
-        return bool(state.growing or _ungrown(state))
+        return bool(state.continuing or _not_continued(state))
 
     def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
         record = state.record(self.name)
         if not record.part:  # the front may change between the turns of one law
-            state = replace(state, growing=(_ungrown(state)[0].expression,))
-        (law,) = state.growing
-        found = grown(task, law, record.part, budget)
+            state = replace(state, continuing=(_not_continued(state)[0].expression,))
+        (law,) = state.continuing
+        found = continued(task, law, record.part, budget)
         record = replace(record, part=record.part + 1)
-        if record.part == parts_of_growth(task):
+        if record.part == parts_of_continuation(task):
             record = replace(record, part=0, rounds=record.rounds + 1)
-            state = state.with_grown(form_of(law))
+            state = state.with_continued(form_of(law))
         return found, state.with_record(record)
 
 
-def _ungrown(state: State) -> list[Candidate]:
-    """The laws of the front whose forms have not grown yet, the best first; the mean is no law."""
-    known = set(state.grown)
-    return [law for law in reversed(state.front) if law.complexity and form_of(law.expression) not in known]
+def _not_continued(state: State) -> list[Candidate]:
+    """The laws of the front whose residuals were not searched yet; the mean is no law."""
+    return [law for law in bases(state.front, state.continued) if law.complexity]
 
 
 @dataclass(frozen=True)
@@ -198,5 +222,5 @@ class Network:
         return network_pass(task, state, rng, budget)
 
 
-MOVES = frozenset(move.name for move in (HeadsOnTokens, Variants, Growth, Network))
+MOVES = frozenset(move.name for move in (HeadsOnTokens, Variants, Growth, Residuals, Network))
 """The names of the moves that are no stage of the heads."""

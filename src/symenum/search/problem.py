@@ -39,7 +39,9 @@ from symenum.tokens import TokenContext, TokenGenerator, get_generator
 
 __all__ = ["NETWORK_ROWS", "Plan", "Settings", "Task", "make_plan", "make_task"]
 
-_GROWTH = Work(3e-8, lambda sizes: sizes.extended * sizes.scanned, lambda sizes: sizes.fits(4 * sizes.k))  # of a turn
+# Work of a turn of the moves that go on from a law of the front.
+_GROWTH = Work(5e-4, lambda sizes: sizes.rows, lambda sizes: 0.2 + 2e-6 * min(24, sizes.slots) ** 2 * sizes.scanned)
+_RESIDUALS = Work(3e-8, lambda sizes: sizes.extended * sizes.scanned, lambda sizes: sizes.fits(4 * sizes.k))
 _MAX_LAYERS = 3  # the paper's depth; two layers where three do not fit
 
 # What a pass costs. Constants, not measures of this machine: with a seed and an iteration limit a search does the same
@@ -297,8 +299,13 @@ class Task:
 
     @property
     def growth_work(self) -> float:
-        """Work units of a turn of growth, which scans all features for one response."""
+        """Work units of a turn of growth, which judges parts at all places of a law and fits the best."""
         return _GROWTH.of(self.heads.sizes)
+
+    @property
+    def residuals_work(self) -> float:
+        """Work units of a turn of the heads on what a law leaves, which scans all features for one response."""
+        return _RESIDUALS.of(self.heads.sizes)
 
     def heads_on(self, slots: tuple[Expression, ...]) -> AllHeads:
         """All heads on those of the slots that are no constants; kept until other slots are asked for."""

@@ -24,8 +24,17 @@ from statistics import mean
 
 from symenum.core.words import did_you_mean
 from symenum.front import Front
-from symenum.search.growth import parts_of_growth
-from symenum.search.moves import NETWORK, Growth, HeadOnVariables, HeadsOnTokens, Move, Network, Variants
+from symenum.search.growth import parts_of_continuation
+from symenum.search.moves import (
+    NETWORK,
+    Growth,
+    HeadOnVariables,
+    HeadsOnTokens,
+    Move,
+    Network,
+    Residuals,
+    Variants,
+)
 from symenum.search.problem import Task
 from symenum.search.state import State
 
@@ -48,8 +57,10 @@ def moves_of(task: Task) -> tuple[Move, ...]:
     rounds = 2 if task.settings.loss.robust else 1  # the weights of the first round are those of a poor law
     heads = [HeadOnVariables(stage, rounds) for stage in task.stages.on_variables]
     on_tokens = [HeadsOnTokens(mean([stage.work for stage in task.stages.on_slots]))] if task.stages.on_slots else []
-    growth = [Growth(task.growth_work)] if parts_of_growth(task) else []
-    return (*heads, *on_tokens, *growth, Variants(), Network(task.plan))
+    further: list[Move] = (
+        [Growth(task.growth_work), Residuals(task.residuals_work)] if parts_of_continuation(task) else []
+    )
+    return (*heads, *on_tokens, *further, Variants(), Network(task.plan))
 
 
 def check_shares(shares: Mapping[str, float], moves: Iterable[Move]) -> None:

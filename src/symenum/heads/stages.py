@@ -1009,12 +1009,11 @@ def informative_columns(columns: Tensor) -> list[int]:
 
     A law written with a constant column, or spread over two equal ones, would be right on these data only.
     """
-    found: list[int] = []
+    first: dict[bytes, int] = {}
     for i, column in enumerate(columns.T):
-        constant = bool((column == column[0]).all())
-        if not constant and not any(torch.equal(column, columns[:, j]) for j in found):
-            found.append(i)
-    return found or [0]
+        if not bool((column == column[0]).all()):
+            first.setdefault((column + 0.0).numpy().tobytes(), i)  # -0.0 becomes 0.0, which it is equal to
+    return list(first.values()) or [0]
 
 
 def _width(values: object) -> int:

@@ -22,13 +22,14 @@ import torch
 from torch import Tensor
 
 from symenum.core.target import Target
-from symenum.expressions import Apply, Constant, Expression, Variable, apply, variables
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, evaluate, variables
 from symenum.fitting.free_constants import postfix
+from symenum.fitting.linear import least_squares_of_each
 from symenum.operators import Abilities, Operator
-from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
+from symenum.operators.traits import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Role
 from symenum.scans.projection import orthonormal
 
-__all__ = ["Insertion", "Place", "best_insertions", "places_of", "replaced"]
+__all__ = ["Insertion", "Place", "best_insertions", "common_factors", "places_of", "replaced", "swaps"]
 
 _LEAST_NEW = 1e-3  # part of a column that must lie off the derivatives: else constants of the law do the same already
 _LARGEST = 1e8  # of |part| over its median: larger values come from poles and overflow
@@ -46,6 +47,7 @@ _SHIFTS = (0.03, 0.1, 0.3, 0.8, 2.0)  # distance of -c from the range of v, in u
 _SLOPES = (1.5, 4.0, 10.0)  # |c| of other functions, such as tanh, in units of 1/(range of v),
 _MIDDLES = (0.25, 0.5, 0.75)  # and where in that range their argument is zero
 _BASES = 24  # variables, and as many products of two, that functions are taken of
+_SWAPS = 4  # functions that may take the place of one
 _PER_PLACE = 8  # insertions at one place that are handed back
 
 Path = tuple[int, ...]
@@ -179,6 +181,91 @@ def best_insertions(
         if able.products and place.takes_factor:
             found += judge.best(factors, place.slope * place.value, partial(_multiplied, law, place))
     return sorted(found, key=lambda one: -one.promise)[:count]
+
+
+def swaps(
+    law: Expression, columns: Mapping[str, Tensor], target: Target, operators: tuple[Operator, ...]
+) -> list[Expression]:
+    """The law with other functions, of the same argument, in the place of each of its functions.
+
+    A function u(v) becomes a·w(v) + b, with the inner constant, a and b of the least squares between both, as far as
+    the law depends on them: a part that came in first need not be the right one, it only promised most.
+    """
+    root = target.weight.sqrt()
+    found: list[Expression] = []
+    for place in places_of(law, columns):
+        node = place.node
+        if not isinstance(node, Apply) or not _is_function(node) or not bool(torch.isfinite(place.slope).all()):
+            continue
+        inner = _without_numbers(node.operands[-1])
+        weighted = place.slope * root
+        if not float(weighted.norm()) > 0:
+            continue
+        background = orthonormal(weighted[None])
+        values = place.value * weighted
+        judge = _Judge(background, values - (values @ background.T) @ background, root)
+        parts = _functions([(evaluate(inner, columns), inner)], operators)
+
+        def write(size: float, part: Expression, place: Place = place, weighted: Tensor = weighted) -> Expression:
+            rest = (place.value - size * evaluate(part, columns)) * weighted
+            offset = float((rest * weighted).sum() / weighted.square().sum())
+            return replaced(law, place.path, _shifted(_times(size, part), offset))
+
+        alike = judge.best(parts, place.slope, write)
+        found += [one.law for one in alike[:_SWAPS] if math.isfinite(one.promise)]
+    return found
+
+
+def common_factors(
+    terms: Sequence[Expression],
+    columns: Mapping[str, Tensor],
+    target: Target,
+    material: Sequence[Variable],
+    operators: tuple[Operator, ...],
+    count: int,
+) -> list[Expression]:
+    """Functions w for larger sums Σ (a_i + b_i·w)·t_i, in which all coefficients of a sum Σ a_i·t_i vary with w.
+
+    The `count` functions w(v) that leave least of the target. So y = p + (q - p)·exp(-c·t) is found from p, q and 1
+    in one step, where no single further part looks like it.
+    """
+    root = target.weight.sqrt()
+    parts = _functions([(columns[one.name], one) for one in material], operators)
+    if not parts.write:
+        return []
+    A = torch.stack([evaluate(term, columns) for term in terms]) * root
+    background = orthonormal(A)
+    residual = target.y * root
+    residual = residual - (residual @ background.T) @ background
+    usable = torch.isfinite(parts.values).all(dim=1) & (parts.values.abs().amax(dim=1) < _LARGEST)
+    which = torch.nonzero(usable).flatten()
+    blocks = A * parts.values[which][:, None]
+    blocks = blocks - (blocks @ background.T) @ background
+    left = least_squares_of_each(blocks, residual).residual.norm(dim=1)
+    found: dict[tuple[str, Expression], Expression] = {}
+    for at in which[left.argsort(stable=True)].tolist():
+        if parts.family[at] not in found:
+            found[parts.family[at]] = parts.write[at](0.0)
+        if len(found) == count:
+            break
+    return list(found.values())
+
+
+def _is_function(node: Apply) -> bool:
+    """Whether it is a function of one operand that varies, or a number over such an operand."""
+    if node.operator.role is Role.QUOTIENT:
+        return not variables(node.operands[0]) and bool(variables(node.operands[1]))
+    return len(node.operands) == 1 and node.operator.role not in _NOT_GRIDDED and bool(variables(node))
+
+
+def _without_numbers(argument: Expression) -> Expression:
+    """The argument without numbers that are added to it, or that multiply it."""
+    while isinstance(argument, Apply) and argument.operator.role in ARITHMETIC:
+        varying = [operand for operand in argument.operands if variables(operand)]
+        if len(varying) != 1 or (argument.operator.role is Role.QUOTIENT and varying[0] is argument.operands[1]):
+            break
+        argument = varying[0]
+    return argument
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ import numpy as np
 from symenum.core.budget import Budget
 from symenum.expressions.candidate import Candidate
 from symenum.heads.stages import Stage, in_turn
+from symenum.heads.work import Sizes
 from symenum.search.front_update import near
-from symenum.search.growth import bases, continued, form_of, grown, parts_of_continuation
+from symenum.search.growth import bases, continued, form_of, grown, growth_work, parts_of_continuation, simple_bases
 from symenum.search.passes import network_pass
 from symenum.search.polish import loosened, pruned
 from symenum.search.problem import Plan, Task
@@ -28,6 +29,11 @@ Found = tuple[list[Candidate], State]
 
 NETWORK = "network"
 """The name of the move that all others make room for."""
+
+GROWTH = "growth"
+"""The name of the move that goes on from the law of the lowest price."""
+SIMPLE_GROWTH = "growth of simple laws"
+"""The name of the move that goes on from the simplest laws."""
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _LAWS_AT_ONCE = 24  # laws whose variants are tried in one turn,
@@ -151,22 +157,31 @@ def _unpolished(state: State) -> list[Candidate]:
 class Growth:
     """A law of the front with one more part at any place of it; what it no longer needs then leaves.
 
-    One law in a turn: the cheapest of those whose form has not grown yet.
+    One law in a turn, the one of the lowest price whose form has not grown yet; or, if `simple`, the simplest one, and
+    runners-up that are nearly as good as the front are bases too. On data without noise the price of a long law that is
+    nearly right is low, and the law itself grows from a simple one.
     """
 
-    turn_work: float
-    name: ClassVar[str] = "growth"
+    sizes: Sizes
+    simple: bool = False
     opens: bool = True
 
+    @property
+    def name(self) -> str:
+        return SIMPLE_GROWTH if self.simple else GROWTH
+
     def work(self, state: State) -> float:
-        return self.turn_work
+        return growth_work(self.sizes, self._bases(state)[0].complexity)
 
     def ready(self, state: State) -> bool:
-        return bool(bases(state.front, state.grown))
+        return bool(self._bases(state))
 
     def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
-        law = bases(state.front, state.grown)[0].expression
+        law = self._bases(state)[0].expression
         return grown(task, law, budget), state.with_grown(form_of(law))
+
+    def _bases(self, state: State) -> list[Candidate]:
+        return simple_bases(state) if self.simple else bases(state.front, state.grown)
 
 
 @dataclass(frozen=True)
@@ -222,5 +237,5 @@ class Network:
         return network_pass(task, state, rng, budget)
 
 
-MOVES = frozenset(move.name for move in (HeadsOnTokens, Variants, Growth, Residuals, Network))
+MOVES = frozenset([*(move.name for move in (HeadsOnTokens, Variants, Residuals, Network)), GROWTH, SIMPLE_GROWTH])
 """The names of the moves that are no stage of the heads."""

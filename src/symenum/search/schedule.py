@@ -57,9 +57,10 @@ def moves_of(task: Task) -> tuple[Move, ...]:
     rounds = 2 if task.settings.loss.robust else 1  # the weights of the first round are those of a poor law
     heads = [HeadOnVariables(stage, rounds) for stage in task.stages.on_variables]
     on_tokens = [HeadsOnTokens(mean([stage.work for stage in task.stages.on_slots]))] if task.stages.on_slots else []
-    further: list[Move] = (
-        [Growth(task.growth_work), Residuals(task.residuals_work)] if parts_of_continuation(task) else []
-    )
+    further: list[Move] = []
+    if parts_of_continuation(task):
+        sizes = task.heads.sizes
+        further = [Growth(sizes), Growth(sizes, simple=True), Residuals(task.residuals_work)]
     return (*heads, *on_tokens, *further, Variants(), Network(task.plan))
 
 

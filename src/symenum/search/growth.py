@@ -14,15 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from functools import lru_cache, partial
 from typing import TypeGuard
 
 import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
-from symenum.expressions import Apply, Constant, Expression, Variable, apply, evaluate, fold, simplify, variables
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, simplify, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import (
     Number,
@@ -42,7 +41,7 @@ from symenum.heads.work import Sizes
 from symenum.operators import Abilities
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
 from symenum.search.front_update import near
-from symenum.search.insertion import best_insertions, common_factors, places_of, replaced, swaps
+from symenum.search.insertion import below, best_insertions, common_factors, places_of, replaced, swaps
 from symenum.search.polish import fitted
 from symenum.search.problem import Task
 from symenum.search.state import State
@@ -71,6 +70,7 @@ _FITTED = 30  # candidates of all heads, the best first, whose constants are fit
 _PAIR_FEATURES = 2000  # features of two more terms
 
 
+@lru_cache(maxsize=4096)  # asked for all laws of a front before every turn
 def form_of(law: Expression) -> Expression:
     """The law with 1 for each of its constants but exponents: laws that differ in these only have the same form."""
     law = freed(law)
@@ -165,11 +165,13 @@ def grown(task: Task, law: Expression, budget: Budget) -> list[Candidate]:
     best = _cheapest(task, new)
     known: set[Expression] = set()
     for _ in range(_PRUNING_ROUNDS):
-        less = (variant for one in best for variant in _with_one_less(one.expression))
-        shorter = list(islice(dict.fromkeys(variant for variant in less if variant not in known), _SHORTER_LAWS))
+        shorter: list[Expression] = []
+        for variant in (variant for one in best for variant in _with_one_less(one.expression)):
+            if variant not in known and len(shorter) < _SHORTER_LAWS:
+                known.add(variant)
+                shorter.append(variant)
         if not shorter or budget.over():
             break
-        known.update(shorter)
         pruned = _fitted(task, shorter, budget)
         new += pruned
         best = _cheapest(task, pruned)
@@ -355,22 +357,23 @@ def _uses_its_functions(task: Task, law: Expression) -> bool:
     3e6*sin(1e-7*x - 1.5) is a parabola with giants that cancel, and 1/(x - 1e4) a line: fits end there where the data
     ask for a polynomial, which other parts write better.
     """
-    columns = {name: column[task.data.scan_rows] for name, column in task.data.columns.items()}
-    needed = {name: columns[name] for name in variables(law)}
-    for place in places_of(law, needed) if needed else ():
+    rows = task.data.scan_rows
+    needed = {name: task.data.columns[name][rows] for name in variables(law)}
+    places = places_of(law, needed) if needed else []
+    values = {place.path: place.value for place in places}
+    for place in places:
         node = place.node
-        if not isinstance(node, Apply) or not variables(node):
+        if not isinstance(node, Apply) or node.operator.role in _LINES:
             continue
-        role, traits = node.operator.role, node.operator.traits
-        argument = node.operands[-1]
-        if role in _LINES or (len(node.operands) == 2 and role is not Role.QUOTIENT) or not variables(argument):
+        divides = node.operator.role is Role.QUOTIENT
+        if len(node.operands) == 2 and not divides:
             continue
-        values: Tensor = evaluate(argument, needed)
-        low, high = float(values.min()), float(values.max())
-        scale = traits.period if traits.period is not None else 1.0
-        if role is Role.QUOTIENT or not node.operator.entire:  # the pole, or the end of the domain, is at zero
+        argument = values[below(place.path, len(node.operands) - 1)]
+        low, high = float(argument.min()), float(argument.max())
+        scale = node.operator.traits.period or 1.0
+        if divides or not node.operator.entire:  # the pole, or the end of the domain, is at zero
             scale = max(abs(low), abs(high))
-        if high - low < _LEAST_USE * scale:
+        if 0 < high - low < _LEAST_USE * scale:
             return False
     return True
 

@@ -29,7 +29,7 @@ from symenum.operators import Abilities, Operator
 from symenum.operators.traits import ADDITIVE, ARITHMETIC, MULTIPLICATIVE, Role
 from symenum.scans.projection import orthonormal
 
-__all__ = ["Insertion", "Place", "best_insertions", "common_factors", "places_of", "replaced", "swaps"]
+__all__ = ["Insertion", "Place", "below", "best_insertions", "common_factors", "places_of", "replaced", "swaps"]
 
 _LEAST_NEW = 1e-3  # part of a column that must lie off the derivatives: else constants of the law do the same already
 _LARGEST = 1e8  # of |part| over its median: larger values come from poles and overflow
@@ -106,15 +106,16 @@ def places_of(law: Expression, columns: Mapping[str, Tensor]) -> list[Place]:
         if isinstance(node, Apply):
             operands = _operands(node, path, values)
             for at in range(len(operands)):
-                slopes[_below(path, at)] = slopes[path] * node.operator.partial(at, values[path], *operands)
+                slopes[below(path, at)] = slopes[path] * node.operator.partial(at, values[path], *operands)
     return [Place(path, node, values[path], slopes[path], parent) for path, node, parent in order]
 
 
 def _operands(node: Apply, path: Path, values: Mapping[Path, Tensor]) -> list[Tensor]:
-    return [values[_below(path, at)] for at in range(len(node.operands))]
+    return [values[below(path, at)] for at in range(len(node.operands))]
 
 
-def _below(path: Path, at: int) -> Path:
+def below(path: Path, at: int) -> Path:
+    """The path to an operand of the node at the end of a path."""
     return (*path, at)
 
 

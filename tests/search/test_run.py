@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
+import pytest
 
 from symenum.search import StepReport, run
 
@@ -66,3 +70,19 @@ def test_a_run_goes_on_from_a_state(make) -> None:
     whole = run(make(hard), 0, max_iterations=4)
     assert second.state.front == whole.state.front
     assert second.state.elapsed > first.state.elapsed
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("seconds", [0.6, 2.0])
+def test_a_process_ends_well_while_the_gpu_is_still_made_ready(seconds, tmp_path) -> None:
+    code = (
+        "import numpy as np\n"
+        "from symenum import PSERegressor\n"
+        "X = np.random.default_rng(0).uniform(1, 3, (200, 5))\n"
+        "y = np.sin(3 * X[:, 0]) / (X[:, 1] + np.exp(np.cos(X[:, 2] * X[:, 3]))) + np.tanh(X[:, 4] - X[:, 1])\n"
+        f"PSERegressor(device='cuda', max_time={seconds}).fit(X, y)\n"
+    )
+    compiled_anew = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", code], env=compiled_anew, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "terminate" not in ended.stderr

@@ -340,11 +340,14 @@ class Task:
         )
 
     def warm_up(self) -> None:
-        """Let a GPU compile what a pass needs, in a thread of its own; `warm_network` waits for it."""
+        """Let a GPU compile what a pass needs, in a thread of its own; `warm_network` waits for it.
+
+        Python waits for that thread before it exits: a thread in the middle of compiling would abort the process.
+        """
         if self.plan.gpu and not self._warming:
             rows = min(NETWORK_ROWS, self.data.target.rows)
             arguments = (rows, self.with_spares(self.settings.top_k))
-            thread = Thread(target=self._warm_up, args=arguments, name="symenum-warm-up", daemon=True)
+            thread = Thread(target=self._warm_up, args=arguments, name="symenum-warm-up")
             self._warming.append(thread)
             thread.start()
 

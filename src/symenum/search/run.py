@@ -29,6 +29,7 @@ _SEARCH_SHARE = 0.9  # part of the time for steps, where constants are fitted on
 _MIN_LAST_FIT = 0.2  # seconds for that fit, even where the last step took longer than it should
 
 _SHORTEST = 1e-9  # seconds: a Budget needs a limit above 0, and rates need a time above 0
+_EASY = 0.5  # work units: a search that ends with less never needs the GPU made ready
 _INTERRUPTED = "interrupted"
 
 
@@ -74,7 +75,6 @@ def run(
     stopping = stopping or Budget()
     began = clock() if began is None else began
     running = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, stopping, began, clock)
-    task.warm_up()
     with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded():
         return running.outcome(state or start(task, seed))
 
@@ -112,6 +112,8 @@ class _Run:
         try:
             self._keep(whole)
             while (reason := self._reason(state)) is None:
+                if state.passes == 0 and sum(record.work for record in state.records) >= _EASY:
+                    self.task.warm_up()
                 before = self.clock()
                 after, move = step(self.task, state, self.searching)
                 if move is None:

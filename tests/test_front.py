@@ -151,3 +151,26 @@ def test_a_number_that_people_write_is_preferred_where_the_data_do_not_mind() ->
     fitted, plain = "2.5001159418*x*y", "2.5*x*y"
     assert str(front_of((fitted, 1.0), (plain, 1.01))[0].expression) == plain
     assert str(front_of((fitted, 1.0), (plain, 1.1))[0].expression) == fitted
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=8), st.sampled_from([-5.0, -3000.0]))
+def test_losses_below_zero_are_ordered_as_the_same_losses_above_it(losses: list[float], shift: float) -> None:
+    """Minus a log-likelihood is negative where a law fits; the front must not depend on what losses count from."""
+    texts = ["2.5", "x", "x + 1.5", "x*x", "x*x + 0.5", "sin(x)", "sin(x)*x", "1.5*sin(x)*x"][: len(losses)]
+    plain = Front(floor=0.0, rows=50).update(
+        [Candidate(parse(text), loss) for text, loss in zip(texts, losses, strict=True)]
+    )
+    shifted = Front(floor=shift, rows=50).update(
+        [Candidate(parse(text), loss + shift) for text, loss in zip(texts, losses, strict=True)]
+    )
+    assert [entry.expression for entry in shifted] == [entry.expression for entry in plain]
+    assert shifted.scores() == pytest.approx(plain.scores(), rel=1e-4, abs=1e-4)
+    assert shifted.rewards() == pytest.approx(plain.rewards(), rel=1e-4)
+    assert all(shifted.select(rule) == plain.select(rule) for rule in ("accuracy", "reward", "mdl"))
+
+
+def test_the_mean_does_not_give_way_to_a_variable_that_is_worse() -> None:
+    mean, variable = Candidate(parse("2.5"), 1.0), Candidate(parse("x1"), 1.05)
+    assert Front(rows=10).update([mean, variable]).entries == (mean,)
+    better = Candidate(parse("x1"), 0.95)
+    assert Front(rows=10).update([mean, better]).entries == (better,)

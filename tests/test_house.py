@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +119,52 @@ def test_torch_range_stays_open(project: dict[str, Any]) -> None:
 
 def test_readme_opens_with_both_commands() -> None:
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:20]
+    assert any(line.startswith("pip install symenum --extra-index-url") for line in first_screen)  # torch without CUDA
     for command in ("make demo", "make test"):
         assert any(line.startswith(command) for line in first_screen), f"README's first screen lacks `{command}`"
+
+
+def test_the_readme_works_on_the_registrys_page(project: dict[str, Any]) -> None:
+    """There is no file beside it there: links and pictures are absolute, and lead to files of this repository."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    repository = project["urls"]["Repository"]
+    raw = repository.replace("https://github.com", "https://raw.githubusercontent.com")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 20
+    for link in links:
+        assert link.startswith("https://"), link
+        for base in (f"{repository}/blob/main/", f"{raw}/main/"):
+            if link.startswith(base):
+                assert (ROOT / link.removeprefix(base)).is_file(), link
+    assert sum(link.endswith(".png") for link in links) == 2
+    assert {"Homepage", "Repository", "Issues", "Changelog", "Documentation"} <= set(project["urls"])
+
+
+def test_figures_beside_peers_stand_in_the_results() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.split("## Beside its peers")[1].split("##")[0]
+    shares = re.findall(r"\d+\.\d%", section)
+    assert len(shares) > 20
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    assert [share for share in shares if share not in results] == []
+
+
+def test_the_source_archive_has_what_its_tests_read(tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("an unpacked source archive: it is the archive that would be compared")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = tracked.stdout.splitlines()
+    copy = tmp_path / "copy"
+    for name in listed:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    build = "import setuptools.build_meta, sys; print(setuptools.build_meta.build_sdist(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=copy, capture_output=True, text=True, check=True
+    )
+    with tarfile.open(tmp_path / done.stdout.split()[-1]) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert [name for name in listed if name not in inside] == []
 
 
 def test_every_make_target_in_the_readme_exists() -> None:

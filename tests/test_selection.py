@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas
 import pytest
 import torch
 
 from symenum import PSERegressor
+from symenum.core.budget import Budget
 from symenum.core.target import Target, Training
 from symenum.expressions import parse
 from symenum.fitting.losses import Squared
@@ -58,6 +61,35 @@ def test_a_law_that_has_too_many_constants_loses_on_folds() -> None:
     held = on_folds([line, curve], Training({"x": x}, target), Squared(), 0.0, seed=0)
     assert held.losses[0] < held.losses[1]
     assert held.select() == 0
+
+
+def test_when_the_time_is_over_the_folds_that_were_done_decide() -> None:
+    x = torch.linspace(0, 1, 20, dtype=torch.float64)
+    training = Training({"x": x}, Target(2 * x + 0.1 * x.sin(), torch.full((20,), 0.05, dtype=torch.float64)))
+    laws = [parse("2.01*x"), parse("1.9*x + 0.1")]
+    ended = Budget()
+    ended.end()
+    assert on_folds(laws, training, Squared(), 0.0, 0, ended) is None
+    looks = iter(range(1000))
+    some = on_folds(laws, training, Squared(), 0.0, 0, Budget(stop=lambda: next(looks) > 20))
+    whole = on_folds(laws, training, Squared(), 0.0, 0)
+    assert whole is not None
+    assert len(whole.weight) == 20
+    assert some is not None
+    assert 0 < len(some.weight) < 20
+    assert float(some.weight.sum()) == pytest.approx(1)
+    assert some.losses == pytest.approx((some.rows @ some.weight).tolist())
+
+
+def test_cross_validation_without_time_says_so() -> None:
+    with pytest.warns(UserWarning, match="before cross-validation had judged the laws"):
+        model = PSERegressor(max_time=1e-3, model_selection="kfold", loss=_slow, random_state=0).fit(X, Y)
+    assert "validation_loss" not in model.equations_
+
+
+def _slow(y: np.ndarray, prediction: np.ndarray) -> float:
+    time.sleep(0.1)
+    return float(np.square(y - prediction).mean())
 
 
 def test_what_rows_cannot_tell_apart_is_a_tie_for_the_simplest() -> None:

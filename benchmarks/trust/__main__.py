@@ -8,9 +8,10 @@ import sys
 import fuzz
 import interrupt
 import kill
+import limits
 import memory
 
-COMMANDS = {"fuzz": fuzz, "interrupt": interrupt, "kill": kill, "memory": memory}
+COMMANDS = {"fuzz": fuzz, "interrupt": interrupt, "kill": kill, "limits": limits, "memory": memory}
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from symenum import PSERegressor
 from symenum.core.memory import memory_limit
 from symenum.search import StepReport
 
-__all__ = ["add_arguments", "main"]
+__all__ = ["Peak", "add_arguments", "main", "resident"]
 
 _POLL_SECONDS = 0.005  # between two readings of the resident memory
 
@@ -35,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _long(options: argparse.Namespace) -> int:
     table = TABLES[options.table]()
-    before, begin, last = _resident(), time.monotonic(), -1
+    before, begin, last = resident(), time.monotonic(), -1
     print("| minutes | MB | steps |\n| ---: | ---: | ---: |", flush=True)
 
     def tell(report: StepReport) -> None:
@@ -43,7 +43,7 @@ def _long(options: argparse.Namespace) -> int:
         minutes = int((time.monotonic() - begin) / 60)
         if minutes > last:
             last = minutes
-            print(f"| {minutes} | {(_resident() - before) / 1e6:.0f} | {report.iteration} |", flush=True)
+            print(f"| {minutes} | {(resident() - before) / 1e6:.0f} | {report.iteration} |", flush=True)
 
     PSERegressor(max_time=60 * options.minutes, random_state=0, callbacks=[tell]).fit(table.X, table.y)
     return 0
@@ -63,9 +63,9 @@ def _limited(options: argparse.Namespace) -> int:
 
 def _within(table: Table, limit: str, minutes: float) -> bool:
     """Whether a fit keeps to the limit, up to a tenth of it."""
-    before = _resident()
+    before = resident()
     model = PSERegressor(max_time=60 * minutes, random_state=0, max_memory=None if limit == "none" else limit)
-    with _Peak() as peak:
+    with Peak() as peak:
         model.fit(table.X, table.y)
     taken = peak.largest - before
     best = model.front_[-1].loss
@@ -73,7 +73,7 @@ def _within(table: Table, limit: str, minutes: float) -> bool:
     return limit == "none" or taken <= 1.1 * memory_limit(limit)
 
 
-class _Peak:
+class Peak:
     """Watches the resident memory from a thread of its own."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class _Peak:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
-    def __enter__(self) -> _Peak:
+    def __enter__(self) -> Peak:
         self._thread.start()
         return self
 
@@ -91,10 +91,10 @@ class _Peak:
 
     def _watch(self) -> None:
         while not self._ended.wait(_POLL_SECONDS):
-            self.largest = max(self.largest, _resident())
+            self.largest = max(self.largest, resident())
 
 
-def _resident() -> int:
+def resident() -> int:
     """Resident memory of this process in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):

@@ -13,7 +13,7 @@ from typing import overload
 
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
-from symenum.expressions import same_function
+from symenum.expressions import same_function, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
@@ -78,21 +78,43 @@ class Front(Sequence[Candidate]):
                 entries.append(candidate)
         return replace(self, entries=tuple(entries))
 
+    @property
+    def zero(self) -> float:
+        """What losses are counted from: 0, or the loss of an exact law where a user's loss is negative there.
+
+        A loss may be any real number, such as minus a log-likelihood; ratios of losses make sense from here only.
+        """
+        return min(self.floor, 0.0)
+
+    def from_zero(self) -> Front:
+        """The front with losses counted from `zero`, so that none is negative."""
+        if not self.zero:
+            return self
+        entries = tuple(Candidate(entry.expression, self._size(entry)) for entry in self.entries)
+        return replace(self, entries=entries, floor=0.0)
+
+    def _size(self, candidate: Candidate) -> float:
+        """The loss counted from `zero`."""
+        return max(candidate.loss - self.zero, 0.0)
+
     def rewards(self) -> tuple[float, ...]:
         """The paper's reward of each entry."""
-        return tuple(reward(entry.loss, entry.complexity, self.discount) for entry in self.entries)
+        return tuple(reward(entry.loss, entry.complexity, self.discount) for entry in self.from_zero())
 
     def scores(self) -> tuple[float, ...]:
         """PySR's score of each entry: how fast ln(loss) falls with complexity; 0 for the first."""
-        return scores(self.entries, self.floor)
+        front = self.from_zero()
+        return scores(front.entries, front.floor)
 
     def description_lengths(self) -> tuple[float, ...]:
         """Bits to write each entry, its constants to the precision that the data give, and its residuals."""
-        return description_lengths(self.entries, self.floor, self.rows)
+        front = self.from_zero()
+        return description_lengths(front.entries, front.floor, self.rows)
 
     def select(self, rule: str = "best") -> int:
         """The index of the entry to believe, by one of MODEL_SELECTIONS of `symenum.selection`."""
-        return select(self.entries, rule, floor=self.floor, rows=self.rows, discount=self.discount)
+        front = self.from_zero()
+        return select(front.entries, rule, floor=front.floor, rows=self.rows, discount=self.discount)
 
     def has_law(self) -> bool:
         """Whether an entry equals y up to rounding, without surplus constants."""
@@ -103,19 +125,24 @@ class Front(Sequence[Candidate]):
         return surplus_constants(candidate.expression, self.rows) if candidate.loss <= self.floor else 0
 
     def _plainest(self, equally_complex: list[Candidate]) -> Candidate:
-        """The best of equally complex ones, or one with fewer fitted constants that is worse by no more than chance."""
+        """The best of equally complex ones, or one with fewer fitted constants that is worse by no more than chance.
+
+        A number, the mean, gives way to none: a variable that explains less than the mean explains nothing.
+        """
         best = equally_complex[0]
+        if not variables(best.expression):
+            return best
         constants = count_fitted_constants(best.expression)
         for candidate in equally_complex:
             fewer = constants - count_fitted_constants(candidate.expression)
-            if fewer > 0 and candidate.loss <= best.loss * (1 + _BY_CHANCE * fewer / max(1, self.rows)):
+            if fewer > 0 and self._size(candidate) <= self._size(best) * (1 + _BY_CHANCE * fewer / max(1, self.rows)):
                 return candidate
         return best
 
     def _order(self, candidate: Candidate) -> tuple[int, float, int, int, int, str]:
         """By complexity, loss, surplus constants, constants of many digits, and length of the text."""
         text = str(candidate.expression)
-        loss = 0.0 if candidate.loss <= self.floor else candidate.loss
+        loss = self.zero if candidate.loss <= self.floor else candidate.loss
         surplus = self._surplus(candidate)
         return candidate.complexity, loss, surplus, count_unsnapped(candidate.expression), len(text), text
 
@@ -125,10 +152,11 @@ class Front(Sequence[Candidate]):
             return candidate.loss <= self.floor and self._surplus(candidate) < self._surplus(best)
         if candidate.loss <= self.floor:
             return True
-        if candidate.complexity == best.complexity or not candidate.loss < best.loss * (1 - EXACTNESS.tie):
+        loss, best_loss = self._size(candidate), self._size(best)
+        if candidate.complexity == best.complexity or not loss < best_loss * (1 - EXACTNESS.tie):
             return False
         more = count_fitted_constants(candidate.expression) - count_fitted_constants(best.expression)
-        if more > 0 and candidate.loss > best.loss * (1 - _BY_CHANCE * more / max(1, self.rows)):
+        if more > 0 and loss > best_loss * (1 - _BY_CHANCE * more / max(1, self.rows)):
             return False
-        twins = candidate.loss > best.loss * (1 - EXACTNESS.scanned_tie)
+        twins = loss > best_loss * (1 - EXACTNESS.scanned_tie)
         return not (twins and same_function(candidate.expression, best.expression))

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import torch_stream
 from symenum.core.target import Training
@@ -188,7 +189,7 @@ class HeldOut:
 
     def _error(self, one: int, other: int) -> float:
         """The standard error of the difference of two losses, at least what counts as a tie."""
-        tie = EXACTNESS.tie * max(self.losses[other], self.floor)
+        tie = EXACTNESS.tie * abs(max(self.losses[other], self.floor))
         if self.rows is None or self.losses[one] == math.inf or len(self.weight) < 2:
             return tie
         difference = self.rows[one] - self.rows[other]
@@ -206,34 +207,47 @@ def on_rows(laws: Sequence[Expression], held: Training, loss: Loss, floor: float
     return HeldOut(losses, torch.stack(rows) if rows else None, target.weight, floor)
 
 
-def on_folds(laws: Sequence[Expression], training: Training, loss: Loss, floor: float, seed: int) -> HeldOut:
+def on_folds(
+    laws: Sequence[Expression], training: Training, loss: Loss, floor: float, seed: int, budget: Budget = NO_LIMIT
+) -> HeldOut | None:
     """The losses of laws on each fifth of the rows in turn, their constants fitted on the other four fifths.
 
-    `seed` decides which rows form a fifth.
+    `seed` decides which rows form a fifth. When the time is over: on the fifths that were done, None without any.
     """
     count = training.target.rows
     order = torch.randperm(count, generator=torch_stream(seed, "folds"))
     rows = torch.empty(len(laws), count, dtype=torch.float64)
     losses = np.zeros(len(laws))
+    done: list[Tensor] = []
     for fold in order.chunk(min(_FOLDS, count)):
         inside = torch.ones(count, dtype=torch.bool)
         inside[fold] = False
-        refitted = _fitted_on(laws, training.at(inside.nonzero().flatten()), loss, seed)
+        refitted = _fitted_on(laws, training.at(inside.nonzero().flatten()), loss, seed, budget)
+        if budget.over():  # some constants are still those of all rows
+            break
+        done.append(fold)
         result = on_rows(refitted, training.at(fold), loss, floor)
         losses += float(training.target.weight[fold].sum()) * np.array(result.losses)
         if result.rows is not None:
             rows[:, fold] = result.rows
-    by_row = None if loss.rows(training.target.y, training.target.y) is None else rows
-    return HeldOut(tuple(losses.tolist()), by_row, training.target.weight, floor)
+    if not done:
+        return None
+    held = torch.cat(done).sort().values
+    weight = training.target.weight[held]
+    losses /= float(weight.sum())
+    by_row = None if loss.rows(training.target.y, training.target.y) is None else rows[:, held]
+    return HeldOut(tuple(losses.tolist()), by_row, weight / weight.sum(), floor)
 
 
-def _fitted_on(laws: Sequence[Expression], training: Training, loss: Loss, seed: int) -> list[Expression]:
+def _fitted_on(
+    laws: Sequence[Expression], training: Training, loss: Loss, seed: int, budget: Budget
+) -> list[Expression]:
     """The laws with their constants fitted on these rows under the loss."""
     columns, target = training.columns, training.target
     if loss.is_squared:
-        results = refine(laws, columns, target.y, target.weight, starts=0, integers=False, seed=seed)
+        results = refine(laws, columns, target.y, target.weight, starts=0, integers=False, seed=seed, budget=budget)
         return [result.expression for result in results]
-    return [one.expression for one in refit(laws, columns, target.y, target.weight, loss, seed=seed)]
+    return [one.expression for one in refit(laws, columns, target.y, target.weight, loss, seed=seed, budget=budget)]
 
 
 def _with_median_losses(laws: Sequence[Candidate], training: Training) -> list[Candidate]:

@@ -15,7 +15,7 @@ from symenum.expressions import evaluate
 
 DATA = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
 TWENTY_ROWS = "a,b,y\n" + "".join(f"{i},{i % 7},{i * i + i % 7}\n" for i in range(1, 21))
-LAW = "y = a*a + sin(a)"
+LAW = "y = a**2 + sin(a)"
 
 
 def test_the_front_and_the_law_are_printed(symenum, table):
@@ -31,14 +31,14 @@ def test_the_front_and_the_law_are_printed(symenum, table):
 
 def test_progress_goes_to_stderr_as_lines_when_there_is_no_terminal(symenum, table):
     stderr = symenum("fit", table(DATA)).stderr.splitlines()
-    assert len(stderr) == 3
+    assert len(stderr) == 2  # the second step finds a law, but the chosen one stays the same
     assert "step 1 (tokens) | 1e+09 candidates, 2.5e+08 a second | loss 4, complexity 0: 1" in stderr[0]
     assert "s left" in stderr[0]
 
 
 def test_quiet_prints_the_law_and_nothing_else(symenum, table):
     result = symenum("fit", table(DATA.replace("a,", "sin,", 1)), "--quiet")
-    assert result.output == "y = sin_*sin_ + sin(sin_)\n"
+    assert result.output == "y = sin_**2 + sin(sin_)\n"
 
 
 def test_settings_reach_the_estimator(symenum, models, table):
@@ -279,7 +279,7 @@ def test_a_part_of_the_rows_is_held_out(symenum, models, table):
 def test_the_law_is_the_one_that_the_estimator_chose(symenum, models, table, tmp_path):
     models.selected_by = "accuracy"
     result = symenum("fit", table(TWENTY_ROWS), "--validation-fraction", "0.25", "--out", tmp_path / "out")
-    assert result.stdout.splitlines()[-1].startswith(("y = ", "With")) or "a*a" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith(("y = ", "With")) or "a**2" in result.stdout
     kept = json.loads((tmp_path / "out" / "model.json").read_text())
     assert kept["selected"] == len(kept["front"]) - 1
 

@@ -22,10 +22,10 @@ def test_results_are_written_and_read_back(symenum, table, tmp_path):
     assert result.exit_code == 0, result.output
     written = sorted(path.name for path in out.iterdir() if not path.name.startswith("checkpoint"))
     assert written == ["front.csv", "law.tex", "law.txt", "model.json", "report.html"]
-    assert (out / "law.txt").read_text() == "y = a_m*a_m + sin(a_m)\n"
-    assert r"\sin\left" in (out / "law.tex").read_text()
+    assert (out / "law.txt").read_text() == "y = a_m**2 + sin(a_m)\n"
+    assert r"{a_{m}}^{2} + \sin\left(a_{m}\right)" in (out / "law.tex").read_text()
     rows = list(csv.DictReader((out / "front.csv").read_text().splitlines()))
-    assert [row["equation"] for row in rows] == ["1", "2.123456789*a_m", "a_m*a_m + sin(a_m)"]
+    assert [row["equation"] for row in rows] == ["1", "2.123456789*a_m", "a_m**2 + sin(a_m)"]
     document = json.loads((out / "model.json").read_text())
     assert document["version"] == 1
     assert document["variables"][0] == {"name": "a_m", "column": "a (m)"}

@@ -26,7 +26,8 @@ def test_declared_constants_keep_their_names(symenum, table):
     [
         (["a*t +"], "cannot read the expression"),
         (["a*t", "--loss", "mea"], "loss must be one of"),
-        (["a*t", "--constant", "g"], "must be a name and a number"),
+        (["a*t", "--constant", "g=x"], "must be a name and a number"),
+        (["a*t", "--constant", "g"], "start names 'g'"),
         (["a*t", "--start", "b=1"], "start names 'b'"),
         (["a + log(-t)"], "no finite values"),
         (["a*t", "--target", "z"], "there is no column 'z'"),
@@ -36,3 +37,29 @@ def test_what_makes_no_sense_is_refused(symenum, table, arguments, message):
     result = symenum("score", table(DATA), *arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+CLIMATE = "temperature,x1,x2,y\n" + "".join(f"{i},{i % 3},{i % 5},{3 * i + 1}\n" for i in range(12))
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("k*tempertaure", "there is no column 'tempertaure'. Did you mean 'temperature'?"),
+        ("k*temp", "Did you mean 'temperature'?"),
+        ("k*x9", "there is no column 'x9'. Did you mean 'x1'?"),
+        ("k*y", "'y' is the column to explain"),
+    ],
+)
+def test_a_name_that_looks_like_a_column_is_asked_about(symenum, table, formula, message):
+    result = symenum("score", table(CLIMATE), formula)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_single_letters_other_words_and_declared_names_are_constants(symenum, table):
+    result = symenum("score", table(CLIMATE), "k*temperature + offset", "--quiet")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("y = 3.0*temperature + ")
+    result = symenum("score", table(CLIMATE), "x9*temperature + temp0", "--constant", "x9", "--constant", "temp0", "-q")
+    assert result.stdout.startswith("y = 3.0*temperature + ")

@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symenum.cli import main
+from symenum.cli.messages import InputError
+from symenum.cli.tables import ColumnChoice, choose_columns, read_frame
 
 GOOD = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
 
@@ -59,7 +61,7 @@ def test_tables_are_read_whatever_their_form(symenum, models, table, text, name)
     assert models.X.columns.tolist() == ["a", "b"]
     assert models.X.to_numpy().tolist() == [[1, 2], [2, 5], [3, 7]]
     assert models.y.tolist() == [3, 4, 9]
-    assert "y = a*a + sin(a)" in result.stdout.splitlines()
+    assert "y = a**2 + sin(a)" in result.stdout.splitlines()
 
 
 @pytest.mark.parametrize("options", [[], ["--no-header"]])
@@ -307,3 +309,38 @@ def test_no_file_whatever_is_in_it_ends_in_a_traceback(symenum, table, content, 
     result = symenum("fit", table(content), *options)  # raises what the command does not catch
     assert result.exit_code in (0, 2)
     assert (" = " in result.stdout) == (result.exit_code == 0)
+
+
+EUROPEAN = "a;b;y\n1,5;2.143,88;3\n2,5;1.001,5;4\n3,25;900;5,5\n4;12.000;7\n"
+ENGLISH = "a;b;y\n1.5;2,143.88;3\n2.5;1,001.5;4\n3.25;900;5.5\n4;12,000;7\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (EUROPEAN, "a decimal comma and a point between thousands"),
+        (ENGLISH, "a decimal point and a comma between thousands"),
+    ],
+    ids=["points", "commas"],
+)
+def test_signs_between_thousands_are_read(tmp_path, text, words):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    notes = []
+    frame = read_frame(path, notes.append)
+    assert frame["b"].tolist() == [2143.88, 1001.5, 900, 12000]
+    assert frame["a"].tolist() == [1.5, 2.5, 3.25, 4]
+    assert any(words in note for note in notes)
+
+
+def test_a_number_with_a_point_elsewhere_is_no_thousand(tmp_path):
+    """1.25 beside 2.143 is a decimal point; with a decimal comma in other cells the file says two things."""
+    path = tmp_path / "table.csv"
+    path.write_text("a;b\n1.25;2.143\n0.5;3.001\n")
+    assert read_frame(path, str)["b"].tolist() == [2.143, 3.001]
+    path.write_text("a;b;y\n1,5;2.143,88;3\n2,5;1.25;4\n3,25;900;5,5\n")
+    frame = read_frame(path, str)
+    with pytest.raises(
+        InputError, match=r"decimal comma \(row 1 of 'a': '1,5'\) and .* point \(row 2 of 'b': '1.25'\)"
+    ):
+        choose_columns(frame, ColumnChoice(), str, "the table")

@@ -28,8 +28,8 @@ def test_table_has_one_line_for_each_row_and_booktabs_rules():
     rows = [LawRow(parse("x1"), 0, 1.5, 0.0, 1.0), LawRow(parse("x1 + 1"), 1, 0.0, math.inf, 1.0)]
     lines = latex_table(rows, target="v_max").splitlines()
     assert lines[1:4] == [r"\toprule", r"Equation & Complexity & Loss & Score \\", r"\midrule"]
-    assert lines[4] == r"$\mathrm{v\_max} = x_{1}$ & $0$ & $1.5$ & $0$ \\"
-    assert lines[5] == r"$\mathrm{v\_max} = x_{1} + 1$ & $1$ & $0$ & $\infty$ \\"
+    assert lines[4] == r"$v_{\mathrm{max}} = x_{1}$ & $0$ & $1.5$ & $0$ \\"
+    assert lines[5] == r"$v_{\mathrm{max}} = x_{1} + 1$ & $1$ & $0$ & $\infty$ \\"
     assert lines[6:] == [r"\bottomrule", r"\end{tabular}"]
 
 
@@ -39,7 +39,7 @@ def test_a_long_sum_is_broken_between_its_terms_and_loses_none():
     body = table.split("{} &")[1].split(r" \end{aligned}")[0]
     assert r"\begin{aligned}[t] y = {} &" in table
     whole = body.replace(r" \\ & {}", " ")
-    assert whole == to_latex(parse(LONG), 3)
+    assert whole == to_latex(parse(LONG), 5)
 
 
 def test_a_long_product_stays_on_one_line():

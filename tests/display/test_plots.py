@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 
 from symenum import ODERegressor, PSERegressor, plot_fit, plot_front, plot_residuals, plot_trajectories
@@ -84,15 +85,37 @@ def test_without_axes_a_figure_is_made(model) -> None:
     assert axes.has_data()
 
 
-def test_the_title_of_a_long_law_fits_the_figure(model, monkeypatch) -> None:
-    law = parse(" + ".join(f"{i}.25*x1*sin(x2)" for i in range(1, 12)))
+@pytest.mark.parametrize(("terms", "columns"), [(4, 1), (12, 1), (40, 1), (4, 3), (40, 3)])
+def test_the_title_of_a_long_law_fits_the_figure(model, monkeypatch, terms: int, columns: int) -> None:
+    from matplotlib import pyplot
+
+    law = parse(" + ".join(f"{i}.25*x1*sin({i}*x2)" for i in range(1, terms)))
     monkeypatch.setattr(model, "best_expression_", law)
-    axes = plot_front(model)
+    panels = pyplot.subplots(1, columns, figsize=(9, 4), layout="constrained", squeeze=False)[1]
+    axes = plot_front(model, panels[0, -1])
     axes.figure.canvas.draw()
     box = axes.title.get_window_extent()
-    assert axes.get_title().endswith("…")
+    assert axes.get_title().endswith("…") == (terms == 40)
+    assert axes.get_title().count("\n") <= 2
     assert box.x0 >= 0
     assert box.x1 <= axes.figure.bbox.x1
+    assert box.y1 <= axes.figure.bbox.y1
+
+
+def test_complexities_are_whole_numbers_on_the_axis(axes) -> None:
+    one = PSERegressor(max_iterations=1, max_time=None, random_state=0).fit(X, X[:, 0] + X[:, 1])
+    plot_front(one, ax=axes)
+    axes.figure.canvas.draw()
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_the_name_of_y_is_on_the_axes(axes) -> None:
+    pressure = pandas.Series(X[:, 0] * X[:, 1], name="pressure ($)")
+    named = PSERegressor(max_iterations=1, max_time=None, random_state=0).fit(X, pressure)
+    plot_fit(named, ax=axes)
+    axes.figure.canvas.draw()  # a single dollar sign is no mathematics
+    assert axes.get_ylabel() == r"pressure (\$), predicted"
+    assert axes.get_title() == r"pressure (\$) = x1*x2"
 
 
 def test_the_report_and_matplotlib_draw_the_same_figures(model, monkeypatch, tmp_path) -> None:

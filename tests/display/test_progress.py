@@ -72,6 +72,18 @@ def test_lines_that_nobody_reads_any_more_do_not_end_the_search():
     assert not progress(report(Front((Candidate(parse("x"), 0.5),), 0.0, 10)))
 
 
+def test_a_line_comes_only_where_the_chosen_law_is_another_one():
+    stream = io.StringIO()
+    progress = ProgressLines(stream, "accuracy")
+    law = Candidate(parse("x*x"), 0.5)
+    progress(report(Front((law,), 0.0, 10)))
+    progress(report(Front((Candidate(parse("1"), 2.0), law), 0.0, 10)))  # the front has changed, its best law has not
+    progress(report(Front((Candidate(parse("1"), 1.0), law), 0.0, 10)))
+    progress(report(Front((law, Candidate(parse("x + sin(x)"), 0.1)), 0.0, 10)))
+    lines = stream.getvalue().splitlines()
+    assert [line.rpartition(": ")[2] for line in lines] == ["x**2", "x + sin(x)"]
+
+
 def test_it_starts_and_stops_and_leaves_the_screen_to_the_result():
     screen = io.StringIO()
     with LiveTable(Console(file=screen, force_terminal=True, width=80), lambda _: "y", "best", 1.0) as progress:

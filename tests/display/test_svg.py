@@ -38,3 +38,16 @@ def test_a_figure_of_any_numbers_is_well_formed_and_inside_its_frame(
 def test_axes_have_readable_numbers(low: float, high: float) -> None:
     plot = svg_figure(Figure("t", "x", "y", (Series("a", [low, high], [low, high]),)))
     assert 2 <= plot.count('text-anchor="end"') <= 12
+
+
+def test_an_axis_that_counts_has_whole_numbers_only() -> None:
+    plot = svg_figure(Figure("t", "x", "y", (Series("a", [1, 3], [5.0, 6.0]),), whole_x=True))
+    below = [float(element.text) for element in ElementTree.fromstring(plot).iter() if element.get("y") == "309"]
+    assert below == [1.0, 2.0, 3.0]
+
+
+def test_long_titles_and_labels_stay_inside_the_frame() -> None:
+    plot = svg_figure(Figure("t" * 300, "x" * 300, "y" * 300, (Series("a", [1.0], [1.0]),)))
+    longest = [element.text or "" for element in ElementTree.fromstring(plot).iter() if len(element.text or "") > 20]
+    assert len(longest) == 3
+    assert all(text.endswith("…") and len(text) < 90 for text in longest)

@@ -26,11 +26,19 @@ def test_rows_that_the_data_cannot_tell_apart_are_marked_unless_chosen() -> None
 
 
 def test_lines_are_cut_only_where_a_width_is_given() -> None:
-    wide = Front((Candidate(parse(" + ".join(["x*sin(x)"] * 30)), 1.0),), 0.0, 10)
+    wide = Front((Candidate(parse(" + ".join(f"x*sin({i}*x)" for i in range(2, 32))), 1.0),), 0.0, 10)
     assert "…" not in text_table(rows_of(wide), 0)
     lines = text_table(rows_of(wide), 0, width=70).splitlines()
     assert max(map(len, lines)) == 70
     assert lines[-1].endswith("…")
+
+
+def test_laws_stand_as_people_write_them_with_the_complexity_of_what_was_found() -> None:
+    front = Front((Candidate(parse("R + R + R + R"), 2.0), Candidate(parse("x*x*x*x + (-91.3)"), 1.0)), 0.0, 10)
+    rows = rows_of(front)
+    assert [line.split()[-3:] for line in text_table(rows, None).splitlines()[2:]] == [["x**4", "-", "91.3"]]
+    assert list(equations_table(rows, ["R", "x"])["equation"]) == ["4*R", "x**4 - 91.3"]
+    assert [row.complexity for row in rows] == [3, 4]
 
 
 def test_the_data_frame_holds_every_digit() -> None:

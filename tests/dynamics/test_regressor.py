@@ -69,7 +69,7 @@ def test_exports_of_the_whole_system(fitted: ODERegressor) -> None:
     assert "def system(t, state):" in fitted.export("python")
     assert "np." not in fitted.export("python")
     assert "void system_derivative" in fitted.export("c")
-    assert "\\dot{\\mathit{x1}} &= " in fitted.latex()
+    assert "\\dot{x}_{1} &= " in fitted.latex()
     assert fitted.sympy()["x1"].free_symbols
     with pytest.raises(ValueError, match="language must be one of 'python'"):
         fitted.export("fortran")

@@ -85,3 +85,32 @@ def test_names_come_from_data_frames() -> None:
     frame = pandas.DataFrame(X, columns=["a", "b"])
     assert column_names(frame) == column_names([frame, frame]) == ["a", "b"]
     assert column_names(X) is None
+
+
+STATES = np.random.default_rng(0).normal(size=(50, 2))
+DATES = pandas.date_range("2020-01-01", periods=50, freq="s")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [DATES, DATES.to_numpy(), pandas.Series(DATES), DATES.tz_localize("UTC"), list(DATES), DATES - DATES[0]],
+    ids=["index", "array", "series", "with a zone", "list", "durations"],
+)
+def test_dates_are_refused_with_what_to_type(times: object) -> None:
+    """As numbers they would be microseconds or nanoseconds, whatever the version of pandas has chosen."""
+    with pytest.raises(ValueError, match=r"t has dates: give numbers .* pandas.Timedelta\('1D'\)"):
+        make_pieces(STATES, times)
+
+
+def test_a_column_of_dates_among_the_states_is_named() -> None:
+    with pytest.raises(ValueError, match="X has dates in column 'when'"):
+        make_pieces(pandas.DataFrame({"x": STATES[:, 0], "when": DATES}), 0.1)
+
+
+def test_masked_entries_are_a_gap() -> None:
+    mask = np.zeros((50, 2), dtype=bool)
+    mask[20, 1] = True
+    pieces = make_pieces(np.ma.masked_array(STATES, mask), np.arange(50.0))
+    assert [len(piece) for piece in pieces] == [20, 29]
+    with pytest.raises(ValueError, match="missing or infinite time at position 20"):
+        make_pieces(STATES, np.ma.masked_array(np.arange(50.0), mask[:, 1]))

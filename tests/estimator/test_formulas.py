@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 from symenum import PSERegressor, fit_constants
+from symenum.estimator.formulas import UndeclaredNameError
 from symenum.expressions import parse
 
 X = np.random.default_rng(0).uniform(1, 3, (40, 2))
@@ -181,3 +182,17 @@ def test_named_constants_survive_text() -> None:
     law = parse("g*x/2", constants={"g": 9.81})
     assert str(law) == "g*x/2"
     assert parse(str(law), constants={"g": 9.81}) == law
+
+
+def test_a_name_that_looks_like_a_variable_is_no_constant_unless_it_is_declared() -> None:
+    frame = pandas.DataFrame(X, columns=["mass", "length"])
+    for text, meant in (("a*mas", "mass"), ("a*Mass", "mass"), ("a*lenght", "length")):
+        with pytest.raises(UndeclaredNameError, match=f"did you mean '{meant}'"):
+            fit_constants(text, frame, Y)
+    with pytest.raises(ValueError, match="'x9' is no variable: did you mean 'x1'"):
+        fit_constants("a*x9", X, Y)
+    found = fit_constants("mass0*mass", frame, 2 * X[:, 0], start={"mass0": None})
+    assert found.constants == pytest.approx({"mass0": 2.0})
+    assert fit_constants("tau*mass", frame, 2 * X[:, 0]).constants == pytest.approx({"tau": 2.0})
+    with pytest.raises(ValueError, match="guesses: 'x9' is no variable"):
+        PSERegressor(max_iterations=1, guesses=["a*x9"]).fit(X, Y)

@@ -29,9 +29,16 @@ def test_the_constructor_has_these_parameters_with_these_defaults() -> None:
 def test_the_docstring_says_what_the_table_says() -> None:
     text = inspect.getdoc(PSERegressor) or ""
     section = text[text.index("Parameters\n") : text.index("Attributes\n")]
-    found = re.findall(r"^(\w+) : (.*(?:\n    .*)*)", section, flags=re.MULTILINE)
-    said = {name: " ".join(meaning.split()) for name, meaning in found}
-    assert said == {name: one.meaning for name, one in PARAMETERS.items()}
+    found = re.findall(r"^(\w+) : (.*)\n((?:    .*\n?)+)", section, flags=re.MULTILINE)
+    assert {name: " ".join(meaning.split()) for name, _, meaning in found} == {
+        name: one.meaning for name, one in PARAMETERS.items()
+    }
+    # numpydoc: the type and the default stand beside the name, the description below.
+    signature = inspect.signature(PSERegressor).parameters
+    for name, kind, _ in found:
+        default = signature[name].default
+        shown = f'"{default}"' if isinstance(default, str) else repr(default)
+        assert kind == f"{signature[name].annotation}, default {shown}"
 
 
 def test_the_docs_hold_the_table() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
+import sys
+import typing
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +115,39 @@ def test_latex_and_its_table(noisy: PSERegressor) -> None:
     assert noisy.latex_table(indices=[0], columns=["equation"]).count("$y = ") == 1
 
 
+TYPED = """
+from typing import assert_type
+from symenum import PSERegressor
+from symenum.expressions import ExpressionModule
+
+class Mine(PSERegressor): ...
+
+def check(model: Mine, language: str) -> None:
+    assert_type(model.export("python"), str)
+    assert_type(model.export("torch"), ExpressionModule)
+    assert_type(model.export(language), str | ExpressionModule)
+    assert_type(Mine.resume("run.json"), Mine)
+    assert_type(model.fit([[1.0]], [1.0]), Mine)
+"""
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_what_export_and_resume_give(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "typed.py").write_text(TYPED)
+    out, _, status = api.run(
+        ["--strict", "--python-version", "3.11", "--allow-subclassing-any", str(tmp_path / "typed.py")]
+    )
+    assert status == 0, out
+
+
+def test_the_types_of_export_and_resume_are_stated() -> None:
+    assert PSERegressor.resume.__annotations__["return"] == PSERegressor.fit.__annotations__["return"] == "Self"
+    if sys.version_info >= (3, 11):
+        stated = {one.__annotations__["return"] for one in typing.get_overloads(PSERegressor.export)}
+        assert stated == {"str", "ExpressionModule", "str | ExpressionModule"}
+
+
 def test_unknown_export_is_refused(fitted: PSERegressor) -> None:
     with pytest.raises(ValueError, match="language must be one of 'python'"):
         fitted.export("fortran")
@@ -124,6 +160,48 @@ def test_names_of_a_data_frame_are_kept() -> None:
     assert list(model.feature_names_in_) == ["mass", "length"]
     np.testing.assert_allclose(model.predict(frame), Y, rtol=1e-12)
     assert list(frame.columns) == ["mass", "length"]
+
+
+def test_columns_called_S_and_I_keep_their_names() -> None:
+    frame = pandas.DataFrame(X, columns=["S", "I"])
+    model = quick().fit(frame, Y)
+    assert str(model.best_expression_) == "2*S**2/I"
+    S, I = sympy.symbols("S I")  # noqa: E741
+    assert model.sympy() == 2 * S**2 / I
+
+
+def test_the_name_of_a_series_is_the_name_of_y_in_every_output(tmp_path: Path, capsys) -> None:
+    model = quick(verbose=True).fit(X, pandas.Series(Y, name="flow_m_s"))
+    assert model.target_name_ == "flow_m_s"
+    assert r"\mathrm{flow}_{m\,s} = " in model.latex_table()
+    assert "<th>flow_m_s</th>" in model._repr_mimebundle_()["text/html"]
+    model.report(tmp_path / "report.html")
+    assert "<h1>A law for flow_m_s</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert quick().fit(X, Y).target_name_ == "y"
+
+
+def test_a_notebook_shows_the_front_and_before_a_fit_the_parameters(noisy: PSERegressor) -> None:
+    shown = noisy._repr_mimebundle_()
+    assert shown["text/plain"] == str(noisy)
+    assert shown["text/html"].count("<tr") == len(noisy.equations_) + 1
+    assert shown["text/html"].count("<tr class=chosen>") == 1
+    assert "sk-" in PSERegressor()._repr_mimebundle_()["text/html"]  # scikit-learn's diagram
+
+
+def test_the_law_has_the_same_digits_wherever_it_is_shown(tmp_path: Path) -> None:
+    model = quick(guesses=["c*x1*x1 + (-d)"], max_iterations=1).fit(X, 1.23456789 * X[:, 0] ** 2 - 91.2345678)
+    assert str(model).splitlines()[1 + model.selected_index_].endswith("1.2346*x1**2 - 91.235")
+    assert model.latex() == r"1.2346 \cdot {x_{1}}^{2} - 91.235"
+    assert model.latex() in model.latex_table()
+    assert model.latex() in model.best_expression_._repr_latex_()
+    model.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert model.latex() in page
+    assert "<mn>1.2346</mn>" in page
+    # What is there to compute with has all of them.
+    assert str(model.best_expression_) == model.get_best()["equation"]
+    found = [float(number) for number in re.findall(r"\d+\.\d+", str(model.best_expression_))]
+    np.testing.assert_allclose(found, [1.23456789, 91.2345678], rtol=1e-9)
 
 
 def test_names_that_are_no_variables_are_made_so() -> None:
@@ -222,7 +300,7 @@ def test_one_callback_may_stand_alone_and_stop_the_search() -> None:
         ({"max_iterations": 0}, "max_iterations must be a whole number"),
         ({"max_time": None, "max_iterations": None}, "would not end"),
         ({"max_time": None, "max_iterations": None, "callbacks": []}, "would not end"),
-        ({"stop_loss": -1e-3}, "stop_loss must be"),
+        ({"stop_loss": float("nan")}, "stop_loss must be"),
         ({"layers": 0}, "layers must be"),
         ({"inputs": 2.5}, "inputs must be"),
         ({"token_generator": "pg"}, "token_generator must be one of 'gp'"),

@@ -97,7 +97,15 @@ def test_own_operators_are_printed_as_calls():
         ("abs(a)", r"\left|a\right|"),
         ("x1 + x_12", "x_{1} + x_{12}"),
         ("theta2*omega", r"\theta_{2} \cdot \omega"),
-        ("mass_ratio", r"\mathrm{mass\_ratio}"),
+        ("mass_ratio", r"\mathrm{mass}_{\mathrm{ratio}}"),
+        ("rho_kg_m_3", r"\rho_{\mathrm{kg}\,\mathrm{m}\,3}"),
+        ("v_x*x_alpha", r"v_{x} \cdot x_{\alpha}"),
+        ("q_dot + theta1_ddot", r"\dot{q} + \ddot{\theta}_{1}"),
+        ("dot*sin_", r"\mathrm{dot} \cdot \mathrm{sin\_}"),
+        ("-x/y", r"-\frac{x}{y}"),
+        ("-2*x/y", r"-\frac{2 \cdot x}{y}"),
+        ("(-x - 1)/y", r"\frac{-x - 1}{y}"),
+        ("a - (-x)/y", r"a - \left(-\frac{x}{y}\right)"),
         ("_", r"\_"),
         ("pi*E", r"\pi \cdot e"),
         ("1e-05", r"1 \cdot 10^{-5}"),
@@ -125,7 +133,7 @@ def test_text_with_a_precision_rounds_floats_only() -> None:
 
 def words(markup: str) -> str:
     """What a reader sees, without the way it is set."""
-    greek = markup.replace("&theta;", "θ")
+    greek = markup.replace("&theta;", "θ").replace("&rho;", "ρ")
     return "".join(ElementTree.fromstring(f"<math>{greek}</math>").itertext()).replace("\u2061", "")
 
 
@@ -145,6 +153,8 @@ def test_every_tree_gives_well_formed_markup_with_the_brackets_of_latex(tree):
         ("sqrt(x1) + exp(-x2)", "x1+exp(−x2)"),
         ("abs(theta)*pi", "|θ|·π"),
         ("1.5e-7*x", "1.5·10−7·x"),
+        ("rho_kg_m_3*q_dot", "ρkgm3·q˙"),
+        ("-x/y + (-x - 1)/y", "−xy+−x−1y"),
     ],
 )
 def test_mathml_shows_the_text(text, seen):
@@ -154,6 +164,10 @@ def test_mathml_shows_the_text(text, seen):
 def test_a_power_of_a_power_and_of_a_quotient_is_bracketed():
     assert words(to_mathml(parse("(x**2)**y"))) == "(x2)y"
     assert words(to_mathml(parse("(x/z)**2"))) == "(xz)2"
+
+
+def test_a_notebook_shows_the_formula_as_people_write_it():
+    assert parse("x*x*2.123456")._repr_latex_() == r"$\displaystyle 2.1235 \cdot {x}^{2}$"
 
 
 def test_a_name_is_never_markup_of_mathml():

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 from heads.tasks import make_response
+from hypothesis import given
+from hypothesis import strategies as st
 
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Constant
@@ -26,6 +28,7 @@ from symenum.heads.stages import (
     Stage,
     _Slices,
     in_turn,
+    informative_columns,
 )
 from symenum.operators import get_operators
 
@@ -159,3 +162,19 @@ def test_features_are_made_by_slices_of_their_own() -> None:
     (making,) = [one for one in heads.on_target() if one.name == FEATURES.name]
     assert making.run(0, NO_LIMIT) == []
     assert torch.equal(heads.features().values, heads_on(2).features().values)
+
+
+@given(st.integers(1, 40), st.integers(1, 30), st.integers(1, 3), st.integers(0, 1000))
+def test_informative_columns_are_those_that_differ_from_all_before(
+    rows: int, slots: int, values: int, seed: int
+) -> None:
+    """Few different values and -0 make many columns equal, also in the rows that are compared first."""
+    drawn = torch.from_numpy(np.random.default_rng(seed).integers(-values, values, (rows * 5, slots)).astype(float))
+    columns = torch.where(drawn == 0, -drawn, drawn)
+    columns[1:-1] = columns[1] if seed % 2 else columns[1:-1]
+    expected = []
+    for i in range(slots):
+        constant = bool((columns[:, i] == columns[0, i]).all())
+        if not constant and not any(torch.equal(columns[:, i], columns[:, j]) for j in expected):
+            expected.append(i)
+    assert informative_columns(columns) == (expected or [0])

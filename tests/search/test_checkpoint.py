@@ -64,3 +64,18 @@ def test_runners_up_are_kept_on_the_disk(make, tmp_path) -> None:
     path = tmp_path / "kept.json"
     write_checkpoint(path, Checkpoint(state, state.front, "gp", "signature"))
     assert read_checkpoint(path).state.runners_up == state.runners_up
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("discount", 1e308), ("discount", -0.5), ("discount", 0.0), ("floor", "nan"), ("rows", -1)]
+)
+def test_a_front_with_numbers_that_no_search_has_is_damaged(make, tmp_path, field: str, value: object) -> None:
+    task = make(lambda a, b: a * b, noise=0.1)
+    state = start(task, 0)
+    path = tmp_path / "edited.json"
+    write_checkpoint(path, Checkpoint(state, state.front, "gp", "signature"))
+    document = json.loads(path.read_text())
+    document["front"][field] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="is damaged"):
+        read_checkpoint(path)

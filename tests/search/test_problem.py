@@ -55,8 +55,21 @@ def test_a_plan_says_what_was_chosen() -> None:
     assert str(plan(2)) == "3 layers on 5 inputs (2 variables, 3 tokens), 3.4e+9 candidates a pass, 2 passes at once"
 
 
-def test_a_plan_for_more_candidates_than_a_float_can_count_can_be_shown() -> None:
-    assert "9 layers" in str(plan(2, layers=9))
+@pytest.mark.parametrize(
+    ("operators", "layers", "inputs"),
+    [("koza", 50, 50), ("koza", 50, None), ("koza", 9, None), ("koza", 10**9, 5), ("koza", None, 10**7)],
+)
+def test_a_network_that_no_memory_holds_is_refused_at_once(operators: str, layers: int | None, inputs) -> None:
+    """The sizes of its layers have more digits than can be computed."""
+    with pytest.raises(ValueError, match=r"max_memory|at most 100"):
+        plan(2, operators, layers=layers, inputs=inputs)
+
+
+def test_layers_without_a_binary_operator_are_limited_too() -> None:
+    records = get_operators(["sin"])
+    assert make_plan(2, records, layers=100, inputs=None, max_memory=DEFAULT_MEMORY).layers == 100
+    with pytest.raises(ValueError, match="layers must be at most 100, not 1,000,000"):
+        make_plan(2, records, layers=10**6, inputs=None, max_memory=DEFAULT_MEMORY)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,6 @@ MakeModel = Callable[..., Search]
 """Takes the parameters of PSERegressor and returns an estimator; tests put their own in its place."""
 
 _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C has ended
-_SHORT_DIGITS = 3  # significant digits of a constant in the short form of the law: what one remembers
 
 
 @click.command("fit", no_args_is_help=True)
@@ -317,7 +316,7 @@ def _deliver(
     result: Result, table: Table, summary: RunSummary, out: Path | None, quiet: bool, example: Example | None
 ) -> list[str]:
     """Print and write the result. Returns what went wrong: an error of one must not prevent the other."""
-    lines = [f"{result.target} = {result.law.expression}"] if quiet else _result_lines(result, table, example)
+    lines = [f"{result.target} = {result.law.written}"] if quiet else _result_lines(result, table, example)
     problems = _print("\n".join(lines))
     if out is None:
         return problems
@@ -350,10 +349,10 @@ def _result_lines(result: Result, table: Table, example: Example | None) -> list
     ended = (
         "You ended the search; this is what it had found." if result.interrupted else f"Ended: {result.stop_reason}."
     )
-    lines += ["", ended, f"{_r_squared(result, table)}The law:", f"{result.target} = {result.law.expression}"]
-    short = short_text(result.law.expression, _SHORT_DIGITS)
-    if short != str(result.law.expression):
-        lines += ["With three digits of each constant:", f"{result.target} = {short}"]
+    lines += ["", ended, f"{_r_squared(result, table)}The law:", f"{result.target} = {result.law.written}"]
+    short = short_text(result.law.expression)
+    if short != str(result.law.written):
+        lines += ["With five digits of each constant:", f"{result.target} = {short}"]
     if example is not None and example.target == result.target:
         lines.append(f"{example.known}; on these rows the two differ by {_difference(result.law, table, example):.2%}.")
     return lines
@@ -411,6 +410,10 @@ def _error_before_first_step(error: BaseException) -> BaseException:
         return InputError(str(error))
     if isinstance(error, MemoryError):
         return Failure(f"Memory does not suffice: use fewer rows, --features, --layers or --inputs. {error}")
+    from symenum.core.devices import DeviceLostError
+
+    if isinstance(error, DeviceLostError):
+        return Failure(f"The GPU failed: use --device cpu. {error}")
     return error
 
 

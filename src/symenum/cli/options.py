@@ -11,7 +11,7 @@ import click
 
 from symenum.estimator.parameters import PARAMETERS, OneOf, Option, Parameter, WholeNumber
 
-__all__ = ["assignments", "parameter_option", "parameter_options", "split_list", "was_given"]
+__all__ = ["assignment", "assignments", "parameter_option", "parameter_options", "split_list", "was_given"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -76,12 +76,17 @@ def assignments(context: click.Context, option: click.Parameter, values: Sequenc
     """Numbers by name, of an option that may be repeated: g=9.81."""
     found: dict[str, float] = {}
     for value in values:
-        name, sign, text = value.partition("=")
-        number = _number(text)
-        if not sign or not name.strip() or not math.isfinite(number):
-            raise click.BadParameter(f"{value!r} must be a name and a number, such as g=9.81.")
-        found[name.strip()] = number
+        found |= assignment(value)
     return found
+
+
+def assignment(text: str) -> dict[str, float]:
+    """The number of a text such as g=9.81, by its name."""
+    name, sign, value = text.partition("=")
+    number = _number(value)
+    if not sign or not name.strip() or not math.isfinite(number):
+        raise click.BadParameter(f"{text!r} must be a name and a number, such as g=9.81.")
+    return {name.strip(): number}
 
 
 def memory(context: click.Context, option: click.Parameter, value: str | None) -> str | None:

@@ -155,7 +155,7 @@ def write_results(folder: Path, result: Result) -> list[Path]:
     texts = {
         "model.json": model_json(result),
         "front.csv": front_csv(result.laws),
-        "law.txt": f"{result.target} = {result.law.expression}\n",
+        "law.txt": f"{result.target} = {result.law.written}\n",
         "law.tex": law_tex(result),
     }
     for name, text in texts.items():
@@ -169,7 +169,7 @@ def front_csv(laws: Sequence[LawRow]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["complexity", "loss", "score", "reward", "equation"])
-    writer.writerows([law.complexity, law.loss, law.score, law.reward, str(law.expression)] for law in laws)
+    writer.writerows([law.complexity, law.loss, law.score, law.reward, str(law.written)] for law in laws)
     return text.getvalue()
 
 

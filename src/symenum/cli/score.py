@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from symenum.cli.messages import InputError, say, silent
-from symenum.cli.options import assignments, parameter_options
+from symenum.cli.options import assignment, assignments, parameter_options
 from symenum.cli.tables import ColumnChoice, choose_columns, read_frame, table_path
 from symenum.display.table import r_squared_text
 
@@ -30,7 +30,10 @@ __all__ = ["score_command"]
 @parameter_options("loss")
 @click.option("--start", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="Where a constant begins.")
 @click.option(
-    "--constant", multiple=True, metavar="NAME=NUMBER", callback=assignments, help="A constant that keeps its value."
+    "--constant",
+    multiple=True,
+    metavar="NAME[=NUMBER]",
+    help="A constant: with a number it keeps that value, without one it is fitted.",
 )
 @click.option("--fit-numbers", is_flag=True, help="Fit the formula's numbers with a decimal point too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
@@ -43,19 +46,24 @@ def score_command(
     drop_nan: bool,
     loss: str,
     start: Mapping[str, float],
-    constant: Mapping[str, float],
+    constant: tuple[str, ...],
     fit_numbers: bool,
     quiet: bool,
 ) -> None:
     """Fit the constants of FORMULA to the table DATA, and say how well it does.
 
-    Names in the formula that are no columns are its constants: symenum score data.csv --target y "a*x**2 + b"
+    Names in the formula that are no columns are its constants: symenum score data.csv --target y "a*x**2 + b". A name
+    that looks like a column's is taken for a typo, unless --constant declares it.
     """
+    fixed, fitted = _constants(constant)
     note = silent if quiet else say
     with table_path(data) as path:
         frame = read_frame(path, note)
         table = choose_columns(frame, ColumnChoice(target, None, drop, weights, drop_nan), note, f"'{path.name}'")
+    if table.target in _names(formula):
+        raise InputError(f"'{table.target}' is the column to explain: the formula is one of the other columns.")
     from symenum.estimator import fit_constants
+    from symenum.estimator.formulas import UndeclaredNameError
 
     try:
         found = fit_constants(
@@ -63,16 +71,44 @@ def score_command(
             table.X,
             table.y,
             table.weights,
-            start=start,
-            constants=constant,
+            start={**dict.fromkeys(fitted), **start},
+            constants=fixed,
             fit_numbers=fit_numbers,
             loss=loss,
         )
+    except UndeclaredNameError as error:
+        raise InputError(
+            f"there is no column {error.name!r}. Did you mean {error.meant!r}? Constants must be declared with "
+            f"--constant {error.name}, or be a single letter."
+        ) from error
     except (ValueError, TypeError) as error:
         raise InputError(str(error)) from error
     if found.loss == math.inf:
         raise InputError(f"'{formula}' has no finite values on all rows: give other constants with --start.")
     click.echo(f"{table.target} = {found.expression}" if quiet else _report_text(found, table.target, loss))
+
+
+def _names(formula: str) -> tuple[str, ...]:
+    """The names in the formula; none where it cannot be read, which is said later."""
+    from symenum.expressions import parse, variables
+
+    try:
+        return tuple(variables(parse(formula)))
+    except ValueError:
+        return ()
+
+
+def _constants(given: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+    """The constants of --constant that keep their value, and the names of those that are fitted."""
+    fixed: dict[str, float] = {}
+    fitted: list[str] = []
+    for text in given:
+        name, sign, _ = text.partition("=")
+        if not sign and name.strip().isidentifier():
+            fitted.append(name.strip())
+        else:
+            fixed |= assignment(text)
+    return fixed, fitted
 
 
 def _report_text(found: FittedForm, target: str, loss: str) -> str:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -58,6 +58,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, "
 # In lower case: the words for a missing value that pandas reads as such and that tables have.
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+_DIGITS_AND_SIGNS = re.compile(r"[+-]?[0-9][0-9.,]*")  # a number, whatever its signs mean
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 
 
@@ -120,8 +121,8 @@ def read_frame(path: Path, note: Note, *, header: bool | None = None, delimiter:
         return _read_parquet(path)
     layout = find_layout(path, start, header=header, delimiter=delimiter)
     frame = _read_text(path, layout)
-    if layout.decimal == ",":
-        note("Numbers are read with a decimal comma.")
+    if layout.marks != _ENGLISH:
+        note(f"Numbers are read with {layout.marks}.")
     if layout.names is None:
         frame.columns = [f"x{i + 1}" for i in range(frame.shape[1])]
         note(f"No header found: the columns are x1 to x{frame.shape[1]}, in the order of the file.")
@@ -159,6 +160,27 @@ def _nearest_file(path: Path) -> str:
         return f" There is no folder '{path.parent}' either."
 
 
+class Marks(NamedTuple):
+    """The decimal sign, and the sign between thousands, if there is one: 2.143,88 is 2143.88."""
+
+    decimal: str
+    thousands: str | None
+
+    def __str__(self) -> str:
+        words = {",": "comma", ".": "point"}
+        between = "" if self.thousands is None else f" and a {words[self.thousands]} between thousands"
+        return f"a decimal {words[self.decimal]}{between}"
+
+    def plain(self, cell: str) -> str:
+        """The number in the cell as Python writes it; a cell that is no number is not one afterwards either."""
+        if self.thousands is not None and _grouped(self.thousands, self.decimal).fullmatch(cell):
+            cell = cell.replace(self.thousands, "")
+        return cell.replace(",", ".") if self.decimal == "," else cell
+
+
+_ENGLISH = Marks(".", None)
+
+
 @dataclass(frozen=True)
 class Layout:
     """How to read a text file.
@@ -169,7 +191,7 @@ class Layout:
 
     encoding: str
     delimiter: str
-    decimal: str
+    marks: Marks
     names: tuple[str, ...] | None
     width: int
     skip: int
@@ -193,22 +215,22 @@ def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str
     if delimiter != _WHITESPACE and len(delimiter) != 1:
         raise InputError(f"--delimiter must be one character, 'tab' or 'space', not {delimiter!r}.")
     rows = [_split(line, delimiter) for line in sample]
-    decimal = _find_decimal(rows, delimiter)
+    marks = _find_marks(rows, delimiter)
     names: tuple[str, ...] | None = None
     first = 0
-    if header if header is not None else _has_header(rows, decimal):
+    if header if header is not None else _has_header(rows, marks):
         names, first = tuple(rows[0]), 1
         if len(rows) == 1:
             raise InputError(f"'{path}' has a header and no rows: the columns are {_listed(names)}.")
     elif above and header is None:
         # numpy.savetxt writes its header as a comment.
         found = _split(above[-1].lstrip("# \t"), delimiter)
-        fits = len(found) == len(rows[0]) and not any(_is_number(cell, decimal) for cell in found)
+        fits = len(found) == len(rows[0]) and not any(_is_number(cell, marks) for cell in found)
         names = tuple(found) if fits else None
     width = Counter(len(row) for row in rows[first:]).most_common(1)[0][0]
     if names is not None and len(names) != width:
         names = _fitted_names(path, names, rows[first:], width)
-    return Layout(encoding, delimiter, decimal, names, width, content[first][0], bool(comments))
+    return Layout(encoding, delimiter, marks, names, width, content[first][0], bool(comments))
 
 
 def _decoded(path: Path, start: bytes) -> tuple[str, str]:
@@ -230,9 +252,9 @@ def _find_delimiter(lines: Sequence[str]) -> str:
     for delimiter in (*_DELIMITERS, _WHITESPACE):
         rows = [_split(line, delimiter) for line in lines]
         width, count = Counter(len(row) for row in rows).most_common(1)[0]
-        decimal = _find_decimal(rows, delimiter)
+        marks = _find_marks(rows, delimiter)
         cells = [cell for row in rows for cell in row]
-        numbers = sum(_is_number(cell, decimal) for cell in cells) / len(cells)
+        numbers = sum(_is_number(cell, marks) for cell in cells) / len(cells)
         merit = count / len(lines) * (1 + numbers) if width > 1 else 0.0
         if merit > best_merit:
             best, best_merit = delimiter, merit
@@ -248,33 +270,42 @@ def _split(line: str, delimiter: str) -> list[str]:
         raise InputError(f"A line cannot be cut into columns: {error}.") from error
 
 
-def _find_decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
+def _find_marks(rows: Sequence[Sequence[str]], delimiter: str) -> Marks:
+    """The signs in the numbers: thousands have one only where a cell has both, and no cell has it in another place."""
     if delimiter == ",":
-        return "."
+        return _ENGLISH
     cells = [cell for row in rows for cell in row]
+    for decimal, thousands in ((",", "."), (".", ",")):
+        grouped = _grouped(thousands, decimal)
+        numbers = [cell for cell in cells if thousands in cell and _DIGITS_AND_SIGNS.fullmatch(cell)]
+        if any(decimal in cell for cell in numbers) and all(grouped.fullmatch(cell) for cell in numbers):
+            return Marks(decimal, thousands)
     commas = any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells)
-    return "," if commas and not any(_DECIMAL_POINT.fullmatch(cell) for cell in cells) else "."
+    return Marks(",", None) if commas and not any(_DECIMAL_POINT.fullmatch(cell) for cell in cells) else _ENGLISH
 
 
-def _is_number(cell: str, decimal: str) -> bool:
+def _grouped(thousands: str, decimal: str) -> re.Pattern[str]:
+    """A number with groups of three digits: 2.143,88."""
+    return re.compile(rf"[+-]?[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?")
+
+
+def _is_number(cell: str, marks: Marks) -> bool:
     try:
-        float(cell.replace(",", ".") if decimal == "," else cell)
+        float(marks.plain(cell))
     except ValueError:
         return cell.casefold() in _MISSING and cell != ""
     return True
 
 
-def _has_header(rows: Sequence[Sequence[str]], decimal: str) -> bool:
+def _has_header(rows: Sequence[Sequence[str]], marks: Marks) -> bool:
     """Whether the first line names the columns: it holds no number, or it has a word above a number."""
-    words = [bool(cell) and not _is_number(cell, decimal) for cell in rows[0]]
+    words = [bool(cell) and not _is_number(cell, marks) for cell in rows[0]]
     if not any(words):
         return False
-    numbers = [_is_number(cell, decimal) for cell in rows[0]]
+    numbers = [_is_number(cell, marks) for cell in rows[0]]
     if not any(numbers):
         return True
-    return any(
-        word and i < len(row) and _is_number(row[i], decimal) for row in rows[1:] for i, word in enumerate(words)
-    )
+    return any(word and i < len(row) and _is_number(row[i], marks) for row in rows[1:] for i, word in enumerate(words))
 
 
 def _fitted_names(path: Path, names: tuple[str, ...], rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
@@ -313,7 +344,8 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
 
     options: dict[str, Any] = {
         "sep": layout.delimiter,
-        "decimal": layout.decimal,
+        "decimal": layout.marks.decimal,
+        "thousands": layout.marks.thousands,
         "header": None,
         "names": list(range(layout.width)),
         "index_col": False,
@@ -481,6 +513,12 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
         bad.append(name)
     if not faults:
         return pandas.DataFrame(columns)
+    comma, point = _first_cell(frame, _DECIMAL_COMMA), _first_cell(frame, _DECIMAL_POINT)
+    if comma is not None and point is not None:
+        raise InputError(
+            f"{where} has numbers with a decimal comma ({comma}) and others with a decimal point ({point}): write all "
+            "of them in one way."
+        )
     if target in bad:
         advice = (
             f"The target must be a number in every row: choose another column with --target, or correct '{target}'."
@@ -488,6 +526,17 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
     else:
         advice = f"Leave out with --drop {_shell(bad)}, or name the variables with --features."
     raise InputError(f"Column{'s' * (len(bad) > 1)} {'; '.join(faults)} in {where}. {advice}")
+
+
+def _first_cell(frame: pandas.DataFrame, pattern: re.Pattern[str]) -> str | None:
+    """Where the first cell is that has this form, in words; None without one."""
+    for name in frame.columns:
+        for row, cell in enumerate(frame[name]):
+            if isinstance(cell, str) and pattern.fullmatch(cell.strip()):
+                return f"row {row + 1} of '{name}': {cell.strip()[:40]!r}"
+            if isinstance(cell, float) and pattern is _DECIMAL_POINT and not cell.is_integer() and cell == cell:
+                return f"row {row + 1} of '{name}': {cell!r}"
+    return None
 
 
 def _finite_rows(frame: pandas.DataFrame, drop_nan: bool, note: Note, where: str) -> pandas.DataFrame:

@@ -23,11 +23,21 @@ __all__ = [
     "is_flat",
     "is_tie",
     "loss_up_to",
+    "overflow_allowed",
     "row_rounding",
 ]
 
 EPSILON = float(np.finfo(np.float64).eps)
 """2.2e-16: the distance from 1 to the next number in double precision."""
+
+
+def overflow_allowed() -> np.errstate:
+    """A context in which NumPy does not warn of values that are not finite; torch never does.
+
+    Tables have any unit: a square of 1e-160 is 0, and its inverse infinite. Whoever computes such a value tests whether
+    it is finite and leaves out what is not, so the warning would tell the user of nothing that he can change.
+    """
+    return np.errstate(all="ignore")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 import numpy as np
 import pandas
@@ -15,7 +16,15 @@ from torch import Tensor
 
 from symenum.core.exactness import EXACTNESS, loss_up_to
 
-__all__ = ["Target", "Training", "check_slots", "check_target", "check_whole"]
+__all__ = [
+    "Target",
+    "Training",
+    "check_slots",
+    "check_target",
+    "check_whole",
+    "refuse_dates",
+    "refuse_dates_and_masks",
+]
 
 
 # Bound of |y| and of 1/|y|: with 1e-140 even the loss of an exact law, 1e-280 times 1e-26, is still a normal double.
@@ -130,6 +139,41 @@ def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, T
     return Target(target[counted], weight[counted] / total), counted
 
 
+def refuse_dates_and_masks(name: str, data: object) -> None:
+    """Raise ValueError for masked entries, which NumPy would read as numbers, and for dates."""
+    if isinstance(data, np.ma.MaskedArray) and bool(np.any(np.ma.getmaskarray(data))):
+        raise ValueError(f"{name} has masked entries: remove those rows")
+    refuse_dates(name, data)
+
+
+def refuse_dates(name: str, data: object) -> None:
+    """Raise ValueError for dates and durations, which NumPy would read as a count of microseconds or the like."""
+    if isinstance(data, pandas.DataFrame):
+        for place, column in enumerate(data.columns):
+            if _holds_dates(data.iloc[:, place]):
+                raise ValueError(f"{name} has dates in column {str(column)!r}: {_AS_NUMBERS}")
+    elif _holds_dates(data):
+        raise ValueError(f"{name} has dates: {_AS_NUMBERS}")
+
+
+_AS_NUMBERS = "give numbers in a unit of your own, such as days since the first, (d - d.min()) / pandas.Timedelta('1D')"
+
+
+def _holds_dates(data: object) -> bool:
+    """Whether an array, a column of pandas or a list holds dates or durations, or objects the first of which is one."""
+    kind = getattr(data, "dtype", None)
+    if isinstance(kind, (pandas.DatetimeTZDtype, pandas.PeriodDtype)):
+        return True
+    if isinstance(kind, np.dtype) and kind.kind != "O":
+        return kind.kind in "mM"
+    first: object = None
+    if isinstance(data, (list, tuple, pandas.Series, pandas.Index)) or (
+        isinstance(data, np.ndarray) and data.ndim == 1
+    ):
+        first = next(iter(data), None)
+    return isinstance(first, (date, timedelta, np.datetime64, np.timedelta64))
+
+
 def _without_pandas_types(data: pandas.DataFrame | pandas.Series) -> object:
     """Numbers as float64: pandas' own types ("Float64", "Int64") would become objects in NumPy."""
     types = data.dtypes if isinstance(data, pandas.DataFrame) else [data.dtype]
@@ -143,8 +187,7 @@ def _as_float64(name: str, data: object) -> Tensor:
         if data.is_complex():
             raise TypeError(f"{name} must be real, not complex")
         return data.detach().to(device="cpu", dtype=torch.float64)
-    if isinstance(data, np.ma.MaskedArray) and bool(np.any(np.ma.getmaskarray(data))):
-        raise ValueError(f"{name} has masked entries: remove those rows")
+    refuse_dates_and_masks(name, data)
     if isinstance(data, (pandas.DataFrame, pandas.Series)):
         data = _without_pandas_types(data)
     try:

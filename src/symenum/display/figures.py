@@ -63,18 +63,30 @@ class Series:
 
 @dataclass(frozen=True)
 class Figure:
-    """Series on one pair of axes; with `log_y` the vertical one is logarithmic."""
+    """Series on one pair of axes; with `log_y` the vertical one is logarithmic.
+
+    `whole_x`: the horizontal axis counts something, so that its ticks are whole numbers.
+    """
 
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
     log_y: bool = False
+    whole_x: bool = False
 
 
 def front_figure(laws: Sequence[LawRow], selected: int, floor: float, loss_name: str) -> Figure:
-    """Loss against complexity, the chosen law marked; a loss up to `floor` is zero up to rounding."""
-    drawn = front_points([law.complexity for law in laws], [law.loss for law in laws], floor)
+    """Loss against complexity, the chosen law marked; a loss up to `floor` is zero up to rounding.
+
+    The axis of losses is logarithmic, unless some are negative.
+    """
+    negative = any(law.loss < 0 for law in laws)
+    drawn = (
+        [(law.complexity, law.loss) for law in laws if math.isfinite(law.loss)]
+        if negative
+        else front_points([law.complexity for law in laws], [law.loss for law in laws], floor)
+    )
     chosen = [point for point in drawn if point[0] == laws[selected].complexity]
     return Figure(
         "The front: accuracy against simplicity",
@@ -84,7 +96,8 @@ def front_figure(laws: Sequence[LawRow], selected: int, floor: float, loss_name:
             Series("laws", [x for x, _ in drawn], [y for _, y in drawn], joined="steps"),
             Series("the chosen law", [x for x, _ in chosen], [y for _, y in chosen], colour=_LAW_COLOUR, large=True),
         ),
-        log_y=True,
+        log_y=not negative,
+        whole_x=True,
     )
 
 
@@ -226,6 +239,7 @@ class FittedModel(Protocol):
     selected_index_: int
     best_expression_: Expression
     variable_names_: tuple[str, ...]
+    target_name_: str
     loss: Any
 
     def get_best(self, index: int | None = None) -> Any: ...
@@ -239,12 +253,13 @@ def summarise_data(model: FittedModel, X: object, y: object) -> DataSummary | No
     columns = [str(name) for name in getattr(model, "feature_names_in_", names)]
     if X is not None:
         rows, target = validate_data(model, X, y, dtype=np.float64, y_numeric=True, reset=False)
-        return DataSummary.of(rows, np.asarray(target, dtype=np.float64), names, columns)
+        return DataSummary.of(rows, np.asarray(target, dtype=np.float64), names, columns, model.target_name_)
     training = getattr(model, "training_", None)
     if training is None:
         return None
     table: Array = np.column_stack([training.columns[name].numpy() for name in names])
-    return DataSummary.of(table, training.target.y.numpy(), names, columns, weight=training.target.weight.numpy())
+    target, weight = training.target.y.numpy(), training.target.weight.numpy()
+    return DataSummary.of(table, target, names, columns, model.target_name_, weight)
 
 
 def _variance(y: Array, weight: Array | None) -> float:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from symenum.display.table import LawRow
-from symenum.expressions.render import latex_name, to_latex
+from symenum.expressions.render import SHOWN_DIGITS, latex_name, to_latex
 from symenum.expressions.tree import Apply, Expression, Variable
+from symenum.expressions.written import written
 from symenum.operators.traits import ADDITIVE
 
 __all__ = ["latex_equation", "latex_number", "latex_table"]
@@ -25,7 +26,7 @@ def latex_table(
     rows: Iterable[LawRow],
     *,
     target: str = "y",
-    precision: int = 3,
+    precision: int = SHOWN_DIGITS,
     columns: Sequence[str] = _COLUMNS,
 ) -> str:
     r"""The table, one line for each row; a sum that is too long for one line is broken between its terms.
@@ -36,7 +37,7 @@ def latex_table(
     \toprule
     Equation & Loss \\
     \midrule
-    $y = x_{1} \cdot 1.23$ & $1.25 \cdot 10^{-5}$ \\
+    $y = 1.2346 \cdot x_{1}$ & $1.25 \cdot 10^{-5}$ \\
     \bottomrule
     \end{tabular}
     """
@@ -68,8 +69,9 @@ def latex_number(value: float, precision: int) -> str:
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
-def latex_equation(expression: Expression, target: str = "y", precision: int | None = None) -> str:
-    """target = expression in math mode; a sum that is too long for one line is broken between its terms."""
+def latex_equation(expression: Expression, target: str = "y", precision: int | None = SHOWN_DIGITS) -> str:
+    """target = expression in math mode, as people write it; a sum that is too long for one line is broken."""
+    expression = written(expression)
     left_side = latex_name(target) if target.isidentifier() else rf"\text{{{_escaped(target)}}}"
     whole = to_latex(expression, precision)
     lines: list[str] = []

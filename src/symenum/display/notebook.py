@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
 from symenum.display.html import Table, html_table
 from symenum.display.progress import LossHistory, Report, Title, status_line
-from symenum.display.table import rows_of, selected_row, short_text
+from symenum.display.table import LawRow, rows_of, selected_row, short_text
 
-__all__ = ["NotebookTable", "in_notebook"]
+__all__ = ["NotebookTable", "front_html", "in_notebook"]
 
+_STYLE = (
+    "<style>.symenum .chosen { font-weight: bold } .symenum table td, .symenum table th { text-align: left }</style>"
+)
 _MIN_INTERVAL = 0.25  # seconds between two renewals, as on a terminal: quick steps must not flood the notebook
 
 
@@ -61,14 +64,18 @@ class NotebookTable:
 
     def html(self, report: Report) -> str:
         """The output: status, fall of the best loss, and the table of laws."""
-        rows = rows_of(report.front)
-        table = Table(
-            "",
-            "",
-            ("complexity", "loss", "score", self._title(report)),
-            tuple((*row.numbers(), short_text(row.expression)) for row in rows),
-            selected_row(report.front, self._rule),
-        )
-        style = "<style scoped>.symenum .chosen { font-weight: bold } .symenum td { text-align: left }</style>"
-        history = f"<code>{escape(self._history.text())}</code>"
-        return f'<div class="symenum">{style}<p>{escape(status_line(report))}</p>{history}{html_table(table)}</div>'
+        head = f"<p>{escape(status_line(report))}</p><code>{escape(self._history.text())}</code>"
+        chosen = selected_row(report.front, self._rule)
+        return front_html(rows_of(report.front), chosen, self._title(report), head)
+
+
+def front_html(laws: Sequence[LawRow], chosen: int | None, target: str, head: str = "") -> str:
+    """The front as an HTML table for the output of a cell, the chosen law bold; `head` is HTML that stands above it."""
+    table = Table(
+        "",
+        "",
+        ("complexity", "loss", "score", target),
+        tuple((*law.numbers(), short_text(law.expression)) for law in laws),
+        chosen,
+    )
+    return f'<div class="symenum">{_STYLE}{head}{html_table(table)}</div>'

@@ -5,6 +5,7 @@ matplotlib is optional: pip install 'symenum[plot]'.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -23,14 +24,16 @@ from symenum.display.figures import (
     residual_figure,
     summarise_data,
 )
-from symenum.display.table import rows_of
-from symenum.expressions import Expression, to_text
+from symenum.display.table import rows_of, short_text
+from symenum.expressions import Expression
 
 __all__ = ["draw", "new_axes", "new_panels", "plot_fit", "plot_front", "plot_residuals"]
 
 _SIZE = (6.4, 4.0)  # inches, width and height: matplotlib's own width
-_TITLE_DIGITS = 3  # significant digits of a constant in a title
-_MAX_TITLE = 55  # characters: a title in matplotlib's 12 points is as wide as _SIZE at about 58
+_TITLE_FONT = 10.0  # points: small enough for most laws on one line, as large as the labels of the axes
+_CHARACTER = 0.6  # mean width of a character as a part of the font's size; those of DejaVu Sans, bold ones included
+_POINTS_PER_INCH = 72
+_TITLE_LINES = 3  # lines of a title; a law that needs more is cut
 
 
 def plot_front(model: FittedModel, ax: Any = None) -> Any:
@@ -52,7 +55,8 @@ def plot_fit(
     X (rows, features) and y (rows,) are the data; without them it shows those of the fit, at most 1,000 rows of them.
     `index` picks a row of `equations_`.
     """
-    return draw(replace(fit_figure(_on_rows(model, X, y, index), "y"), title=_title(model, index)), ax)
+    figure = fit_figure(_on_rows(model, X, y, index), model.target_name_)
+    return draw(replace(figure, title=_title(model, index)), ax)
 
 
 def plot_residuals(
@@ -62,7 +66,9 @@ def plot_residuals(
 
     X, y and `index` as in `plot_fit`.
     """
-    return draw(replace(residual_figure(_on_rows(model, X, y, index), "y"), title=_title(model, index)), ax)
+    return draw(
+        replace(residual_figure(_on_rows(model, X, y, index), model.target_name_), title=_title(model, index)), ax
+    )
 
 
 def draw(figure: Figure, ax: Any = None) -> Any:
@@ -72,7 +78,13 @@ def draw(figure: Figure, ax: Any = None) -> Any:
         _draw_series(axes, series)
     if figure.log_y:
         axes.set_yscale("log")
-    axes.set(xlabel=figure.x_label, ylabel=figure.y_label, title=figure.title)
+    if figure.whole_x:
+        from matplotlib.ticker import MaxNLocator
+
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set(xlabel=_plain(figure.x_label), ylabel=_plain(figure.y_label))
+    width = axes.get_position().width * axes.figure.get_size_inches()[0] * _POINTS_PER_INCH
+    axes.set_title(_plain(_broken(figure.title, int(width / (_CHARACTER * _TITLE_FONT)))), fontsize=_TITLE_FONT)
     axes.legend()
     return axes
 
@@ -106,9 +118,25 @@ def _law(model: FittedModel, index: int | None) -> Expression:
 
 
 def _title(model: FittedModel, index: int | None) -> str:
-    text = f"y = {to_text(_law(model, index), _TITLE_DIGITS)}"
-    # matplotlib reads what stands between dollar signs as mathematics.
-    return (text if len(text) <= _MAX_TITLE else f"{text[: _MAX_TITLE - 1]}…").replace("$", r"\$")
+    return f"{model.target_name_} = {short_text(_law(model, index))}"
+
+
+def _broken(text: str, longest: int) -> str:
+    """The text on at most three lines of so many characters, broken before a sign where that can be; then cut."""
+    lines: list[str] = []
+    for part in re.split(r" (?=[+-] )", text):
+        if lines and len(lines[-1]) + 1 + len(part) <= longest:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    if len(lines) > _TITLE_LINES:
+        lines = [*lines[: _TITLE_LINES - 1], f"{lines[_TITLE_LINES - 1]} …"]
+    return "\n".join(line if len(line) <= longest else f"{line[: longest - 1]}…" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text that matplotlib shows as it is; it reads what stands between dollar signs as mathematics."""
+    return text.replace("$", r"\$")
 
 
 def new_axes(ax: Any) -> Any:

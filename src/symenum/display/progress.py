@@ -128,7 +128,7 @@ class NoProgress:
 
 
 class ProgressLines(NoProgress):
-    """A line for each step that changes the front: for files, pipes and logs.
+    """A line for each step that changes the chosen law: for files, pipes and logs.
 
     A stream that nobody reads any more does not end the search.
     """
@@ -137,17 +137,18 @@ class ProgressLines(NoProgress):
         self._stream = stream
         self._rule = rule
         self._title = title
-        self._last_front: object = None
+        self._last_law = ""
 
     def __call__(self, report: Report) -> None:
         rows = rows_of(report.front)
         name = "" if self._title is None else f"{self._title(report)}: "
-        front = (name, [(row.complexity, row.loss) for row in rows])
-        if not rows or front == self._last_front:
+        if not rows:
             return
-        self._last_front = front
         row = rows[selected_row(report.front, self._rule) or 0]
         law = f"loss {row.loss:.3g}, complexity {row.complexity}: {short_text(row.expression)}"
+        if name + law == self._last_law:
+            return
+        self._last_law = name + law
         try:
             print(f"{name}{status_line(report)} | {law}", file=self._stream, flush=True)
         except OSError:  # the reader of a pipe has gone; the search goes on for the result
@@ -173,31 +174,35 @@ def work_text(report: Report) -> str:
 class LossHistory:
     """How the best loss has fallen, step by step: what the sparkline draws.
 
-    Holds decimal logarithms of the best loss of the laws of one name; laws of another name begin a new history.
+    Holds the best loss of the laws of one name; laws of another name begin a new history. The sparkline is drawn by
+    decimal logarithms, unless a loss is negative.
     """
 
     def __init__(self) -> None:
         self._name = ""
-        self._logs: list[float] = []
+        self._losses: list[float] = []
 
     def add(self, report: Report, name: str) -> None:
         """Append the best loss of a report."""
         if name != self._name:
-            self._name, self._logs = name, []
+            self._name, self._losses = name, []
         best = min((entry.loss for entry in report.front), default=math.inf)
         if math.isfinite(best):
-            self._logs.append(math.log10(max(best, _LEAST_LOSS)))
-        if len(self._logs) > _MAX_HISTORY:
-            del self._logs[::2]
+            self._losses.append(best)
+        if len(self._losses) > _MAX_HISTORY:
+            del self._losses[::2]
 
     def text(self) -> str:
         """A line with first loss, sparkline and last loss; "" before there are two steps to compare."""
-        if len(self._logs) < 2:
+        if len(self._losses) < 2:
             return ""
+        heights = self._losses
+        if min(self._losses) >= 0:
+            heights = [math.log10(max(loss, _LEAST_LOSS)) for loss in self._losses]
         first, last = (
-            f"{10**log:.2g}" if log > math.log10(_LEAST_LOSS) else "0" for log in (self._logs[0], self._logs[-1])
+            f"{loss:.2g}" if abs(loss) > _LEAST_LOSS else "0" for loss in (self._losses[0], self._losses[-1])
         )
-        return f"best loss {first} {sparkline(self._logs)} {last}"
+        return f"best loss {first} {sparkline(heights)} {last}"
 
 
 def sparkline(values: Sequence[float], width: int = _SPARKLINE_WIDTH) -> str:

@@ -24,11 +24,11 @@ from symenum.display.html import Markup, Table, html_page, html_table
 from symenum.display.svg import svg_figure
 from symenum.display.table import LawRow, r_squared_text
 from symenum.expressions import Expression, mathml_equation, to_latex, to_mathml, to_text
+from symenum.expressions.render import SHOWN_DIGITS
 from symenum.version import __version__
 
 __all__ = ["ReportContent", "installed_version", "report_page", "run_facts"]
 
-_DIGITS = 4  # significant digits of a constant in formulas, as many as the table shows of a loss; the text has all
 _MAX_COLUMNS = 60  # columns of the data in the table: about two screens
 
 
@@ -85,10 +85,10 @@ def _chosen_law(content: ReportContent) -> str:
     if content.squared and content.data is not None and 0 < content.data.variance < np.inf:
         facts += f", {r_squared_text(law.loss / content.data.variance)}"
     return (
-        f'<div class="law wide">{mathml_equation(content.target, law.expression, _DIGITS)}</div>'
+        f'<div class="law wide">{mathml_equation(content.target, law.written, SHOWN_DIGITS)}</div>'
         f"<p>{escape(facts)}. With every digit, to copy:</p>"
-        f"<p><code>{escape(to_text(law.expression))}</code></p>"
-        f"<p>In LaTeX: <code>{escape(to_latex(law.expression, _DIGITS))}</code></p>"
+        f"<p><code>{escape(to_text(law.written))}</code></p>"
+        f"<p>In LaTeX: <code>{escape(to_latex(law.written, SHOWN_DIGITS))}</code></p>"
     )
 
 
@@ -111,13 +111,13 @@ def _front_table(content: ReportContent) -> Table:
         "Each law is more accurate than all simpler ones; the chosen one is marked. Score: how fast the logarithm of "
         "the loss falls with complexity.",
         ("complexity", "loss", "score", content.target),
-        tuple((*law.numbers(), _formula(law.expression)) for law in content.laws),
+        tuple((*law.numbers(), _formula(law.written)) for law in content.laws),
         content.selected,
     )
 
 
 def _formula(expression: Expression) -> Markup:
-    return Markup(f'<math displaystyle="true"><mrow>{to_mathml(expression, _DIGITS)}</mrow></math>')
+    return Markup(f'<math displaystyle="true"><mrow>{to_mathml(expression, SHOWN_DIGITS)}</mrow></math>')
 
 
 def _data_table(data: DataSummary) -> Table:

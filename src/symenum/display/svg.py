@@ -17,6 +17,7 @@ _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 62, 48  # margins in pixels, wide enough for ticks, labels and the title
 _PLAIN_TICKS = 5  # about this many ticks on a plain axis: their numbers stay apart
 _LOG_TICKS = 6  # about this many ticks on a logarithmic axis
+_CHARACTER = 7  # pixels: the mean width of a bold letter of 12 pixels
 _LEGEND_COLUMNS, _LEGEND_WIDTH = 4, 140  # pixels of a column; four of them fill the width of the axes
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]
@@ -62,7 +63,7 @@ def svg_figure(figure: Figure) -> str:
     everything = [point for line in drawn for point in line]
     if not everything:
         return ""
-    across = _plain_axis([x for x, _ in everything])
+    across = _plain_axis([x for x, _ in everything], whole=figure.whole_x)
     upward = (_log_axis if figure.log_y else _plain_axis)([y for _, y in everything])
     body = [_axes(figure.title, figure.x_label, figure.y_label)]
     body += [_tick_x(_x_at(share), text) for share, text in across.ticks]
@@ -95,11 +96,12 @@ class _Axis:
     ticks: Sequence[tuple[float, str]]
 
 
-def _plain_axis(values: Sequence[float]) -> _Axis:
+def _plain_axis(values: Sequence[float], *, whole: bool = False) -> _Axis:
+    """A plain axis; `whole`: the ticks are whole numbers."""
     low, high = _span(values)
+    ticks = [value for value in _round_numbers(low, high) if not whole or value.is_integer()]
     return _Axis(
-        lambda value: _share(value, low, high),
-        [(_share(value, low, high), f"{value:.6g}") for value in _round_numbers(low, high)],
+        lambda value: _share(value, low, high), [(_share(value, low, high), f"{value:.6g}") for value in ticks]
     )
 
 
@@ -160,6 +162,8 @@ def _svg(body: Sequence[str]) -> str:
 
 
 def _axes(title: str, x_label: str, y_label: str) -> str:
+    title, x_label = (_cut(text, _WIDTH - _LEFT - _RIGHT) for text in (title, x_label))
+    y_label = _cut(y_label, _HEIGHT - _TOP)
     middle = (_TOP + _HEIGHT - _BOTTOM) / 2
     return (
         f'<text x="{_LEFT}" y="16" font-weight="bold">{escape(title)}</text>'
@@ -167,6 +171,12 @@ def _axes(title: str, x_label: str, y_label: str) -> str:
         f'<text x="14" y="{middle}" text-anchor="middle" transform="rotate(-90 14 {middle})">{escape(y_label)}</text>'
         f'<path d="M{_LEFT},{_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - _RIGHT}" fill="none" stroke="#333"/>'
     )
+
+
+def _cut(text: str, pixels: int) -> str:
+    """The text, cut where it would be wider than so many pixels."""
+    longest = pixels // _CHARACTER
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _legend(i: int, name: str, colour: int | None = None) -> str:

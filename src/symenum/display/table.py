@@ -32,7 +32,6 @@ __all__ = [
 MARK = ">>>>"
 """Stands before the law that is chosen."""
 _ALIKE_MARK = "   ~"  # as wide as MARK: stands before a law that the data cannot tell from the chosen one
-_SHORT_DIGITS = 5  # significant digits of a constant on the screen; files and DataFrames hold all of them
 _MIN_WIDTH = 60  # characters of a line: mark and numbers take 41 of them; a narrower terminal wraps the lines
 _WIDTH_WITHOUT_TERMINAL = 120  # characters of a line in a file or a pipe
 
@@ -57,6 +56,13 @@ class LawRow:
     score: float
     reward: float
 
+    @property
+    def written(self) -> Expression:
+        """The law as people write it: what every output shows. `complexity` is that of the law as it was found."""
+        from symenum.expressions import written
+
+        return written(self.expression)
+
     def numbers(self) -> tuple[str, str, str]:
         """Complexity, loss and score, as they are printed."""
         return f"{self.complexity}", f"{self.loss:.4g}", f"{self.score:.4g}"
@@ -75,11 +81,12 @@ def selected_row(front: Front, rule: str) -> int | None:
     return front.select(rule) if len(front) else None
 
 
-def short_text(expression: Expression, digits: int = _SHORT_DIGITS) -> str:
-    """The expression with its constants rounded to so many significant digits: to read, not to compute with."""
-    from symenum.expressions import to_text
+def short_text(expression: Expression) -> str:
+    """The law as people write it, its constants rounded to five significant digits: to read, not to compute with."""
+    from symenum.expressions import to_text, written
+    from symenum.expressions.render import SHOWN_DIGITS
 
-    return to_text(expression, digits)
+    return to_text(written(expression), SHOWN_DIGITS)
 
 
 def equations_table(
@@ -87,6 +94,7 @@ def equations_table(
 ) -> pandas.DataFrame:
     """One row for each law, in PySR's columns; `lambda_format` takes arrays (rows, features).
 
+    `equation` is the law as people write it, with all digits.
     `validation`: the loss of each law on rows that were held out, for a column of its own.
     """
     import pandas
@@ -101,7 +109,7 @@ def equations_table(
             **held_out,
             "score": [law.score for law in laws],
             "reward": [law.reward for law in laws],
-            "equation": [str(law.expression) for law in laws],
+            "equation": [str(law.written) for law in laws],
             "sympy_format": [to_sympy(law.expression) for law in laws],
             "lambda_format": [to_callable(law.expression, names) for law in laws],
         }

@@ -19,7 +19,8 @@ from symenum.display.table import equations_table, rows_of, terminal_width, text
 from symenum.dynamics.derivatives import local_fit
 from symenum.dynamics.selection import Judged
 from symenum.dynamics.trajectory import make_pieces
-from symenum.expressions import Expression, to_c, to_latex, to_numpy_source, to_python
+from symenum.expressions import Expression, to_c, to_latex, to_numpy_source, to_python, written
+from symenum.expressions.render import latex_name
 from symenum.front import Front
 from symenum.selection import rule_while_searching
 
@@ -79,11 +80,9 @@ def left_side(state: str, order: int) -> str:
 
 def system_latex(laws: Mapping[str, Expression], order: int, precision: int) -> str:
     """The laws as one aligned LaTeX environment (package amsmath)."""
-    dot = "\\dot" if order == 1 else "\\ddot"
     lines = []
     for name, law in laws.items():
-        letter = name if len(name) == 1 else f"\\mathit{{{name.replace('_', chr(92) + '_')}}}"
-        lines.append(f"{dot}{{{letter}}} &= {to_latex(law, precision)}")
+        lines.append(f"{latex_name(name, dots=order)} &= {to_latex(written(law), precision)}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 

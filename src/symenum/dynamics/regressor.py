@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.threads import single_threaded
 from symenum.display.progress import Observer
@@ -31,7 +32,8 @@ from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simula
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
 from symenum.estimator.parameters import as_callbacks, check_parameters
-from symenum.expressions import Expression, evaluate, formula_names, to_sympy
+from symenum.expressions import Expression, evaluate, formula_names, to_sympy, written
+from symenum.expressions.render import SHOWN_DIGITS
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.search import Settings
@@ -50,27 +52,47 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    order : 1, or 2 for mechanical systems, whose states are positions
-    coupled : for order 2, whether a law may hold the accelerations of other states, as Lagrange's equations do; they
-        are then solved together
-    derivative : "weak" (needs no derivative), "savitzky_golay", "spline", "central", or a callable of (t, X) that gives
-        a `Motion`
-    max_time : seconds for all equations together, or None
-    model_selection : "mdl" (the shortest description of law and data), "heldout" (the simplest law within a standard
-        error of the best on held-out pieces), "best", "accuracy" or "reward"
-    system_complexity : if given, laws are chosen jointly: the least description length of the whole system
-        with at most this sum of complexities
-    all others : as in PSERegressor; `max_iterations` is for each equation; callbacks get a SystemReport
+    order : int, default 1
+        1, or 2 for mechanical systems, whose states are positions
+    coupled : bool, default False
+        for order 2, whether a law may hold the accelerations of other states, as Lagrange's equations do; they are then
+        solved together
+    derivative : str | Differentiator, default "weak"
+        "weak" (needs no derivative), "savitzky_golay", "spline", "central", or a callable of (t, X) that gives a
+        `Motion`
+    max_time : float | None, default 60.0
+        seconds for all equations together, or None
+    max_iterations : int | None, default None
+        steps after which the search of each equation ends
+    system_complexity : int | None, default None
+        if given, laws are chosen jointly: the least description length of the whole system with at most this sum of
+        complexities
+    model_selection : str, default "mdl"
+        "mdl" (the shortest description of law and data), "heldout" (the simplest law within a standard error of the
+        best on held-out pieces), "best", "accuracy" or "reward"
+    callbacks : Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None, default None
+        a callable, or several, that get a SystemReport after each step; one that returns True ends the search
+
+    All other parameters are those of PSERegressor.
 
     Attributes
     ----------
-    equations_ : a dictionary: for each state a DataFrame of its front, with PSERegressor's columns and `heldout_loss`,
-        `chi_square` (what the law leaves, in units of what noise alone would leave: about 1 for the truth), `bits` (the
-        description length), and `indistinguishable` (the data cannot tell this law from the chosen one)
-    best_expressions_, selected_ : dictionaries: the chosen law of each state, and its row
-    fronts_ : the fronts themselves
-    state_names_, velocity_names_, acceleration_names_, input_names_ : the names that laws use
-    stop_reason_, elapsed_, n_iter_, scored_, interrupted_ : how the search went
+    equations_ : dict[str, pandas.DataFrame]
+        for each state the table of its front, with PSERegressor's columns and `heldout_loss`, `chi_square` (what the
+        law leaves, in units of what noise alone would leave: about 1 for the truth), `bits` (the description length),
+        and `indistinguishable` (the data cannot tell this law from the chosen one)
+    best_expressions_ : dict[str, Expression]
+        the chosen law of each state, as people write it
+    selected_ : dict[str, int]
+        its row
+    fronts_ : dict[str, Front]
+        the fronts themselves, each law as it was found
+    state_names_, velocity_names_, acceleration_names_, input_names_ : tuple[str, ...]
+        the names that laws use
+    stop_reason_ : dict[str, str]
+        why the search of each equation ended
+    elapsed_, n_iter_, scored_, interrupted_ : float, int, int, bool
+        seconds, steps, candidates that the network has scored, and whether somebody ended the search
 
     Examples
     --------
@@ -128,6 +150,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.callbacks = callbacks
 
     @single_threaded()
+    @overflow_allowed()
     def fit(self, X: object, t: object, u: object = None, x_dot: object = None) -> ODERegressor:
         """Search the laws of X (points, states) at the times t (points,), or with the time step t, and inputs u.
 
@@ -156,7 +179,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         if self.system_complexity is not None:
             chosen = choose_jointly(list(self.fronts_.values()), self.judged_, self.system_complexity)
         self.selected_ = dict(zip(self.state_names_, chosen, strict=True))
-        self.best_expressions_ = {name: self.fronts_[name][row].expression for name, row in self.selected_.items()}
+        self.best_expressions_ = {
+            name: written(self.fronts_[name][row].expression) for name, row in self.selected_.items()
+        }
         self.equations_: dict[str, pandas.DataFrame] = {
             name: law_table(front, judged, (*self._variables, *self.acceleration_names_))
             for (name, front), judged in zip(self.fronts_.items(), self.judged_, strict=True)
@@ -240,7 +265,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         """The laws as SymPy expressions, by state."""
         return {name: to_sympy(law) for name, law in self._laws(index).items()}
 
-    def latex(self, index: Rows = None, precision: int = 3) -> str:
+    def latex(self, index: Rows = None, precision: int = SHOWN_DIGITS) -> str:
         """The system in LaTeX (package amsmath)."""
         return system_latex(self._laws(index), self.order, precision)
 
@@ -339,9 +364,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         """The law of each state, by the rows of `index`."""
         check_is_fitted(self, "fronts_")
         if index is None:
-            return self.best_expressions_
-        if isinstance(index, (int, np.integer)):
-            rows: Mapping[str, int] = dict.fromkeys(self.state_names_, int(index))
+            rows: Mapping[str, int] = self.selected_
+        elif isinstance(index, (int, np.integer)):
+            rows = dict.fromkeys(self.state_names_, int(index))
         elif isinstance(index, Mapping):
             rows = {**self.selected_, **index}
         else:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 
+from symenum.core.target import refuse_dates
 from symenum.dynamics.derivatives import NOISE_WINDOW
 
 __all__ = ["MIN_POINTS", "Piece", "column_names", "make_pieces", "names_for", "with_measured"]
@@ -116,8 +117,9 @@ def _checked(X: object, t: object, u: object, where: str) -> Piece:
 
 
 def _matrix(name: str, data: object, where: str) -> Array:
+    refuse_dates(f"{name}{where}", data)
     try:
-        values = np.array(data, dtype=np.float64, order="C")
+        values = np.array(_unmasked(data), dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}{where} must be an array of real numbers: {error}") from error
     if values.ndim == 1:
@@ -130,9 +132,17 @@ def _matrix(name: str, data: object, where: str) -> Array:
     return values
 
 
+def _unmasked(data: object) -> object:
+    """The data with NaN for the masked entries of a masked array: they are missing."""
+    if not isinstance(data, np.ma.MaskedArray):
+        return data
+    return np.ma.filled(data.astype(np.float64), np.nan)
+
+
 def _times(t: object, rows: int, where: str) -> Array:
+    refuse_dates(f"t{where}", t)
     try:
-        times = np.array(t, dtype=np.float64)
+        times = np.array(_unmasked(t), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"t{where} must be an array of numbers or a time step: {error}") from error
     if times.ndim == 0:

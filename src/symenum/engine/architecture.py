@@ -9,7 +9,7 @@ The mask of distinct outputs depends on the architecture only, so it is kept in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -36,6 +36,7 @@ _CHUNK = 1 << 22  # values in memory at a time where only their finiteness is as
 _MASK_COPIES = 6  # of the values at the random points while duplicates are found, temporaries included
 _BANK_COPIES = 2  # of the bank: as computed, and in its final order
 _WORKSPACE = 128 << 20  # bytes set aside for the tiles (4 MiB each in float64) and factors of a few threads
+_MOST_LAYERS = 100  # far more than memory allows with a binary operator; candidates are rebuilt by recursion
 _SLOT_BYTES = 64  # assumed for each slot before any layer, to refuse an absurd number of inputs at once
 
 
@@ -274,22 +275,33 @@ def complexity_rank(complexity: Tensor) -> Tensor:
 
 def fits_memory(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> bool:
     """Whether the sub-expressions of an architecture fit into `max_memory` bytes, before any data."""
-    return all(_mask_memory(inputs, operators, depth) <= max_memory for depth in range(1, layers))
+    return all(_mask_memory(size) <= max_memory for size in _sizes_below(inputs, operators, layers))
 
 
 def check_mask_fits(inputs: int, operators: Sequence[Operator], layers: int, max_memory: int) -> None:
     """Raise ValueError if the sub-expressions alone, before any data, do not fit into `max_memory` bytes."""
+    if layers > _MOST_LAYERS:
+        raise ValueError(f"layers must be at most {_MOST_LAYERS}, not {layers:,}")
     if _SLOT_BYTES * inputs > max_memory:
         raise ValueError(f"inputs = {inputs:,} slots alone need more than max_memory = {_gigabytes(max_memory)}")
-    for depth in range(1, layers):  # layer by layer: sizes are squared with each one, and must not be computed in vain
-        need = _mask_memory(inputs, operators, depth)
+    for depth, size in enumerate(_sizes_below(inputs, operators, layers), start=1):
+        need = _mask_memory(size)
         if need > max_memory:
-            size = layer_sizes(operators, inputs, depth)[-1]
             raise ValueError(
                 f"layer {depth} of {layers} would have {size:,} sub-expressions and need {_gigabytes(need)}, more than "
                 f"max_memory = {_gigabytes(max_memory)}: use fewer layers, inputs (now {inputs}) or operators "
                 f"(now {len(operators)}), or raise max_memory"
             )
+
+
+def _sizes_below(inputs: int, operators: Sequence[Operator], layers: int) -> Iterator[int]:
+    """The sizes of the layers below the last one, one by one: each is about the square of the one before.
+
+    So a caller can stop at the first that is too large; the size of layer 50 would have more digits than memory holds.
+    """
+    for _ in range(1, layers):
+        inputs = layer_sizes(operators, inputs, 1)[0]
+        yield inputs
 
 
 def check_bank_fits(columns: int, rows: int, max_memory: int) -> None:
@@ -303,10 +315,10 @@ def check_bank_fits(columns: int, rows: int, max_memory: int) -> None:
         )
 
 
-def _mask_memory(inputs: int, operators: Sequence[Operator], depth: int) -> int:
-    """Bytes that are needed to find the duplicates among the outputs of that layer."""
+def _mask_memory(size: int) -> int:
+    """Bytes that are needed to find the duplicates among the outputs of a layer of that size."""
     points = sample_points(1).shape[0]
-    return layer_sizes(operators, inputs, depth)[-1] * points * 8 * _MASK_COPIES + _WORKSPACE
+    return size * points * 8 * _MASK_COPIES + _WORKSPACE
 
 
 def _gigabytes(size: float) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 import pandas
 
 from symenum.core.budget import Budget
-from symenum.core.exactness import EXACTNESS
+from symenum.core.exactness import EXACTNESS, overflow_allowed
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
+from symenum.core.words import looks_like
 from symenum.estimator.data import make_training
 from symenum.expressions import (
     Apply,
@@ -36,6 +37,7 @@ from symenum.operators import Operator
 __all__ = [
     "FittedForm",
     "Form",
+    "UndeclaredNameError",
     "check_constants",
     "compare_with_front",
     "constant_errors",
@@ -43,6 +45,18 @@ __all__ = [
     "fit_form",
     "read_form",
 ]
+
+
+class UndeclaredNameError(ValueError):
+    """A name in a formula that looks like a variable and is none: a typo, unless it is declared as a constant."""
+
+    def __init__(self, name: str, meant: str) -> None:
+        super().__init__(
+            f"{name!r} is no variable: did you mean {meant!r}? A constant to be fitted has a name of one letter, or "
+            f"one unlike any variable, or is declared by start={{{name!r}: None}}"
+        )
+        self.name = name
+        self.meant = meant
 
 
 @dataclass(frozen=True)
@@ -92,7 +106,7 @@ def fit_constants(
     y: object,
     sample_weight: object = None,
     *,
-    start: Mapping[str, float] | None = None,
+    start: Mapping[str, float | None] | None = None,
     constants: Mapping[str, float] | None = None,
     fit_numbers: bool = False,
     loss: object = "mse",
@@ -103,8 +117,9 @@ def fit_constants(
 
     A name in the formula that is no column of X (x1, x2, … for an array) is a constant; one that occurs twice is one
     constant. `constants` gives names with values that stay. Numbers stay as they are; with `fit_numbers` those with a
-    decimal point are fitted. `start` gives values to start from; for a constant without one, several are drawn at
-    random from `seed`. `loss` as in PSERegressor.
+    decimal point are fitted. `start` gives values to start from; for a constant without one, or with None, several are
+    drawn at random from `seed`. A name that looks like a column's is refused as a typo, unless `start` has it. `loss`
+    as in PSERegressor.
 
     >>> import numpy as np
     >>> x = np.linspace(0, 3, 20)
@@ -124,10 +139,13 @@ def read_form(
     constants: Mapping[str, float],
     operators: Iterable[Operator] = (),
     *,
-    start: Mapping[str, float] | None = None,
+    start: Mapping[str, float | None] | None = None,
     fit_numbers: bool = False,
 ) -> Form:
-    """The form of a formula in the variables `names`; its other names, unless in `constants`, are to be fitted."""
+    """The form of a formula in the variables `names`; its other names, unless in `constants`, are to be fitted.
+
+    Raises UndeclaredNameError for a name of more than one letter that looks like a variable and is not in `start`.
+    """
     if isinstance(formula, (Variable, Constant, Apply)):
         expression: Expression = formula
     elif isinstance(formula, str):
@@ -135,17 +153,21 @@ def read_form(
         expression = parse(formula, own, constants)
     else:
         raise TypeError(f"a formula must be text such as 'a*x1**2' or an Expression, not {type(formula).__name__}")
-    known = set(names)
+    known = list(names)
     starts: dict[str, float | None] = {name: None for name in variables(expression) if name not in known}
     for name, value in (start or {}).items():
         if name not in starts:
             raise ValueError(
                 f"start names {name!r}, and the formula has no such constant: {', '.join(starts) or 'none'}"
             )
-        starts[name] = float(value)
+        starts[name] = None if value is None else float(value)
+    for name in starts:
+        meant = looks_like(name, known) if len(name) > 1 and name not in (start or {}) else None
+        if meant is not None:
+            raise UndeclaredNameError(name, meant)
     if fit_numbers:
         numbers = free_constants(expression, integers=False)
-        taken = known | set(starts)
+        taken = {*known, *starts}
         unused = (name for i in range(len(numbers) + len(taken)) if (name := f"c{i + 1}") not in taken)
         named = dict(zip(unused, numbers, strict=False))
         expression = with_leaves(expression, [Variable(name) for name in named], integers=False)
@@ -154,6 +176,7 @@ def read_form(
 
 
 @single_threaded()
+@overflow_allowed()
 def fit_form(form: Form, training: Training, loss: Loss, *, budget: Budget | None = None, seed: int = 0) -> FittedForm:
     """The form with the constants of least loss on these rows; if the budget ends first, the best that were tried."""
     columns, target = training.columns, training.target
@@ -169,15 +192,12 @@ def fit_form(form: Form, training: Training, loss: Loss, *, budget: Budget | Non
 
 def compare_with_front(form: FittedForm, front: Front) -> FittedForm:
     """The form with `beaten_by` and `beats` filled in; losses that differ by rounding only count as equal."""
+    tie = EXACTNESS.tie * abs(form.loss)
     beaten = [
-        i
-        for i, entry in enumerate(front)
-        if entry.complexity <= form.complexity and entry.loss <= form.loss * (1 + EXACTNESS.tie)
+        i for i, entry in enumerate(front) if entry.complexity <= form.complexity and entry.loss <= form.loss + tie
     ]
     beats = [
-        i
-        for i, entry in enumerate(front)
-        if entry.complexity >= form.complexity and entry.loss >= form.loss * (1 - EXACTNESS.tie)
+        i for i, entry in enumerate(front) if entry.complexity >= form.complexity and entry.loss >= form.loss - tie
     ]
     equal = set(beaten) & set(beats)  # the law itself, or one that is as good
     return replace(

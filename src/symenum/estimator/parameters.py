@@ -190,7 +190,7 @@ _ROWS = (
         "stop_loss",
         None,
         "the loss at which the search ends; None: it ends at a law that equals the data up to rounding",
-        Number(0.0, or_none=True),
+        Predicate("a finite number or None", lambda value: value is None or _is_number(value)),
         (Option("--stop-loss", "Loss that is good enough to end the search.", "NUMBER", "number"),),
         page="stopping.md",
         fixed=False,

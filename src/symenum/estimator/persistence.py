@@ -38,6 +38,7 @@ __all__ = ["LastRun", "OpenedCheckpoint", "Start", "find_start", "open_checkpoin
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
+_GIVE_AGAIN = "give the data again, PSERegressor.resume(path, X, y) in Python, or start anew"
 _NAME_DIGITS = 16  # hexadecimal digits of the signature in a file's name: 64 bits, no two alike by chance
 
 
@@ -157,7 +158,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
         if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError)):
             warnings.warn(
                 f"checkpoint: the data could not be written to '{file}' ({error.strerror or error}): to go on from the "
-                "checkpoint, give X and y again",
+                "checkpoint, give the data again",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -301,10 +302,10 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
             X, y = arrays["X"], arrays["y"]
             weight = arrays["weight"] if "weight" in arrays.files else None
     except FileNotFoundError as error:
-        raise ValueError(f"the data of the checkpoint, '{file}', are not there: give X and y to resume") from error
+        raise ValueError(f"the data of the checkpoint, '{file}', are not there: {_GIVE_AGAIN}") from error
     except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): give X and y") from error
+        raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): {_GIVE_AGAIN}") from error
     fine = X.ndim == 2 and all(one is None or one.dtype == np.float64 for one in (X, y, weight))
     if not fine or (columns is not None and len(columns) != X.shape[1]):
-        raise ValueError(f"the data of the checkpoint, '{file}', are damaged: give X and y to resume")
+        raise ValueError(f"the data of the checkpoint, '{file}', are damaged: {_GIVE_AGAIN}")
     return FitData(X, y, weight, None if columns is None else tuple(columns))

@@ -7,11 +7,12 @@ judge the laws of the front. Nothing is searched or fitted here.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +24,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symenum.core.budget import Budget
 from symenum.core.devices import choose_devices
+from symenum.core.exactness import overflow_allowed
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
-from symenum.core.target import Training
+from symenum.core.seeds import sample_rows
+from symenum.core.target import Training, refuse_dates_and_masks
 from symenum.core.threads import single_threaded
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
+from symenum.display.notebook import front_html
 from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
-from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training
+from symenum.estimator.data import check_fit_data, check_validation, column_names, make_training, target_name
 from symenum.estimator.formulas import (
     FittedForm,
     check_constants,
@@ -56,7 +60,9 @@ from symenum.expressions import (
     to_python,
     to_sympy,
     to_torch,
+    written,
 )
+from symenum.expressions.render import SHOWN_DIGITS
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
@@ -65,12 +71,19 @@ from symenum.search.checkpoint import Checkpoint
 from symenum.search.front_update import loss_floor
 from symenum.selection import HeldOut, choose_law, on_folds, on_rows, rule_while_searching
 
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in `typing` from Python 3.11 on
+
 __all__ = ["PSERegressor"]
 
 Array = npt.NDArray[np.float64]
 
 _EXPORTS = ("python", "numpy", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
+_CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
+_LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
+_FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 
 
@@ -88,63 +101,106 @@ class FitSession:
         seconds = _GUESSES_SHARE * max_time - (time.monotonic() - self.began)
         return Budget(max(seconds, 1e-9), stop=self.stopping.over)  # a budget must be above zero
 
+    def budget_for_choice(self, max_time: float | None) -> Budget:
+        """The budget for choosing a law on held-out rows, after the last step; Ctrl-C has ended the search only."""
+        if max_time is None:
+            return Budget()
+        return Budget(max(max_time - (time.monotonic() - self.began), _LEAST_CHOICE))
+
 
 class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
     Parameters
     ----------
-    operators : a set's name ("koza", "arithmetic", …), or a list of signs, names and Operator records
-    max_time : seconds after which the search ends, or None for no limit
-    max_iterations : steps after which the search ends, or None for no limit; with a seed and only this limit,
-        results repeat exactly
-    stop_loss : the loss at which the search ends; None: it ends at a law that equals the data up to rounding
-    layers : number of layers of the network; None: chosen from the data, the operators and the machine
-    inputs : number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen
-    token_generator : "gp", "mcts", "random", or the name of a registered one
-    constants : whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by
-        their names (fitted ones are allowed too)
-    constant_range : the range (low, high) from which constants inside tokens are drawn
-    top_k : candidates of each pass whose coefficients are fitted
-    discount : η of the reward η^complexity / (1 + √MSE)
-    max_complexity : largest complexity of a law on the front
-    max_depth : largest depth of a law on the front: how many operators may stand inside one another
-    nested_constraints : how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}
-    variable_operators : the only operators that may act on a variable and on what holds it, such as {"angle":
-        ["sin", "cos", "*"]}; numbers may scale and shift it in any case
-    required_variables : names of variables that every law must hold
-    forbidden_variables : names of variables that no law may hold
-    guesses : formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted
-    loss : what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
-        (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or
-        Huber or LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the
-        loss is
-    model_selection : "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl",
-        "validation" (the simplest of the laws that do best on validation data) or "kfold" (the same by
-        cross-validation)
-    device : "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
-    random_state : a seed, a RandomState, or None
-    verbose : show the search: a live table on a terminal, an output in a notebook, lines elsewhere
-    callbacks : a callable, or several, that get a StepReport after each step; one that returns True ends the search
-    checkpoint : a file that is kept up to date while the search runs; `resume` goes on from it
-    warm_start : whether another `fit` starts from the front of the last one, and on the same data from where it
-        ended
-    max_memory : bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine's
-        memory
-    shares : how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least
-        part, of any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has
-        the names
+    operators : str | Iterable[str | Operator], default "koza"
+        a set's name ("koza", "arithmetic", …), or a list of signs, names and Operator records
+    max_time : float | None, default 60.0
+        seconds after which the search ends, or None for no limit
+    max_iterations : int | None, default None
+        steps after which the search ends, or None for no limit; with a seed and only this limit, results repeat exactly
+    stop_loss : float | None, default None
+        the loss at which the search ends; None: it ends at a law that equals the data up to rounding
+    layers : int | None, default None
+        number of layers of the network; None: chosen from the data, the operators and the machine
+    inputs : int | None, default None
+        number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen
+    token_generator : str, default "gp"
+        "gp", "mcts", "random", or the name of a registered one
+    constants : bool | Mapping[str, float], default True
+        whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by their names
+        (fitted ones are allowed too)
+    constant_range : tuple[float, float], default (-3.0, 3.0)
+        the range (low, high) from which constants inside tokens are drawn
+    top_k : int, default 30
+        candidates of each pass whose coefficients are fitted
+    discount : float, default 0.99
+        η of the reward η^complexity / (1 + √MSE)
+    max_complexity : int, default 50
+        largest complexity of a law on the front
+    max_depth : int | None, default None
+        largest depth of a law on the front: how many operators may stand inside one another
+    nested_constraints : Mapping[str, Mapping[str, int]] | None, default None
+        how often an operator may occur inside another, such as {"sin": {"sin": 0, "cos": 0}}
+    variable_operators : Mapping[str, Iterable[str | Operator]] | None, default None
+        the only operators that may act on a variable and on what holds it, such as {"angle": ["sin", "cos", "*"]};
+        numbers may scale and shift it in any case
+    required_variables : Sequence[str] | None, default None
+        names of variables that every law must hold
+    forbidden_variables : Sequence[str] | None, default None
+        names of variables that no law may hold
+    guesses : Sequence[str | Expression] | None, default None
+        formulas to begin with, such as "a*x1**2 + b"; names that are no variables are constants to be fitted
+    loss : str | Callable[..., float], default "mse"
+        what laws are fitted and ranked by: "mse", "mae", "huber", "log_cosh", "relative" (the mean square of
+        (prediction - y)/y), a callable (y, prediction) or (y, prediction, weights) that returns one number, or Huber or
+        LogCosh of symenum.fitting.losses with a scale of its own. Scans are least squares, whatever the loss is
+    model_selection : str, default "best"
+        "best" (PySR's rule; with validation data, "validation"), "accuracy", "reward", "mdl", "validation" (the
+        simplest of the laws that do best on validation data) or "kfold" (the same by cross-validation)
+    device : str, default "auto"
+        "auto", "cpu", "cuda" or "cuda:1"; "auto" takes a GPU for large passes, where there is one
+    random_state : int | np.random.RandomState | None, default None
+        a seed, a RandomState, or None
+    verbose : bool, default False
+        show the search: a live table on a terminal, an output in a notebook, lines elsewhere
+    callbacks : Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None, default None
+        a callable, or several, that get a StepReport after each step; one that returns True ends the search
+    checkpoint : str | Path | None, default None
+        a file that is kept up to date while the search runs; `resume` goes on from it
+    warm_start : bool, default False
+        whether another `fit` starts from the front of the last one, and on the same data from where it ended
+    max_memory : int | str | None, default None
+        bytes that the search may take, a number or a text such as "2GB"; None: chosen from the machine's memory
+    shares : Mapping[str, float] | None, default None
+        how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least part, of
+        any other move the factor that it counts with (1 by default); 0 leaves a move out. `schedule_` has the names
 
     Attributes
     ----------
-    equations_ : DataFrame, one row for each law of the front: complexity, loss, score, reward, equation,
-        sympy_format, lambda_format; and validation_loss, where rows were held out
-    best_expression_, selected_index_ : the law that `model_selection` picks, and its row
-    front_ : the front itself
-    training_ : the rows that it was judged on
-    variable_names_ : the names that equations use; feature_names_in_ holds the DataFrame's own
-    n_iter_, elapsed_, scored_, stop_reason_, plan_, interrupted_ : how the search went
-    schedule_ : DataFrame, one row for each move: its turns, seconds, part of the time, and what it added to the front
+    equations_ : pandas.DataFrame
+        one row for each law of the front: complexity, loss, score, reward, equation, sympy_format, lambda_format; and
+        validation_loss, where rows were held out
+    best_expression_ : Expression
+        the law that `model_selection` picks, as people write it
+    selected_index_ : int
+        its row
+    front_ : Front
+        the front itself, each law as it was found
+    training_ : Training
+        the rows that it was judged on
+    variable_names_ : tuple[str, ...]
+        the names that equations use; `feature_names_in_` holds the DataFrame's own
+    target_name_ : str
+        the name of y in outputs: that of a Series, else "y"
+    n_iter_, elapsed_, scored_ : int, float, int
+        steps, seconds, and candidates that the network has scored
+    stop_reason_, interrupted_ : str, bool
+        why the search ended, and whether somebody ended it
+    plan_ : str
+        layers and inputs of the network
+    schedule_ : pandas.DataFrame
+        one row for each move: its turns, seconds, part of the time, and what it added to the front
 
     Examples
     --------
@@ -157,6 +213,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     _session: FitSession | None = None  # while a fit runs
     _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
+    target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
     def __init__(
         self,
@@ -219,7 +276,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_memory = max_memory
         self.shares = shares
 
-    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> PSERegressor:
+    def fit(self, X: object, y: object, sample_weight: object = None, validation: object = None) -> Self:
         """Search for the law y = f(X) of X (rows, features), an array or a DataFrame, and y (rows,).
 
         `validation`: rows (X, y) or (X, y, sample_weight) that the search does not see; the law is chosen on them.
@@ -227,7 +284,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
-        with self._running() as session, single_threaded():
+        with self._running() as session, single_threaded(), overflow_allowed():
             outcome = self._search(X, y, sample_weight, validation, session)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error
@@ -248,7 +305,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         validation: object = None,
         **changes: Any,
-    ) -> Any:
+    ) -> Self:
         """Go on with the search of a checkpoint until its limits are reached; returns the fitted estimator.
 
         X, y and `sample_weight` are those of the fit; without them they are read from the file beside the checkpoint.
@@ -273,6 +330,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Where the law is not defined, the value is NaN or infinite.
         """
         check_is_fitted(self, "front_")
+        refuse_dates_and_masks("X", X)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
         predicted: Array = evaluate(self._expression(index), columns)
@@ -287,14 +345,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The law as a SymPy expression."""
         return to_sympy(self._expression(index))
 
-    def latex(self, index: int | None = None, precision: int = 3) -> str:
+    def latex(self, index: int | None = None, precision: int = SHOWN_DIGITS) -> str:
         """The law in LaTeX, constants to so many significant digits."""
-        return to_latex(self._expression(index), precision)
+        return to_latex(written(self._expression(index)), precision)
 
     def latex_table(
         self,
         indices: Iterable[int] | None = None,
-        precision: int = 3,
+        precision: int = SHOWN_DIGITS,
         columns: Sequence[str] = ("equation", "complexity", "loss", "score"),
     ) -> str:
         """The front, or some rows of it, as a LaTeX table (packages amsmath and booktabs)."""
@@ -304,7 +362,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         for i in chosen:
             self._expression(i)  # raises an error if there is no such row
         rows = [laws[i] for i in chosen]
-        return latex_table(rows, precision=precision, columns=columns)
+        return latex_table(rows, target=self.target_name_, precision=precision, columns=columns)
+
+    @overload
+    def export(self, language: Literal["torch"], index: int | None = None) -> ExpressionModule: ...
+    @overload
+    def export(self, language: Literal["python", "numpy", "c"], index: int | None = None) -> str: ...
+    @overload
+    def export(self, language: str, index: int | None = None) -> str | ExpressionModule: ...
 
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
         """The law as source text ("python", "numpy", "c") or as a torch module ("torch")."""
@@ -326,7 +391,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y: object = None,
         sample_weight: object = None,
         *,
-        start: Mapping[str, float] | None = None,
+        start: Mapping[str, float | None] | None = None,
         fit_numbers: bool = False,
     ) -> FittedForm:
         """Loss, complexity and R² of a formula of your own, on the rows of the search or on X and y.
@@ -371,7 +436,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(path, (str, Path)):
             raise TypeError(f"path must be the name of a file, such as 'report.html', not {type(path).__name__}")
         content = ReportContent(
-            "y",
+            self.target_name_,
             rows_of(self.front_),
             self.selected_index_,
             summarise_data(self, X, y),
@@ -386,6 +451,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "front_"):
             return repr(self)
         return text_table(rows_of(self.front_), self.selected_index_, width=terminal_width())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: the front; before a fit, scikit-learn's diagram of the parameters."""
+        if not hasattr(self, "front_"):
+            shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+            return shown
+        table = front_html(rows_of(self.front_), self.selected_index_, self.target_name_)
+        return {"text/plain": str(self), "text/html": table}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -407,7 +480,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
         data = check_fit_data(self, X, y, sample_weight)
-        table, target = data.weighted_rows()
+        table, target = data.weighted_rows(int(_DATA_SHARE * memory_limit(self.max_memory)), seed)
         names = column_names(data.columns, self.n_features_in_)
         training = Training.of(table, names, target)
         weighted = data.weight is not None
@@ -419,7 +492,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seed = start.state.seed
             task = make_task(names, table, target, replace(settings, seed=seed))
         rule = rule_while_searching(self.model_selection)
-        with observer_for_estimator(lambda _: "y", rule, self.max_time, verbose=self.verbose) as progress:
+        held_out_rows = self.model_selection == "kfold" or validation_rows is not None
+        with observer_for_estimator(lambda _: target_name(y), rule, self.max_time, verbose=self.verbose) as progress:
             outcome = run(
                 task,
                 seed,
@@ -431,31 +505,46 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 keep=start.keeper,
                 stopping=session.stopping,
                 began=session.began,
+                reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
             )
         start.write_last_checkpoint(outcome)
         check_found(outcome.front, outcome.error)
         self.training_ = training
         self.variable_names_ = names
+        self.target_name_ = target_name(y)
         self.plan_ = str(task.plan)
-        held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed)
+        budget = session.budget_for_choice(self.max_time)
+        held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed, budget)
         self._set_results(outcome, held_out, settings.loss)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
         return outcome
 
-    def _held_out_losses(self, front: Front, rows: Training | None, loss: Loss, seed: int) -> HeldOut | None:
+    def _held_out_losses(
+        self, front: Front, rows: Training | None, loss: Loss, seed: int, budget: Budget
+    ) -> HeldOut | None:
         """The losses of the laws on rows that they were not fitted on: folds, or validation rows; None without any."""
         laws = [entry.expression for entry in front]
         if self.model_selection == "kfold":
-            return on_folds(laws, self.training_, loss, loss_floor(loss, self.training_.target), seed)
+            part = sample_rows(self.training_.target.rows, _FOLD_ROWS, seed, "rows of cross-validation")
+            training = self.training_.at(part)
+            found = on_folds(laws, training, loss, loss_floor(loss, training.target), seed, budget)
+            if found is None:
+                warnings.warn(
+                    "the time was over before cross-validation had judged the laws: the law is chosen by 'best'; "
+                    "give more max_time",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            return found
         return None if rows is None else on_rows(laws, rows, loss, loss_floor(loss, rows.target))
 
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
         """Set the fitted attributes from a search that has ended."""
         self.front_: Front = outcome.front
         self.selected_index_ = choose_law(
-            self.front_, self.model_selection, held_out, self.training_, robust=loss.robust
+            self.front_.from_zero(), self.model_selection, held_out, self.training_, robust=loss.robust
         )
-        self.best_expression_ = self.front_[self.selected_index_].expression
+        self.best_expression_ = written(self.front_[self.selected_index_].expression)
         self.equations_: pandas.DataFrame = equations_table(
             rows_of(self.front_), self.variable_names_, None if held_out is None else held_out.losses
         )
@@ -500,7 +589,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _expression(self, index: int | None) -> Expression:
         check_is_fitted(self, "front_")
         if index is None:
-            return self.best_expression_
+            return self.front_[self.selected_index_].expression
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
             raise TypeError(f"index must be a row number of equations_, not {type(index).__name__}")
         if not -len(self.front_) <= index < len(self.front_):

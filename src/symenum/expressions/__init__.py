@@ -1,9 +1,9 @@
 """Expressions: immutable trees, and what can be done with one.
 
-Trees are built (`apply`, `parse`, `from_sympy`), written (`to_text`, `to_latex`, `to_mathml`, `to_sympy`, and as source
-code `to_python`, `to_numpy_source`, `to_c`), made into objects that compute (`to_callable`, `to_torch`), evaluated on
-data, put in order (`canonical`), simplified (`simplify`) and compared as functions (`same_function`). Nothing here
-knows of data sets, search or enumeration.
+Trees are built (`apply`, `parse`, `from_sympy`), put as people write them (`written`), printed (`to_text`, `to_latex`,
+`to_mathml`, `to_sympy`, and as source code `to_python`, `to_numpy_source`, `to_c`), made into objects that compute
+(`to_callable`, `to_torch`), evaluated on data, put in order (`canonical`), simplified (`simplify`) and compared as
+functions (`same_function`). Nothing here knows of data sets, search or enumeration.
 """
 
 from symenum.expressions.algebra import canonical, fingerprint, same_function, sample_points, simplify, sort_key
@@ -33,6 +33,7 @@ from symenum.expressions.tree import (
     variables,
     walk,
 )
+from symenum.expressions.written import written
 
 __all__ = [
     "NAMED_CONSTANTS",
@@ -68,4 +69,5 @@ __all__ = [
     "to_torch",
     "variables",
     "walk",
+    "written",
 ]

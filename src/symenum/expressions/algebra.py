@@ -37,7 +37,9 @@ __all__ = [
     "as_sum",
     "canonical",
     "fingerprint",
+    "folded_fraction",
     "multiplied_powers",
+    "number_constant",
     "plain_form",
     "power_product",
     "powers_of",
@@ -155,7 +157,7 @@ class Product:
         if self.numerator == 0:
             return Constant(0)
         front = abs(self.numerator) != 1 or not self.factors
-        factors = (_number(self.numerator), *self.factors) if front else self.factors
+        factors = (number_constant(self.numerator), *self.factors) if front else self.factors
         below = (Constant(self.denominator), *self.divisors) if self.denominator != 1 else self.divisors
         result = product_of(factors)
         if not front and self.numerator < 0:
@@ -174,7 +176,7 @@ class Sum:
         """The sum as one expression, a positive term first where there is one, the number last."""
         terms = list(self.terms)
         if self.number != 0 or not terms:
-            terms.append((self.number > 0 or not terms, _number(abs(self.number) if terms else self.number)))
+            terms.append((self.number > 0 or not terms, number_constant(abs(self.number) if terms else self.number)))
         first = next((i for i, (added, _) in enumerate(terms) if added), None)
         result = _negated(terms.pop(0)[1]) if first is None else terms.pop(first)[1]
         for added, term in terms:
@@ -266,14 +268,14 @@ def _multiplied(left: Product, right: Product, over: bool) -> Product | None:
     """The product, or the quotient `over` right; None where its number is not finite or too large or small to fold."""
     above: list[float] = [left.numerator, right.denominator if over else right.numerator]
     below: list[float] = [left.denominator, right.numerator if over else right.denominator]
-    number = _fraction(above[0] * above[1], below[0] * below[1])
+    number = folded_fraction(above[0] * above[1], below[0] * below[1])
     if number is None:
         return None
     inside, outside = (right.divisors, right.factors) if over else (right.factors, right.divisors)
     return Product(*number, left.factors + inside, left.divisors + outside)
 
 
-def _fraction(above: float, below: float) -> tuple[float, int] | None:
+def folded_fraction(above: float, below: float) -> tuple[float, int] | None:
     """above/below as numerator and denominator; None where it is not finite, or too large or too small to fold."""
     if below == 0:
         return None
@@ -287,7 +289,7 @@ def _fraction(above: float, below: float) -> tuple[float, int] | None:
     return (int(value) if value == round(value) and abs(value) < _LARGEST_WRITTEN_WHOLE else value), 1
 
 
-def _number(value: float) -> Constant:
+def number_constant(value: float) -> Constant:
     """The constant, as a whole number where it is one that people write."""
     return Constant(int(value) if value == round(value) and abs(value) < _LARGEST_WRITTEN_WHOLE else value)
 

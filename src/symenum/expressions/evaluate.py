@@ -33,35 +33,35 @@ def evaluate(expression: Expression, columns: Mapping[str, Array]) -> Array: ...
 def evaluate(expression: Expression, columns: Mapping[str, Any]) -> Any:
     """The values of the expression, one for each entry of the columns.
 
-    `columns` holds an array or tensor for each variable (more do no harm), all of one shape, which is the shape of
-    the result; the result is an array for arrays and a tensor, on the same device, for tensors, and never shares
-    memory with a column. It is float32 if every column in use is, and float64 otherwise: whole numbers are promoted.
-    With no columns, an expression without variables gives a 0-d float64 array.
+    `columns` holds an array or tensor for each variable (more do no harm); those in use have one shape, which is the
+    shape of the result; the result is an array for arrays and a tensor, on the same device, for tensors, and never
+    shares memory with a column. It is float32 if every column in use is, and float64 otherwise: whole numbers are
+    promoted. With no columns, an expression without variables gives a 0-d float64 array.
 
     >>> import numpy as np
     >>> from symenum.expressions import parse
     >>> evaluate(parse("1/x + 1"), {"x": np.array([1, 2, 0])})
     array([2. , 1.5, inf])
     """
-    for name, column in columns.items():
-        if not isinstance(column, (np.ndarray, Tensor)):
-            raise TypeError(f"column {name!r} must be a NumPy array or a torch tensor, not {type(column).__name__}")
-    kinds = {isinstance(column, Tensor) for column in columns.values()}
-    if len(kinds) > 1:
-        raise TypeError("columns mixes NumPy arrays and torch tensors: give one kind")
-    shapes = {name: tuple(column.shape) for name, column in columns.items()}
-    if len(set(shapes.values())) > 1:
-        raise ValueError(f"columns must have one shape, not {', '.join(f'{n}: {s}' for n, s in shapes.items())}")
     names = variables(expression)
     missing = [name for name in names if name not in columns]
     if missing:
         raise ValueError(f"no column for {', '.join(missing)}; columns has {', '.join(map(str, columns)) or 'nothing'}")
+    # Of a table of thousands of columns only those in use are looked at; a number has the shape of all of them.
+    deciding = {name: columns[name] for name in names} if names else dict(columns)
+    for name, column in deciding.items():
+        if not isinstance(column, (np.ndarray, Tensor)):
+            raise TypeError(f"column {name!r} must be a NumPy array or a torch tensor, not {type(column).__name__}")
+    kinds = {isinstance(column, Tensor) for column in deciding.values()}
+    if len(kinds) > 1:
+        raise TypeError("columns mixes NumPy arrays and torch tensors: give one kind")
+    shapes = {name: tuple(column.shape) for name, column in deciding.items()}
+    if len(set(shapes.values())) > 1:
+        raise ValueError(f"columns must have one shape, not {', '.join(f'{n}: {s}' for n, s in shapes.items())}")
 
-    used = {name: columns[name] for name in names}
-    deciding = used or dict(columns)
     singles = [column.dtype in (torch.float32, np.dtype(np.float32)) for column in deciding.values()]
     dtype = torch.float32 if singles and all(singles) else torch.float64
-    tensors = {name: _tensor(name, column, dtype) for name, column in used.items()}
+    tensors = {name: _tensor(name, columns[name], dtype) for name in names}
     devices = {str(tensor.device) for tensor in tensors.values()}
     if len(devices) > 1:
         raise ValueError(f"columns must be on one device, not {', '.join(sorted(devices))}")

@@ -33,6 +33,7 @@ from symenum.expressions.parse import (
 )
 from symenum.expressions.render import to_text
 from symenum.expressions.tree import Apply, Constant, Expression, Variable, fold, variables, walk
+from symenum.expressions.written import written
 from symenum.operators import OPERATORS, Operator
 
 __all__ = ["ExpressionFunction", "ExpressionModule", "to_c", "to_callable", "to_numpy_source", "to_python", "to_torch"]
@@ -152,7 +153,7 @@ def _names(
 
 def _notes(expression: Expression, safe: Mapping[str, str]) -> Iterator[str]:
     """The law, and the variables that the code calls by another name; one line each, whatever is in a name."""
-    yield to_text(expression)
+    yield to_text(written(expression))
     for name, called in safe.items():
         if called != name:
             yield f"{called} is the variable {name!a}, whose name is reserved or not allowed here"

@@ -23,6 +23,7 @@ import builtins
 import keyword
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -252,10 +253,10 @@ class _Parser:
 
 # Names of variables in formulas (`formula_names`, for whoever reads data) and in generated source code (`safe_names`).
 
-# Letters and words that mean something else to SymPy, which must read what we print.
-_SYMPY_WORDS = ("I", "N", "O", "Q", "S", "oo", "zoo", "nan", "ln", "tan", "gamma", "beta", "zeta", "Abs", "re", "im")
-# A variable called sin would print as sin*x: legal, but easily misread.
-FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist, *_SYMPY_WORDS})
+# A variable called sin would print as sin*x: legal, but easily misread. So are the names that others know as functions
+# or as numbers. S, I, beta, … stay: `to_sympy` makes symbols of them, and never gives SymPy text to read.
+_MISREAD = ("ln", "tan", "Abs", "nan", "oo", "zoo")
+FORMULA_RESERVED = frozenset({*OPERATORS, *NAMED_CONSTANTS, *keyword.kwlist, *_MISREAD})
 # "lambda" and the like cannot be assigned; a parameter called "abs" would hide the function that the code calls.
 PYTHON_RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "math", "np", "numpy"})
 # Keywords of C23 and of C++ (headers are shared), and the macros of <math.h>. Functions that the code calls are added
@@ -292,10 +293,11 @@ def check_names(names: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
     for name in listed:
         if not isinstance(name, str):
             raise TypeError(f"names must hold strings, not {type(name).__name__}")
-    repeated = sorted({name for name in listed if listed.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(listed).items() if count > 1)
     if repeated:
         raise ValueError(f"names holds {', '.join(map(repr, repeated))} more than once")
-    missing = [name for name in used if name not in listed]
+    known = set(listed)
+    missing = [name for name in used if name not in known]
     if missing:
         raise ValueError(
             f"the expression uses {', '.join(missing)}, which names does not hold; "

@@ -3,26 +3,32 @@
 `to_text` writes what `parse` reads back as the very same tree, and what SymPy's `sympify` reads with the same
 meaning. (A few letters mean something else to SymPy: for variables named S, N, beta, ... give sympify `locals`, or
 use `to_sympy`.) `to_latex` writes for the eye: brackets that only say in which order equal operators are applied are
-left out. So does `to_mathml`, which browsers show without any script.
+left out. So does `to_mathml`, which browsers show without any script. All three write the tree that they are given:
+outputs give them the law as people write it (`symenum.expressions.written`).
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 
 from symenum.expressions.parse import ATOM_PRECEDENCE, PRECEDENCE, PREFIX_PRECEDENCE
 from symenum.expressions.tree import Constant, Expression, Variable, fold
 
-__all__ = ["latex_name", "mathml_equation", "to_latex", "to_mathml", "to_text"]
+__all__ = ["SHOWN_DIGITS", "latex_name", "mathml_equation", "to_latex", "to_mathml", "to_text"]
 
+SHOWN_DIGITS = 5
+"""Significant digits of a constant wherever a law is shown; files and columns to compute with hold all of them."""
 
 # lambda is a keyword of Python and omicron no command of LaTeX.
 _GREEK = re.compile(
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|mu|nu|xi|rho|sigma|tau|upsilon|phi|chi|psi|omega|"
     "Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Upsilon|Phi|Psi|Omega"
 )
+# The endings of names of derivatives (`q_dot`), and how their accents are written in LaTeX and in MathML.
+_ACCENTS = {"dot": (r"\dot", "˙"), "ddot": (r"\ddot", "¨")}
 _LATEX_CONSTANTS = {"pi": r"\pi", "E": "e"}
 _MATHML_CONSTANTS = {"pi": "π", "E": "e"}
 _MATHML_SIGNS = {"add": "+", "sub": "−", "mul": "·"}
@@ -112,6 +118,8 @@ def _latex(node: Expression, operands: tuple[_Piece, ...], precision: int | None
         binds = min(PREFIX_PRECEDENCE, max(operands[0][1], PRECEDENCE["mul"]))
     elif operator.name == "div":
         binds = PRECEDENCE["mul"]  # the fraction bar brackets the operands
+        if texts[0].startswith("-") and operands[0][1] >= binds:  # the minus of a product stands before the fraction
+            return f"-{operator.latex.format(texts[0][1:], texts[1])}", binds
     elif operator.name == "pow":
         binds = PRECEDENCE["pow"]
         texts[0] = _bracket(texts[0], operands[0][1] <= binds)
@@ -127,21 +135,55 @@ def _bracket(text: str, needed: bool) -> str:
     return rf"\left({text}\right)" if needed else text
 
 
-def latex_name(name: str) -> str:
-    """x1 and x_1 as x with the index 1, Greek names as letters, longer words upright."""
-    stem, index = _stem_and_index(name)
-    if _GREEK.fullmatch(stem):
-        stem = "\\" + stem
-    elif len(stem) > 1:
-        stem = r"\mathrm{" + stem.replace("_", r"\_") + "}"
-    elif stem == "_":
-        stem = r"\_"
+@dataclass(frozen=True)
+class _Name:
+    """A name in parts: x1 and x_1 are x with the index 1; rho_kg_m_3 is rho with three words; q_dot has an accent."""
+
+    stem: str
+    indices: tuple[str, ...] = ()
+    accent: str = ""
+
+    @property
+    def upright(self) -> bool:
+        """Whether single letters of the index are upright too, because they stand among words: kg m."""
+        return any(len(word) > 1 and word.isalpha() and not _GREEK.fullmatch(word) for word in self.indices)
+
+    @staticmethod
+    def of(name: str) -> _Name:
+        words = name.split("_")
+        if not all(words):  # underscores at an end or in a row: they tell it from another name
+            return _Name(name)
+        accent = words.pop() if len(words) > 1 and words[-1] in _ACCENTS else ""
+        match = re.fullmatch(r"(.*?[^0-9])([0-9]+)", words[0])
+        first = (match[1], match[2]) if match else (words[0],)
+        return _Name(first[0], (*first[1:], *words[1:]), accent)
+
+
+def latex_name(name: str, dots: int = 0) -> str:
+    r"""x1 and x_1 as x with the index 1, Greek names as letters, longer words upright, further words as an index.
+
+    `dots`: 1 or 2 for the first or second derivative by time.
+
+    >>> print(latex_name("rho_kg_m_3"), latex_name("theta_dot"))
+    \rho_{\mathrm{kg}\,\mathrm{m}\,3} \dot{\theta}
+    """
+    parts = _Name.of(name)
+    stem = _latex_word(parts.stem)
+    if dots:
+        stem = f"{_ACCENTS['d' * dots + 'ot'][0]}{{{stem}}}"
+    if parts.accent:
+        stem = f"{_ACCENTS[parts.accent][0]}{{{stem}}}"
+    index = r"\,".join(_latex_word(word, upright=parts.upright) for word in parts.indices)
     return f"{stem}_{{{index}}}" if index else stem
 
 
-def _stem_and_index(name: str) -> tuple[str, str]:
-    match = re.fullmatch(r"(.*?[^0-9_])_?([0-9]+)", name)
-    return (match[1], match[2]) if match else (name, "")
+def _latex_word(word: str, *, upright: bool = False) -> str:
+    if _GREEK.fullmatch(word):
+        return "\\" + word
+    if word.isdigit() or (len(word) == 1 and word != "_" and not upright):
+        return word
+    text = word.replace("_", r"\_")
+    return text if word == "_" else rf"\mathrm{{{text}}}"
 
 
 def _latex_number(constant: Constant, precision: int | None) -> _Piece:
@@ -187,6 +229,9 @@ def _mathml(node: Expression, operands: tuple[_Piece, ...], precision: int | Non
         return f"{_MINUS}{_mathml_bracket(text, needed)}", min(PREFIX_PRECEDENCE, max(binds, PRECEDENCE["mul"]))
     (left, left_binds), (right, right_binds) = operands
     if name == "div":
+        if left.startswith(_MINUS) and left_binds >= PRECEDENCE["mul"]:
+            left = left.removeprefix(_MINUS)
+            return f"{_MINUS}<mfrac><mrow>{left}</mrow><mrow>{right}</mrow></mfrac>", PRECEDENCE["mul"]
         return f"<mfrac><mrow>{left}</mrow><mrow>{right}</mrow></mfrac>", PRECEDENCE["mul"]
     if name == "pow":
         base = _mathml_bracket(left, left_binds <= PRECEDENCE["pow"])
@@ -211,15 +256,25 @@ def _mathml_bracket(text: str, needed: bool) -> str:
 
 
 def _mathml_name(name: str) -> str:
-    """x1 and x_1 as x with the index 1, Greek names as letters, longer words upright."""
-    stem, index = _stem_and_index(name)
-    if _GREEK.fullmatch(stem):
-        letter = f"<mi>&{stem};</mi>"
-    elif len(stem) > 1:
-        letter = f'<mi mathvariant="normal">{escape(stem)}</mi>'
-    else:
-        letter = f"<mi>{escape(stem)}</mi>"
-    return f"<msub>{letter}<mn>{index}</mn></msub>" if index else letter
+    """As `latex_name`."""
+    parts = _Name.of(name) if name.isidentifier() else _Name(name)
+    stem = _mathml_word(parts.stem)
+    if parts.accent:
+        stem = f"<mover>{stem}<mo>{_ACCENTS[parts.accent][1]}</mo></mover>"
+    if not parts.indices:
+        return stem
+    space = '<mspace width="0.17em"/>'
+    index = space.join(_mathml_word(word, upright=parts.upright) for word in parts.indices)
+    return f"<msub>{stem}{index if len(parts.indices) == 1 else f'<mrow>{index}</mrow>'}</msub>"
+
+
+def _mathml_word(word: str, *, upright: bool = False) -> str:
+    if _GREEK.fullmatch(word):
+        return f"<mi>&{word};</mi>"
+    if word.isdigit():
+        return f"<mn>{word}</mn>"
+    italic = len(word) == 1 and not upright
+    return f"<mi>{escape(word)}</mi>" if italic else f'<mi mathvariant="normal">{escape(word)}</mi>'
 
 
 def _mathml_number(constant: Constant, precision: int | None) -> _Piece:

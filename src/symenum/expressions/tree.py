@@ -49,6 +49,13 @@ class _Node:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
 
+    def _repr_latex_(self) -> str:
+        """What a notebook shows: the formula as people write it."""
+        from symenum.expressions.render import SHOWN_DIGITS, to_latex
+        from symenum.expressions.written import written
+
+        return f"$\\displaystyle {to_latex(written(self), SHOWN_DIGITS)}$"
+
 
 @dataclass(frozen=True, repr=False)
 class Variable(_Node):

@@ -51,15 +51,20 @@ def refit(
     weight: Tensor,
     loss: Loss,
     *,
+    known_losses: Sequence[float] | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> list[Candidate]:
     """Each expression with the constants of least loss near those that it has; none becomes worse.
 
-    Whole numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1.
+    Whole numbers stay. `columns`, y and weight (rows,) float64, the weights summing to 1. `known_losses`: those of the
+    expressions as they are, where the caller has them: a user's loss may take long.
     """
     budget = Budget() if budget is None else budget
-    found = [with_loss(expression, columns, y, weight, loss) for expression in expressions]
+    if known_losses is None:
+        found = [with_loss(expression, columns, y, weight, loss) for expression in expressions]
+    else:
+        found = [Candidate(expression, value) for expression, value in zip(expressions, known_losses, strict=True)]
     moving = [
         i for i, one in enumerate(found) if one.loss < math.inf and free_constants(one.expression, integers=False)
     ]
@@ -87,8 +92,10 @@ def refit(
         )
         still_falling = []
         for i, result in zip(moving, results, strict=True):
+            if budget.over():
+                break
             new = with_loss(result.expression, columns, y, weight, loss)
-            if new.loss < found[i].loss * (1 - _MIN_GAIN):
+            if new.loss < found[i].loss - _MIN_GAIN * abs(found[i].loss):
                 still_falling.append(i)
             if new.loss < found[i].loss:
                 found[i] = new
@@ -123,12 +130,14 @@ def fit_form_under(
     if loss.is_squared or not names or found.loss == math.inf:
         return found
     if loss.weights(y, y) is None:
-        values = _simplex(
+        values, value = _simplex(
             lambda values: math.inf if budget.over() else total(dict(zip(names, values.tolist(), strict=True))),
             list(found.constants.values()),
         )
+        if not value < found.loss:
+            values, value = np.array(list(found.constants.values())), found.loss
         constants = dict(zip(names, values.tolist(), strict=True))
-        return replace(judge_form(form, constants, columns, y, weight), loss=total(constants))
+        return replace(judge_form(form, constants, columns, y, weight), loss=value)
     for _ in range(_MAX_ROUNDS_OF_FORM):
         if budget.over():
             break
@@ -138,7 +147,7 @@ def fit_form_under(
         before, value = found.loss, total(new.constants)
         if value < before:
             found = replace(new, loss=value)
-        if not value < before * (1 - _MIN_GAIN):
+        if not value < before - _MIN_GAIN * abs(before):
             break
     law = substitute(form, {name: Constant(value) for name, value in found.constants.items()})
     factors = loss.weights(y, evaluate(law, columns))
@@ -156,19 +165,20 @@ def _reweighted(expression: Expression, columns: Mapping[str, Tensor], y: Tensor
 def _by_simplex(
     start: Candidate, columns: Mapping[str, Tensor], y: Tensor, weight: Tensor, loss: Loss, budget: Budget
 ) -> Candidate:
-    def at(values: Array) -> Candidate:
-        changed = with_constants(start.expression, values.tolist(), integers=False)
-        return with_loss(changed, columns, y, weight, loss)
-
     def total(values: Array) -> float:
-        return math.inf if budget.over() else at(values).loss
+        if budget.over():
+            return math.inf
+        changed = with_constants(start.expression, values.tolist(), integers=False)
+        return with_loss(changed, columns, y, weight, loss).loss
 
-    best = at(_simplex(total, free_constants(start.expression, integers=False)))
-    return best if best.loss < start.loss else start
+    values, value = _simplex(total, free_constants(start.expression, integers=False))
+    if not value < start.loss:
+        return start
+    return Candidate(with_constants(start.expression, values.tolist(), integers=False), value)
 
 
-def _simplex(total: Callable[[Array], float], start: Sequence[float]) -> Array:
-    """The values of least total near the start; the start itself where no total is finite."""
+def _simplex(total: Callable[[Array], float], start: Sequence[float]) -> tuple[Array, float]:
+    """The values of least total near the start, and that total; the start and infinity where no total is finite."""
     first = np.array(start, dtype=np.float64)
     with np.errstate(invalid="ignore"):  # the difference of two infinite totals, when the time is over
         ended = scipy.optimize.minimize(
@@ -182,4 +192,4 @@ def _simplex(total: Callable[[Array], float], start: Sequence[float]) -> Array:
                 "adaptive": True,
             },
         )
-    return np.asarray(ended.x) if ended.fun < math.inf else first
+    return (np.asarray(ended.x), float(ended.fun)) if ended.fun < math.inf else (first, math.inf)

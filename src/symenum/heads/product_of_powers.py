@@ -176,10 +176,10 @@ def _draft(response: Response, usable: Sequence[Expression], chosen: tuple[Expre
     bases = [*usable, *chosen]
     values = [data.evaluate(base) for base in bases]
     A = torch.stack([torch.ones_like(response.t), *(value.abs().log() for value in values)], dim=1)
-    if not bool(torch.isfinite(A).all()):
-        return None
     root = (response.weight * damped(response.t)).sqrt()
     log_t = response.t.abs().log()
+    if not all(bool(torch.isfinite(one).all()) for one in (A, root, log_t)) or not bool(root.any()):
+        return None
     fit = least_squares((A * root[:, None]).numpy(), (log_t * root).numpy())
     residual = (log_t - A @ torch.from_numpy(fit.coefficients)).numpy()
     size = float(log_t.abs().max())

@@ -236,6 +236,8 @@ def symmetries(surface: Surface, X: Tensor, weight: Tensor, members: int, budget
         by = surface.values if scaling else torch.ones_like(surface.values)
         columns = torch.cat([along, by[None]]) * weight.sqrt()
         gram = columns @ columns.T
+        if not bool(torch.isfinite(gram).all()):  # slopes by a variable of size 1e-160: they tell nothing
+            continue
         usable = (X != 0).all(dim=1) if scaling else torch.ones(len(X), dtype=torch.bool)
         slots = torch.nonzero(usable).flatten().tolist()
         budget.check()

@@ -9,8 +9,10 @@ of all slices, which `first_pass` follows. What a search does between slices sta
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -98,6 +100,8 @@ _MAX_FITTED_SLOTS = 12  # with more slots no exponents are fitted: each slot is 
 _RESPONSES_AT_ONCE = 15  # y and transforms of it that one slice looks for in one feature
 _COMBINED = 6000  # features that are combined as they are, without coefficients
 _COMBINED_PAIRWISE = 600  # the same for an operator that is evaluated pair by pair
+_COMPARED_ROWS = 64  # rows by which columns are told apart before they are compared as a whole
+_COMPARED_VALUES = 1 << 20  # values that are looked at at once: 1 MiB of the answers
 _MAX_POLYNOMIAL_SLOTS = 12  # with more slots no two terms stand beside a polynomial
 
 # The features that stages share: made by slices of their own, which find nothing. A stage that comes before them makes
@@ -1009,11 +1013,37 @@ def informative_columns(columns: Tensor) -> list[int]:
 
     A law written with a constant column, or spread over two equal ones, would be right on these data only.
     """
-    first: dict[bytes, int] = {}
-    for i, column in enumerate(columns.T):
-        if not bool((column == column[0]).all()):
-            first.setdefault((column + 0.0).numpy().tobytes(), i)  # -0.0 becomes 0.0, which it is equal to
-    return list(first.values()) or [0]
+    varying = _varying(columns)
+    # Columns that differ in these few rows are different; only the others are compared in all rows, by a hash.
+    rows = torch.linspace(0, len(columns) - 1, min(len(columns), _COMPARED_ROWS), dtype=torch.float64).long()
+    keys = [tuple(key) for key in columns[rows].T.tolist()]
+    count = Counter(keys)
+    known: set[object] = set()
+    found: list[int] = []
+    for i, key in enumerate(keys):
+        if not varying[i]:
+            continue
+        same = key if count[key] == 1 else (key, _hash(columns[:, i]))
+        if same not in known:
+            known.add(same)
+            found.append(i)
+    return found or [0]
+
+
+def _varying(columns: Tensor) -> list[bool]:
+    """Whether each column of (rows, slots) has two different values; a block of rows at a time."""
+    varying = torch.zeros(columns.shape[1], dtype=torch.bool)
+    step = max(1, _COMPARED_VALUES // max(1, columns.shape[1]))
+    for start in range(0, len(columns), step):
+        if bool(varying.all()):
+            break
+        varying |= (columns[start : start + step] != columns[0]).any(dim=0)
+    return [bool(one) for one in varying.tolist()]
+
+
+def _hash(column: Tensor) -> bytes:
+    """A hash of a column (rows,) float64; 0 and -0 are equal."""
+    return hashlib.blake2b((column + 0.0).numpy().tobytes()).digest()
 
 
 def _width(values: object) -> int:

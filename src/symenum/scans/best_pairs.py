@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symenum.core.budget import Budget
-from symenum.core.devices import choose_devices
+from symenum.core.devices import choose_devices, device_failed
 from symenum.core.exactness import EXACTNESS
 from symenum.core.threads import Job, available_cores, run_jobs, torch_threads
 
@@ -331,17 +331,23 @@ def _smallest(loss: Tensor, i: Tensor, j: Tensor, width: int) -> Tensor:
 def run_on_best_device(run: Callable[[torch.device], Result], *, work: int, device: str, head: str) -> Result:
     """run(device) on a GPU if one is there and the scan is large enough, else on the CPU.
 
-    `device`: "cpu", "auto", or the name of a GPU; `work`: the number of candidates times rows. If the GPU has too
-    little memory, a warning names the `head`, and the CPU does the work.
+    `device`: "cpu", "auto", or the name of a GPU; `work`: the number of candidates times rows. If the GPU fails or has
+    too little memory, a warning names the `head`, and the CPU does the work.
     """
     if device != "auto" or torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         work *= _STARTED
     if device != "cpu" and choose_devices("auto", work):
         try:
             return run(choose_devices(device, work)[0])
-        except torch.cuda.OutOfMemoryError:
-            torch.cuda.empty_cache()
-            warnings.warn(f"the GPU has no memory left for the head {head!r}: it runs on the CPU", stacklevel=2)
+        except RuntimeError as error:
+            if not device_failed(error):
+                raise
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                torch.cuda.empty_cache()
+                warnings.warn(f"the GPU has no memory left for the head {head!r}: it runs on the CPU", stacklevel=2)
+            else:
+                why = str(error).strip().partition("\n")[0]
+                warnings.warn(f"the GPU failed in the head {head!r} ({why}): it runs on the CPU", stacklevel=2)
     return run(CPU)
 
 

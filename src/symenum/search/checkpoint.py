@@ -153,10 +153,14 @@ class _StateFields:
 
 
 def _check(state: _StateFields, front: Front) -> None:
-    """Refuse numbers that no search can have: negative counts, and losses that are negative, infinite or NaN."""
+    """Refuse numbers that no search can have: negative counts, a negative loss by mistake, infinity, NaN."""
     if state.seed < 0 or state.iteration < 0 or not state.elapsed >= 0:
         raise ValueError("seed, iteration and time do not belong to a search")
-    if any(not 0 <= entry.loss < float("inf") for entry in (*front, *state.front, *state.runners_up)):
+    for one in (front, state.front):
+        if not (0 < one.discount <= 1 and math.isfinite(one.floor) and one.rows >= 0):
+            raise ValueError("the front holds a discount, a floor or a number of rows that no search has")
+    lowest = -math.inf if front.zero < 0 else 0.0
+    if any(not lowest <= entry.loss < math.inf for entry in (*front, *state.front, *state.runners_up)):
         raise ValueError("the front holds losses that are no losses")
 
 

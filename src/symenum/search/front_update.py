@@ -20,6 +20,7 @@ from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import refit, with_loss
 from symenum.fitting.losses import Loss, typical_size
 from symenum.front import Front
+from symenum.heads.head import LAST_FITS
 from symenum.heads.response import law_limit
 
 __all__ = ["best_under", "loss_floor", "near", "outlier_weights", "runners_up"]
@@ -49,17 +50,23 @@ def best_under(
     """The finds that could stand on a front under the loss: as they are and, if `fit`, with constants fitted under it.
 
     `columns` (rows,) by name and `target`: the rows to judge them on. `empty`: a front without entries for the loss.
+    They are judged by least squares first, the best first; when the time is over, a few more of them.
     """
-    distinct = dict.fromkeys(candidate.expression for candidate in found)
-    plain = [with_loss(expression, columns, target.y, target.weight, loss) for expression in distinct]
-    plain = [candidate for candidate in plain if candidate.loss < float("inf")]
+    distinct = dict.fromkeys(candidate.expression for candidate in sorted(found, key=lambda one: one.loss))
+    plain = []
+    for place, expression in enumerate(distinct):
+        if place >= LAST_FITS and budget.over():
+            break
+        candidate = with_loss(expression, columns, target.y, target.weight, loss)
+        plain += [candidate] if candidate.loss < float("inf") else []
     simple = [candidate for candidate in plain if candidate.complexity <= max_complexity]
     chosen = {candidate.expression: candidate for candidate in empty.update(simple)}
     for candidate in sorted(simple, key=lambda one: one.loss)[:_FITTED_FINDS]:
         chosen[candidate.expression] = candidate
     if not fit:
         return list(chosen.values())
-    fitted = refit(list(chosen), columns, target.y, target.weight, loss, budget=budget, seed=seed)
+    losses = [candidate.loss for candidate in chosen.values()]
+    fitted = refit(list(chosen), columns, target.y, target.weight, loss, known_losses=losses, budget=budget, seed=seed)
     return [*chosen.values(), *(candidate for candidate in fitted if candidate.expression not in chosen)]
 
 
@@ -88,7 +95,7 @@ def runners_up(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     best: dict[int, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda candidate: candidate.loss):
         alike = best.setdefault(candidate.complexity, [])
-        known = alike and candidate.loss <= alike[-1].loss * (1 + EXACTNESS.tie)
+        known = alike and candidate.loss <= alike[-1].loss + EXACTNESS.tie * abs(alike[-1].loss)
         if len(alike) < _RUNNERS_UP_PER_COMPLEXITY and not known:
             alike.append(candidate)
     return tuple(candidate for complexity in sorted(best) for candidate in best[complexity])[:_MAX_RUNNERS_UP]
@@ -99,7 +106,9 @@ def near(front: Front, candidates: Iterable[Candidate]) -> list[Candidate]:
     known = {entry.expression for entry in front}
     found = []
     for candidate in candidates:
-        front_loss = min((entry.loss for entry in front if entry.complexity <= candidate.complexity), default=0.0)
-        if candidate.loss <= _NEAR_FACTOR * front_loss and candidate.expression not in known:
+        losses = (entry.loss for entry in front if entry.complexity <= candidate.complexity)
+        front_loss = min(losses, default=front.zero)
+        near_loss = front.zero + _NEAR_FACTOR * (front_loss - front.zero)
+        if candidate.loss <= near_loss and candidate.expression not in known:
             found.append(candidate)
     return found

@@ -72,7 +72,8 @@ def _tokens_as_laws(task: Task, sets: Sequence[Sequence[Expression]]) -> list[Ca
 
 def reward_of(task: Task, candidate: Candidate) -> float:
     """The paper's reward with losses in units of the variance of y, so that units do not matter to the generator."""
-    return reward(candidate.loss / task.scale, candidate.complexity, task.settings.discount)
+    loss = max(candidate.loss - task.empty_front.zero, 0.0)
+    return reward(loss / task.scale, candidate.complexity, task.settings.discount)
 
 
 def _taught(task: Task, state: State) -> list[ScoredExpression]:

@@ -126,7 +126,16 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
         if not task.squared:
             target = task.target
             loss, seed = task.settings.loss, task.settings.seed
-            found += refit([entry.expression], task.columns, target.y, target.weight, loss, budget=budget, seed=seed)
+            found += refit(
+                [entry.expression],
+                task.columns,
+                target.y,
+                target.weight,
+                loss,
+                known_losses=[entry.loss],
+                budget=budget,
+                seed=seed,
+            )
             continue
         results = refine(
             [entry.expression],

@@ -115,15 +115,17 @@ def make_plan(
 
     Three layers where half of the variables or more fit beside two tokens; else two layers on many more tokens. Where
     operators without a bilinear form would take most of the time, the last layer does without them. `max_memory` in
-    bytes. `gpu`: whether passes run on a GPU.
+    bytes. `gpu`: whether passes run on a GPU. Raises ValueError where not even the narrowest such network fits.
     """
+    check_mask_fits(inputs or _MIN_INPUTS, operators, layers or _MAX_LAYERS - 1, max_memory)
     last = _with_form(operators)
     if not last:
         last = operators
 
     def fits(width: int, depth: int) -> bool:
-        affordable = _scan_work(width, operators, last, depth, gpu=gpu) <= (_GPU_PASS if gpu else _CPU_PASS)
-        return affordable and fits_memory(width, operators, depth, max_memory)
+        if not fits_memory(width, operators, depth, max_memory):  # first: the work of a deep network is no float
+            return False
+        return _scan_work(width, operators, last, depth, gpu=gpu) <= (_GPU_PASS if gpu else _CPU_PASS)
 
     def widest(depth: int) -> int:
         tokens = _MAX_PAIRED_TOKENS if depth < _MAX_LAYERS else _MAX_GPU_TOKENS if gpu else _MAX_TOKENS
@@ -416,10 +418,14 @@ class Task:
 
     @cached_property
     def scale(self) -> float:
-        """The loss of the mean of y, or 1 where that is zero up to rounding: losses in its units are of order 1."""
+        """The loss of the mean of y, or 1 where that is zero up to rounding: losses in its units are of order 1.
+
+        It counts from the front's zero, as the losses that it divides must.
+        """
         y, weight = self.target.y, self.target.weight
         mean_loss = self.settings.loss.total(y, torch.full_like(y, float((y * weight).sum())), weight)
-        return mean_loss if self.empty_front.floor < mean_loss < float("inf") else 1.0
+        front = self.empty_front
+        return mean_loss - front.zero if front.floor < mean_loss < float("inf") else 1.0
 
     @property
     def partial(self) -> bool:
@@ -438,7 +444,8 @@ class Task:
 def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Settings) -> Task:
     """The task for X (rows, variables), float64, finite and on the CPU, and its target."""
     allowed = [i for i, name in enumerate(names) if name not in settings.forbidden]
-    used = [allowed[i] for i in informative_columns(X[:, allowed])]
+    # To choose columns takes a copy of the table: not where all are allowed.
+    used = [allowed[i] for i in informative_columns(X if len(allowed) == len(names) else X[:, allowed])]
     _check_variables(settings, {names[i] for i in used})
     rows = sample_rows(len(X), _WORKING_ROWS, settings.seed, "rows that are worked on")
     working = target.at(rows)
@@ -454,7 +461,6 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
         chosen = _chosen_slots(slots, values, scanned, settings)
         data = replace(data, slots=chosen, stand_ins=chosen)
     plan = _plan(settings, len(data.slots))
-    check_mask_fits(plan.inputs, settings.operators, plan.layers, settings.max_memory)
     columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
     return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from symenum.core.budget import Budget
+from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import large_blocks_returned
 from symenum.core.threads import single_threaded
@@ -61,11 +62,13 @@ def run(
     keep: Keep | None = None,
     stopping: Budget | None = None,
     began: float | None = None,
+    reserve: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Search from the beginning, or from a state that an earlier run has left.
 
-    `max_time` in seconds, from `began` on (a time of `clock`), else from now. A callback gets each StepReport; one that
+    `max_time` in seconds, from `began` on (a time of `clock`), else from now; the caller needs the last `reserve` of
+    them for what follows. A callback gets each StepReport; one that
     returns True ends the search. Ctrl-C ends the budget `stopping`, and so may anyone who holds it: the step ends at
     its next look at the clock, and its finds are kept. A second Ctrl-C ends the search at once with the front of the
     steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the search.
@@ -74,9 +77,10 @@ def run(
     check_shares(task.settings.shares, moves_of(task))
     stopping = stopping or Budget()
     began = clock() if began is None else began
-    running = _Run(task, tuple(callbacks), max_time, max_iterations, tuple(known), keep, stopping, began, clock)
-    with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded():
-        return running.outcome(state or start(task, seed))
+    limits = (max_time, max_iterations)
+    running = _Run(task, tuple(callbacks), *limits, tuple(known), keep, stopping, began, reserve, clock)
+    with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded(), overflow_allowed():
+        return running.outcome(state or start(task, seed, running.searching))
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class _Run:
     keep: Keep | None
     stopping: Budget
     began: float
+    reserve: float
     clock: Callable[[], float]
 
     @cached_property
@@ -101,7 +106,7 @@ class _Run:
     def _budget(self, part: float, at_least: float = _SHORTEST) -> Budget:
         if self.max_time is None:
             return Budget(stop=self.stopping.over)
-        remaining = part * self.max_time - (self.clock() - self.began)
+        remaining = part * (self.max_time - self.reserve) - (self.clock() - self.began)
         return Budget(max(remaining, at_least), stop=self.stopping.over)
 
     def outcome(self, state: State) -> Outcome:

@@ -149,7 +149,9 @@ def front_decades(front: Front, scale: float, max_complexity: int) -> float:
     """How low the front is: the decades from `scale` down to its loss, averaged over all complexities up to the limit.
 
     A step's gain is the difference of two such numbers. Losses up to the front's floor, which are rounding, are alike.
+    Losses and `scale` count from the front's zero.
     """
+    front = front.from_zero()
     ends = [entry.complexity for entry in front if entry.complexity <= max_complexity] + [max_complexity + 1]
     floor = max(front.floor, scale * 1e-30)  # of a front without a floor
     total = 0.0

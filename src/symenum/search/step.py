@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from symenum.core.budget import Budget, CutShortError
+from symenum.core.budget import NO_LIMIT, Budget, CutShortError
 from symenum.core.devices import DeviceLostError
 from symenum.core.memory import return_freed_memory
 from symenum.core.threads import single_threaded
@@ -35,7 +35,7 @@ __all__ = ["start", "step", "stop_reason"]
 _MAX_LINEAR = 30  # variables; with more, the linear regression is left to the sums of terms
 
 
-def start(task: Task, seed: int) -> State:
+def start(task: Task, seed: int, budget: Budget = NO_LIMIT) -> State:
     """The state before the first step; its front holds the mean of y, the linear regression and the user's guesses."""
     found = [*task.heads.constant(), *_of_required(task)]
     found += [guess for law in task.settings.guesses if (guess := task.data.candidate(law)) is not None]
@@ -43,7 +43,7 @@ def start(task: Task, seed: int) -> State:
     if task.settings.constants and len(slots) <= min(_MAX_LINEAR, task.data.target.rows - 2):
         linear = task.heads.response.fit([Constant(1), *slots])
         found += [] if linear is None else [linear]
-    front, _ = _updated(task, task.empty_front, found, Budget())
+    front, _ = _updated(task, task.empty_front, found, budget)
     return State(seed, 0, front)
 
 

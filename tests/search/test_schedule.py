@@ -73,7 +73,7 @@ def test_the_opening_ends_when_its_part_of_the_time_is_spent() -> None:
 
 
 def test_the_network_gets_its_share_of_the_work_after_the_opening() -> None:
-    for shares, least in (({}, 0.7), ({"network": 0.5}, 0.5), ({"network": 1.0}, 1.0)):
+    for shares, least in (({}, 0.5), ({"network": 0.8}, 0.8), ({"network": 1.0}, 1.0)):
         _, state = play(made(FakeMove("a", 4.0), FakeMove("b", 5.0), shares=shares), 300)
         done = sum(record.work for record in state.records) - state.opening_work
         assert state.record("network").work >= (least - 0.05) * done

@@ -110,14 +110,14 @@ def test_heads_work_on_the_slots_of_a_pass_until_all_have_had_them(make) -> None
     assert all(len(some) == task.plan.inputs for some in slots)
 
 
-def test_a_law_grows_by_what_is_left_of_y(make) -> None:
+def test_heads_find_what_a_law_leaves_of_y(make) -> None:
     task = make(lambda a, b: 2 * a * b + 3 * np.sin(b), operators=get_operators("koza"))
     part = task.data.candidate(parse("2.2*x1*x2"))
-    state = replace(only(task, "growth"), front=Front.of(task.target).update([part]))
+    state = replace(only(task, "residuals"), front=Front.of(task.target).update([part]))
     state, name = step(task, state, Budget())
-    assert name == "growth"
-    assert state.grown == ()  # a further factor is still to be looked for
-    assert state.record("growth").part == 1
+    assert name == "residuals"
+    assert state.continued == ()  # a further factor is still to be looked for
+    assert state.record("residuals").part == 1
     assert any(entry.loss <= state.front.floor for entry in state.front)
 
 

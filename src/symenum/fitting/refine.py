@@ -64,6 +64,7 @@ _MAX_LAST_ROUNDS = 4  # further rounds on all rows
 _FAST = 0.1  # a further round follows while the loss falls below this part of what it was
 _LOOSE_TOLERANCE = 1e-3  # part of the loss, see `fit`: while starts compete
 _TIGHT_TOLERANCE = 1e-10  # the same for the best of them, on all rows
+_NEAR_TOLERANCE = 1e-6  # the same for constants near a minimum: a millionth of the loss is far below what noise moves
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,7 @@ def refine(
     budget: Budget | None = None,
     integers: bool = True,
     device: str = "cpu",
+    near: bool = False,
 ) -> list[Refined]:
     """Each expression with the constants of least loss that were found from its own and from further starts.
 
@@ -214,6 +216,9 @@ def refine(
     result.
 
     `device`: a GPU's name, or "auto"; steps of many expressions on many rows are then made there.
+
+    `near`: the constants are known to be near a minimum. All steps are then made from them, on all rows, and there are
+    no further starts: a few rows would lead a law of many constants away from where it is.
     """
     budget = Budget() if budget is None else budget
     y = y.reshape(-1, y.shape[-1])
@@ -226,7 +231,7 @@ def refine(
     found: dict[int, Refined] = {}
     chosen = _choose_device(device, len(program.key) * rows)
     for which in (free[at : at + _MAX_TOGETHER] for at in range(0, len(free), _MAX_TOGETHER)):
-        loss, task = _run(_Task(program, y.numpy(), weight.numpy(), which, steps, budget, seed, chosen), starts)
+        loss, task = _run(_Task(program, y.numpy(), weight.numpy(), which, steps, budget, seed, chosen, near), starts)
         for j, i in enumerate(which.tolist()):
             size = int(program.count[i])
             constants = tuple(task.best[:size, i].tolist())
@@ -250,7 +255,7 @@ def _choose_device(device: str, values: int) -> torch.device | None:
 def _run(task: _Task, starts: int) -> tuple[Array, _Task]:
     """The losses of the best constants and the task that holds these; on the CPU if the GPU has no room."""
     try:
-        if task.steps > 0:
+        if task.steps > 0 and not task.near:
             task.run(starts, stream(task.seed, "starts of constants"))
         return task.judge(), task
     except RuntimeError as error:
@@ -282,7 +287,9 @@ class _Task:
         budget: Budget,
         seed: int,
         device: torch.device | None = None,
+        near: bool = False,
     ) -> None:
+        self.near = near
         self.program, self.which, self.steps, self.budget = program, which, steps, budget
         self._data = y, weight
         self.seed = seed
@@ -308,7 +315,7 @@ class _Task:
 
     def on_cpu(self) -> _Task:
         """The same from the beginning, without a GPU."""
-        return _Task(self.program, *self._data, self.which, self.steps, self.budget, self.seed)
+        return _Task(self.program, *self._data, self.which, self.steps, self.budget, self.seed, None, self.near)
 
     def run(self, starts: int, random: np.random.Generator) -> None:
         """Find the best constants."""
@@ -392,8 +399,9 @@ class _Task:
         falling = members
         for _ in range(_MAX_LAST_ROUNDS):
             batch = Batch(self.full, falling)
-            steps = self._steps(_LAST_STEPS)
-            ended = fit(batch, self.best[:, falling], steps=steps, tolerance=_TIGHT_TOLERANCE, budget=self.budget)
+            steps = self.steps if self.near else self._steps(_LAST_STEPS)
+            tolerance = _NEAR_TOLERANCE if self.near else _TIGHT_TOLERANCE
+            ended = fit(batch, self.best[:, falling], steps=steps, tolerance=tolerance, budget=self.budget)
             self.best[:, falling], self.converged[falling] = ended.constants, ended.converged
             falling = falling[~ended.converged & (ended.loss < _FAST * ended.before)]
             if not len(falling) or self.budget.over():

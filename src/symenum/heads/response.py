@@ -17,7 +17,7 @@ from torch import Tensor
 from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target
-from symenum.expressions import Constant, Expression, Variable, evaluate, substitute
+from symenum.expressions import Constant, Expression, Variable, evaluate, substitute, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, plain_number, snap
 from symenum.fitting.linear import least_squares
@@ -52,7 +52,8 @@ _SNAPPING_COST = 2.0  # growth of the loss that snapping may cause, in units of 
 class Data:
     """The slots, a variable that stands in for each, their columns by its name (rows,) float64, and the target.
 
-    `scan_rows` (m,) int64: the rows that scans look at. `seed`: of all random numbers that heads draw.
+    `scan_rows` (m,) int64: the rows that scans look at. `seed`: of all random numbers that heads draw. There may be
+    columns of further variables, which are no slots: laws may hold them, and heads do not look at them.
     """
 
     slots: tuple[Expression, ...]
@@ -64,7 +65,11 @@ class Data:
 
     def evaluate(self, expression: Expression) -> Tensor:
         """Values (rows,) float64 of an expression in the stand-ins."""
-        values: Tensor = evaluate(expression, self.columns)
+        columns = self.columns
+        if len(columns) > len(self.stand_ins):  # `evaluate` looks at all that it gets; of hundreds that takes long
+            needed = variables(expression) or tuple(columns)[:1]  # a number takes its shape from a column
+            columns = {name: columns[name] for name in needed}
+        values: Tensor = evaluate(expression, columns)
         return values
 
     def candidate(self, expression: Expression) -> Candidate | None:

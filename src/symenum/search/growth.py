@@ -1,45 +1,402 @@
-"""Growth: laws are often sums or products of unlike parts, so what a law leaves of y is searched for one more part.
+"""Growth: laws of real data are sums and products of unlike parts, so a law of the front is a base for a larger one.
 
-For a law f of the front the heads look for one more term, beside the terms of f with coefficients of their own, and for
-one more factor in y/f = g. Then all constants are fitted together, the inner ones of f too: the first part was chosen
-without the second, and its constants with it.
+Two moves. In `grown` one more part comes into the law, at any place of it (`insertion`), or one function around the
+whole of it, or another function takes the place of one. All constants are then fitted together, the inner ones too: the
+first parts were chosen without the new one, and their constants with them. Parts that no longer earn their place leave;
+their `price` decides, so that noise is not fitted. A grown law stands on the front, and so is a base itself.
+
+In `continued` the heads search what the law leaves of y: one or two further terms beside its own, or a further factor
+in y/f = g. That is dearer, and finds parts that are larger than those of an insertion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TypeGuard
+
+import torch
+from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
-from symenum.expressions import Apply, Constant, Expression, apply
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, simplify, variables
 from symenum.expressions.candidate import Candidate
-from symenum.fitting import free_constants, with_constants
-from symenum.heads.response import best_first
+from symenum.fitting import (
+    Number,
+    free_constants,
+    least_squares,
+    linear_combination,
+    plain_number,
+    refine,
+    with_constants,
+    with_one_less,
+)
+from symenum.front import Front
+from symenum.heads.response import ONE, best_first
 from symenum.heads.stages import Scan
 from symenum.heads.transforms import Transform, allowed_responses
+from symenum.heads.work import Sizes
 from symenum.operators import Abilities
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
+from symenum.search.front_update import near
+from symenum.search.insertion import below, best_insertions, common_factors, places_of, replaced, swaps
 from symenum.search.polish import fitted
 from symenum.search.problem import Task
+from symenum.search.state import State
 
-__all__ = ["form_of", "grown", "parts_of_growth"]
+__all__ = ["bases", "continued", "form_of", "grown", "growth_work", "parts_of_continuation", "price", "simple_bases"]
 
+_LINES = (Role.IDENTITY, Role.NEGATION, Role.MAGNITUDE)  # straight lines, whatever the range of their argument
+_LEAST_KNOWN = 1e-14  # of the variance of y: a smaller loss of a sum of many terms is rounding
+_LEAST_LOSS = 1e-300  # of which a logarithm is taken
+_STEPS = 12  # Levenberg-Marquardt steps of a law with one more part: most are at their minimum after six
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_NEARLY_AS_GOOD = 1.2  # of the front's loss, up to which a runner-up is a base
+_MATERIAL = 24  # variables that parts are made of; the others become terms as they are
+_INSERTIONS = 40  # laws with one more part that are fitted, those that promise most
+_PRUNED = 6  # of these, the cheapest, that lose what they do not need
+_PRUNING_ROUNDS = 2  # parts that one of them may lose in a turn
+_SHORTER_LAWS = 60  # laws with a part less that are fitted in one round
+_EQUALLY_COMPLEX = 3  # finds of one complexity that a turn hands back
+_LEAST_USE = (
+    0.05  # part of its scale (a period, 1, or the distance to its pole) that a function's argument must go through
+)
+_OUTER_SHIFT = 0.3  # in units of the range of a law: where the argument of a function around it begins
+_MAX_VARYING = 6  # terms of a sum whose coefficients may vary with a function of a variable
+_VARYING = 4  # such functions that are tried
 _FITTED = 30  # candidates of all heads, the best first, whose constants are fitted together
 _PAIR_FEATURES = 2000  # features of two more terms
 
 
+@lru_cache(maxsize=4096)  # asked for all laws of a front before every turn
 def form_of(law: Expression) -> Expression:
-    """The law with 1 for each of its fitted constants: laws that differ in these only have the same form."""
+    """The law with 1 for each of its constants but exponents: laws that differ in these only have the same form."""
+    law = freed(law)
     return with_constants(law, [1.0] * len(free_constants(law, integers=False)), integers=False)
 
 
-def parts_of_growth(task: Task) -> int:
+def freed(law: Expression) -> Expression:
+    """The law with its whole numbers free to be fitted, but for exponents and 1.
+
+    Laws of the front have rounded constants: beside a further part 16 may be no good number any more.
+    """
+
+    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        if not isinstance(node, Apply):
+            return node
+        kept = operands[1:] if node.operator.role is Role.POWER else ()
+        free = (Constant(float(one.value)) if _is_whole(one) else one for one in operands[: len(operands) - len(kept)])
+        return Apply(node.operator, (*free, *kept))
+
+    return fold(law, visit)
+
+
+def _is_whole(node: Expression) -> TypeGuard[Constant]:
+    return isinstance(node, Constant) and node.name is None and isinstance(node.value, int) and abs(node.value) != 1
+
+
+def growth_work(sizes: Sizes, complexity: int) -> float:
+    """Work units of a turn of `grown`; with the law's complexity grow the places to judge and the constants to fit.
+
+    Measured on tables of 75 to 2,000 rows and 3 to 300 columns.
+    """
+    columns = min(_MATERIAL, sizes.slots)
+    judged = 1e-8 * sizes.scanned * (100 * columns + columns**2) * (2 + complexity)
+    return 0.05 + judged + 0.012 * (2 + complexity) * (1 + sizes.rows / 500)
+
+
+def bases(front: Front, known: Sequence[Expression]) -> list[Candidate]:
+    """The laws of the front whose forms are not `known`, the cheapest first."""
+    forms = set(known)
+    order = sorted(front, key=lambda law: price(law, front.floor, front.rows))
+    return [law for law in order if form_of(law.expression) not in forms]
+
+
+def simple_bases(state: State) -> list[Candidate]:
+    """The laws of the front and those that are nearly as good, whose forms have not grown yet, the simplest first."""
+    forms, known = set(state.grown), {law.expression for law in state.front}
+    found = list(state.front)
+    for law in near(state.front, state.runners_up):
+        best = min(entry.loss for entry in state.front if entry.complexity <= law.complexity)
+        if law.loss <= _NEARLY_AS_GOOD * best and law.expression not in known:
+            found.append(law)
+    found.sort(key=lambda law: (law.complexity, law.loss))
+    return [law for law in found if form_of(law.expression) not in forms]
+
+
+def price(law: Candidate, floor: float, rows: int) -> float:
+    """What law and data cost, in nats: rows·log(loss) + complexity·log(rows); losses up to the `floor` are alike.
+
+    A part that is not needed still lowers the loss, the more so the more parts it was chosen from. Where parts grow
+    with their number as complexity says, this is what chance takes off; a part must take off more.
+    """
+    return price_of(law.loss, law.complexity, floor, rows)
+
+
+def price_of(loss: float, complexity: int, floor: float, rows: int) -> float:
+    """The price of a law with this loss and complexity."""
+    return rows * math.log(max(loss, floor, _LEAST_LOSS)) + complexity * math.log(max(2, rows))
+
+
+def grown(task: Task, law: Expression, budget: Budget) -> list[Candidate]:
+    """Laws that are the law with one more part, or one more and one less, with losses on the working rows.
+
+    Only those of a lower price than the law, and those that are simpler than it.
+    """
+    terms = _as_sum(task, law)
+    if terms is None:
+        return []
+    data, base = task.data, terms.scaled(1.0, 0.0)
+    values = data.evaluate(base)
+    old = data.candidate(base)
+    if old is None:
+        return []
+    scanned = {name: column[data.scan_rows] for name, column in data.columns.items()}
+    target = data.target.at(data.scan_rows)
+    material = task.material(base, _MATERIAL)
+    alone = [one for name in data.columns if (one := Variable(name)) not in material]
+    promising = best_insertions(base, scanned, target, material, alone, task.settings.operators, _INSERTIONS)
+    around = _around(task, terms, float(values.min()), float(values.max())) if variables(base) else ()
+    swapped = swaps(base, scanned, target, task.settings.operators)
+    new = _fitted(task, [base, *(one.law for one in promising), *swapped, *around], budget)
+    new += _varying(task, tuple(dict.fromkeys([*terms.terms, *material]))[:_MAX_VARYING], scanned, budget)
+    best = _cheapest(task, new)
+    known: set[Expression] = set()
+    for _ in range(_PRUNING_ROUNDS):
+        shorter: list[Expression] = []
+        for variant in (variant for one in best for variant in _with_one_less(one.expression)):
+            if variant not in known and len(shorter) < _SHORTER_LAWS:
+                known.add(variant)
+                shorter.append(variant)
+        if not shorter or budget.over():
+            break
+        pruned = _fitted(task, shorter, budget)
+        new += pruned
+        best = _cheapest(task, pruned)
+    return _earned(task, new, old)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A law as a sum of terms, one of which is 1, each with a fitted coefficient."""
+
+    coefficients: tuple[float, ...]
+    terms: tuple[Expression, ...]
+
+    def scaled(self, scale: float, shift: float) -> Expression:
+        """scale·law + shift, written with other coefficients."""
+        shifted = [
+            scale * value + shift * (term == ONE) for value, term in zip(self.coefficients, self.terms, strict=True)
+        ]
+        return linear_combination([plain_number(value) for value in shifted], self.terms)
+
+
+def _as_sum(task: Task, law: Expression) -> _Sum | None:
+    """The law as a sum whose coefficients are fitted; None where a term is not finite."""
+    return _fitted_sum(task, _terms(freed(law)))
+
+
+def _fitted_sum(task: Task, terms: tuple[Expression, ...]) -> _Sum | None:
+    """The sum of these terms with coefficients of least squares; None where a term is not finite."""
+    data = task.data
+    A = torch.stack([data.evaluate(term) for term in terms], dim=1)
+    if not bool(torch.isfinite(A).all()):
+        return None
+    root = data.target.weight.sqrt()
+    found = least_squares((A * root[:, None]).numpy(), (data.target.y * root).numpy()).coefficients
+    return _Sum(tuple(float(value) for value in found), terms)
+
+
+def _around(task: Task, base: _Sum, low: float, high: float) -> Iterator[Expression]:
+    """a·u(law) + b for each function u that the operators have; the law's values go from `low` to `high`."""
+    able, width = Abilities(task.settings.operators), high - low
+    if not 0 < width < math.inf:
+        return
+    above = base.scaled(1.0, _OUTER_SHIFT * width - low)
+    arguments = [apply("div", ONE, above)] if able.quotients else []
+    arguments += [apply("pow", above, Constant(2))] if able.whole_powers else []
+    for one in task.settings.operators:
+        if one.arity == 2 or one.form is not None or one.role in (Role.IDENTITY, Role.NEGATION):
+            continue
+        if one.role is Role.EXPONENTIAL:
+            arguments += [apply(one, base.scaled(sign / width, 0.0)) for sign in (1, -1)]
+        elif one.entire:
+            arguments.append(apply(one, base.scaled(1 / width, -(low + high) / (2 * width))))
+        else:
+            arguments.append(apply(one, above))
+    for argument in arguments:
+        yield apply("add", apply("mul", Constant(1.0), argument), Constant(0.5))
+
+
+def _fitted(task: Task, laws: Sequence[Expression], budget: Budget) -> list[Candidate]:
+    """The laws with all their constants fitted together, near where they are; those that are finite."""
+    data, target = task.data, task.data.target
+    results = refine(
+        laws,
+        data.columns,
+        target.y,
+        target.weight,
+        starts=0,
+        steps=_STEPS,
+        integers=False,
+        budget=budget,
+        seed=task.settings.seed,
+        device=task.settings.device,
+        near=True,
+    )
+    return [Candidate(one.expression, one.loss) for one in results if one.loss < math.inf]
+
+
+def _varying(
+    task: Task, terms: tuple[Expression, ...], columns: Mapping[str, Tensor], budget: Budget
+) -> list[Candidate]:
+    """Sums Σ a_i·t_i + w·Σ b_i·t_i with a fitted function w, without the terms that do not earn their place.
+
+    `columns` (scanned rows,) by name.
+    """
+    target = task.data.target.at(task.data.scan_rows)
+    material = [one for one in terms if isinstance(one, Variable)]
+    laws: list[Expression] = []
+    for w in common_factors(terms, columns, target, material, task.settings.operators, _VARYING):
+        both = _fitted_sum(task, (*terms, *(_times(term, w) for term in terms)))
+        if both is not None:
+            numbers = [plain_number(value) for value in both.coefficients]
+            outer, inner = (linear_combination(some, terms) for some in (numbers[: len(terms)], numbers[len(terms) :]))
+            laws.append(apply("add", outer, apply("mul", inner, w)))
+    found: list[Candidate | None] = []
+    for law in _fitted(task, laws, budget):
+        assert isinstance(law.expression, Apply)  # a fit changes constants only
+        product = law.expression.operands[1]
+        assert isinstance(product, Apply)
+        found.append(_shortened(task, terms, product.operands[1]))
+    return [candidate for candidate in found if candidate is not None]
+
+
+def _times(term: Expression, w: Expression) -> Expression:
+    """term·w; w where the term is 1."""
+    return w if term == ONE else apply("mul", term, w)
+
+
+def _shortened(task: Task, terms: tuple[Expression, ...], w: Expression) -> Candidate | None:
+    """Σ a_i·t_i + w·Σ b_i·t_i without the terms that do not earn their place; None where it is not finite."""
+    data, rows = task.data, task.data.target.rows
+    each = [*terms, *(_times(term, w) for term in terms)]
+    root = data.target.weight.sqrt()
+    A = torch.stack([data.evaluate(term) for term in each], dim=1) * root[:, None]
+    y = data.target.y * root
+    if not bool(torch.isfinite(A).all()):
+        return None
+    floor = max(task.working_front.floor, _LEAST_KNOWN * task.scale)
+
+    def cost(some: Sequence[int]) -> float:
+        residual = least_squares(A[:, list(some)].numpy(), y.numpy()).residual
+        complexity = sum(2 + each[i].complexity for i in some)
+        return price_of(float(residual @ residual), complexity, floor, rows)
+
+    kept = list(range(len(each)))
+    lowest = cost(kept)
+    while len(kept) > 1:
+        least, out = min((cost([i for i in kept if i != out]), out) for out in kept)
+        if least > lowest:
+            break
+        lowest = least
+        kept.remove(out)
+
+    def write(numbers: Sequence[Number]) -> Expression:
+        pairs = list(zip(numbers, kept, strict=True))
+        plain = [(number, terms[i]) for number, i in pairs if i < len(terms)]
+        inner = [(number, terms[i - len(terms)]) for number, i in pairs if i >= len(terms)]
+        parts = [linear_combination(*zip(*some, strict=True)) for some in (plain, inner) if some]
+        if inner:
+            parts[-1] = simplify(apply("mul", parts[-1], w))
+        return parts[0] if len(parts) == 1 else apply("add", *parts)
+
+    return task.heads.response.fit([each[i] for i in kept], write=write)
+
+
+def _cheapest(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
+    """The six laws of the lowest price, of each form one."""
+    distinct: dict[Expression, Candidate] = {}
+    for law in sorted(found, key=partial(_price, task)):
+        form = form_of(law.expression)
+        if form not in distinct and _uses_its_functions(task, law.expression):
+            distinct[form] = law
+        if len(distinct) == _PRUNED:
+            break
+    return list(distinct.values())
+
+
+def _price(task: Task, law: Candidate) -> float:
+    return price(law, task.working_front.floor, task.data.target.rows)
+
+
+def _earned(task: Task, found: Sequence[Candidate], old: Candidate) -> list[Candidate]:
+    """The finds that are simpler than the old law, or of a lower price.
+
+    Of each complexity the three best. Left out are those that operators and prior do not allow, and those with a
+    function that is a line or a parabola in disguise.
+    """
+    limit = _price(task, old)
+    by_complexity: dict[int, list[Candidate]] = {}
+    for candidate in sorted(found, key=lambda one: one.loss):
+        if candidate.complexity >= old.complexity and _price(task, candidate) >= limit:
+            continue
+        alike = by_complexity.setdefault(candidate.complexity, [])
+        if len(alike) < _EQUALLY_COMPLEX:
+            law = simplify(candidate.expression)
+            if task.allows(law) and task.heads.grammar.allows(law) and _uses_its_functions(task, law):
+                alike.append(Candidate(law, candidate.loss))
+    return [candidate for alike in by_complexity.values() for candidate in alike]
+
+
+def _uses_its_functions(task: Task, law: Expression) -> bool:
+    """Whether the argument of every function goes through enough of it to be more than a line or a parabola.
+
+    3e6*sin(1e-7*x - 1.5) is a parabola with giants that cancel, and 1/(x - 1e4) a line: fits end there where the data
+    ask for a polynomial, which other parts write better.
+    """
+    rows = task.data.scan_rows
+    needed = {name: task.data.columns[name][rows] for name in variables(law)}
+    places = places_of(law, needed) if needed else []
+    values = {place.path: place.value for place in places}
+    for place in places:
+        node = place.node
+        if not isinstance(node, Apply) or node.operator.role in _LINES:
+            continue
+        divides = node.operator.role is Role.QUOTIENT
+        if len(node.operands) == 2 and not divides:
+            continue
+        argument = values[below(place.path, len(node.operands) - 1)]
+        low, high = float(argument.min()), float(argument.max())
+        scale = node.operator.traits.period or 1.0
+        if divides or not node.operator.entire:  # the pole, or the end of the domain, is at zero
+            scale = max(abs(low), abs(high))
+        if 0 < high - low < _LEAST_USE * scale:
+            return False
+    return True
+
+
+def _with_one_less(law: Expression) -> Iterator[Expression]:
+    """The law without one operand of a sum or product, and with the argument of a function in the function's place."""
+    yield from with_one_less(law)
+    stack: list[tuple[tuple[int, ...], Expression]] = [((), law)]
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, Apply):
+            if len(node.operands) == 1 and variables(node):
+                yield simplify(replaced(law, path, node.operands[0]))
+            stack += [((*path, at), operand) for at, operand in enumerate(node.operands)]
+
+
+def parts_of_continuation(task: Task) -> int:
     """The turns that a law takes: one for a further term, one for a further factor, as the operators allow."""
     able = Abilities(task.settings.operators)
     return able.sums + able.products
 
 
-def grown(task: Task, law: Expression, part: int, budget: Budget) -> list[Candidate]:
+def continued(task: Task, law: Expression, part: int, budget: Budget) -> list[Candidate]:
     """Laws that are the law with one more part of kind number `part`, with losses on the working rows."""
     heads = task.heads
     found: list[Candidate] = []

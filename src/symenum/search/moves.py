@@ -15,19 +15,25 @@ import numpy as np
 from symenum.core.budget import Budget
 from symenum.expressions.candidate import Candidate
 from symenum.heads.stages import Stage, in_turn
+from symenum.heads.work import Sizes
 from symenum.search.front_update import near
-from symenum.search.growth import form_of, grown, parts_of_growth
+from symenum.search.growth import bases, continued, form_of, grown, growth_work, parts_of_continuation, simple_bases
 from symenum.search.passes import network_pass
 from symenum.search.polish import loosened, pruned
 from symenum.search.problem import Plan, Task
 from symenum.search.state import State
 
-__all__ = ["MOVES", "NETWORK", "Growth", "HeadOnVariables", "HeadsOnTokens", "Move", "Network", "Variants"]
+__all__ = ["MOVES", "NETWORK", "Growth", "HeadOnVariables", "HeadsOnTokens", "Move", "Network", "Residuals", "Variants"]
 
 Found = tuple[list[Candidate], State]
 
 NETWORK = "network"
 """The name of the move that all others make room for."""
+
+GROWTH = "growth"
+"""The name of the move that goes on from the law of the lowest price."""
+SIMPLE_GROWTH = "growth of simple laws"
+"""The name of the move that goes on from the simplest laws."""
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _LAWS_AT_ONCE = 24  # laws whose variants are tried in one turn,
@@ -149,35 +155,68 @@ def _unpolished(state: State) -> list[Candidate]:
 
 @dataclass(frozen=True)
 class Growth:
-    """A law of the front with one more term, and then with one more factor, which heads find in what it leaves of y."""
+    """A law of the front with one more part at any place of it; what it no longer needs then leaves.
+
+    One law in a turn, the one of the lowest price whose form has not grown yet; or, if `simple`, the simplest one, and
+    runners-up that are nearly as good as the front are bases too. On data without noise the price of a long law that is
+    nearly right is low, and the law itself grows from a simple one.
+    """
+
+    sizes: Sizes
+    simple: bool = False
+    opens: bool = True
+
+    @property
+    def name(self) -> str:
+        return SIMPLE_GROWTH if self.simple else GROWTH
+
+    def work(self, state: State) -> float:
+        return growth_work(self.sizes, self._bases(state)[0].complexity)
+
+    def ready(self, state: State) -> bool:
+        return bool(self._bases(state))
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        law = self._bases(state)[0].expression
+        return grown(task, law, budget), state.with_grown(form_of(law))
+
+    def _bases(self, state: State) -> list[Candidate]:
+        return simple_bases(state) if self.simple else bases(state.front, state.grown)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """A law of the front with a further term, and then with a further factor, which heads find in what it leaves of y.
+
+    One law after another: the cheapest of those that were not continued yet.
+    """
 
     turn_work: float
-    name: ClassVar[str] = "growth"
+    name: ClassVar[str] = "residuals"
     opens: bool = False
 
     def work(self, state: State) -> float:
         return self.turn_work
 
     def ready(self, state: State) -> bool:
-        return bool(state.growing or _ungrown(state))
+        return bool(state.continuing or _not_continued(state))
 
     def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
         record = state.record(self.name)
         if not record.part:  # the front may change between the turns of one law
-            state = replace(state, growing=(_ungrown(state)[0].expression,))
-        (law,) = state.growing
-        found = grown(task, law, record.part, budget)
+            state = replace(state, continuing=(_not_continued(state)[0].expression,))
+        (law,) = state.continuing
+        found = continued(task, law, record.part, budget)
         record = replace(record, part=record.part + 1)
-        if record.part == parts_of_growth(task):
+        if record.part == parts_of_continuation(task):
             record = replace(record, part=0, rounds=record.rounds + 1)
-            state = state.with_grown(form_of(law))
+            state = state.with_continued(form_of(law))
         return found, state.with_record(record)
 
 
-def _ungrown(state: State) -> list[Candidate]:
-    """The laws of the front whose forms have not grown yet, the best first; the mean is no law."""
-    known = set(state.grown)
-    return [law for law in reversed(state.front) if law.complexity and form_of(law.expression) not in known]
+def _not_continued(state: State) -> list[Candidate]:
+    """The laws of the front whose residuals were not searched yet; the mean is no law."""
+    return [law for law in bases(state.front, state.continued) if law.complexity]
 
 
 @dataclass(frozen=True)
@@ -198,5 +237,5 @@ class Network:
         return network_pass(task, state, rng, budget)
 
 
-MOVES = frozenset(move.name for move in (HeadsOnTokens, Variants, Growth, Network))
+MOVES = frozenset([*(move.name for move in (HeadsOnTokens, Variants, Residuals, Network)), GROWTH, SIMPLE_GROWTH])
 """The names of the moves that are no stage of the heads."""

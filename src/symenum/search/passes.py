@@ -21,7 +21,7 @@ from symenum.search.polish import refined
 from symenum.search.problem import NETWORK_ROWS, Task
 from symenum.search.state import State
 from symenum.selection import reward
-from symenum.tokens import ScoredExpression, deal
+from symenum.tokens import ScoredExpression, TokenContext, deal
 from symenum.tokens.trees import random_constant
 
 __all__ = ["network_pass", "reward_of"]
@@ -38,13 +38,14 @@ def network_pass(task: Task, state: State, rng: np.random.Generator, budget: Bud
     Raises CutShortError where the budget is over before the slots are filled.
     """
     budget.check()
-    context = task.token_context
+    law = state.front[-1].expression if state.front else None
+    context = task.token_context_after(law)
     generator = state.generator
     if generator is None:
         generator = task.generator.start(context)
     else:  # what heads and fits made of the last tokens counts for these tokens too
         generator = task.generator.learn(context, generator, state.reward, _taught(task, state))
-    sets, generator = _slot_sets(task, generator, rng, budget)
+    sets, generator = _slot_sets(task, context, law, generator, rng, budget)
     shortlists = _scan(task, sets, rng, budget)
     best = [shortlist[0].loss if len(shortlist) else float("inf") for shortlist in shortlists]
     merged = sorted((candidate for shortlist in shortlists for candidate in shortlist), key=lambda one: one.loss)
@@ -85,25 +86,28 @@ def _taught(task: Task, state: State) -> list[ScoredExpression]:
 
 
 def _slot_sets(
-    task: Task, generator: object, rng: np.random.Generator, budget: Budget
+    task: Task,
+    context: TokenContext,
+    law: Expression | None,
+    generator: object,
+    rng: np.random.Generator,
+    budget: Budget,
 ) -> tuple[list[list[Expression]], object]:
     """The slots of each pass of the batch: variables in random order, tokens, sometimes a constant; and the new state.
 
-    Where there are too few tokens, whole numbers fill the other slots.
+    Where there are too few tokens, whole numbers fill the other slots. `law`: the best so far.
     """
     plan, settings = task.plan, task.settings
     size = plan.inputs - plan.variables
     asked = min(plan.sets * size, _MAX_PROPOSED)
     asked = task.with_spares(asked) if task.prior.forbids_parts else asked
-    tokens, generator = task.generator.propose(task.token_context, generator, asked, rng, budget)
+    tokens, generator = task.generator.propose(context, generator, asked, rng, budget)
     allowed = [token for token in tokens if task.prior.allows_part(token)]
     # The generator has seen a part of the rows only: on the others a token may not be finite.
     usable = [token for token in allowed if bool(torch.isfinite(task.data.evaluate(token)).all())]
-    names = list(task.data.columns)
     sets: list[list[Expression]] = []
-    for dealt in deal(usable, plan.sets, size, rng):
-        chosen = rng.permutation(len(names))[: plan.variables]
-        slots: list[Expression] = [Variable(names[i]) for i in chosen]
+    for number, dealt in enumerate(deal(usable, plan.sets, size, rng)):
+        slots = _variables(task, law, rng, asked_for=number % 2 == 1)
         if settings.constants and size > 1 and rng.random() < _CONSTANT_SHARE:
             slots.append(random_constant(task.token_context, rng))
         slots += dealt[: plan.inputs - len(slots)]
@@ -114,6 +118,21 @@ def _slot_sets(
                 slots.append(filler)
         sets.append(slots)
     return sets, generator
+
+
+def _variables(task: Task, law: Expression | None, rng: np.random.Generator, *, asked_for: bool) -> list[Expression]:
+    """The variables of a pass in random order, where there is no room for all of them drawn at random.
+
+    If they are `asked_for`, half of them are those that say most about what the law leaves of y.
+    """
+    room, names = task.plan.variables, list(task.data.columns)
+    slots: list[Expression] = [Variable(names[i]) for i in rng.permutation(len(names))]
+    if asked_for and room < len(slots):
+        slots = list(dict.fromkeys([*task.ranking(law)[: -(-room // 2)], *slots]))
+    elif len(names) > len(task.data.slots):
+        promising = task.material(law, len(task.data.slots))
+        slots = [slot for slot in slots if slot in promising]
+    return slots[:room]
 
 
 def _scan(

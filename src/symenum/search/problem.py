@@ -35,13 +35,16 @@ from symenum.heads.work import Work
 from symenum.operators import Operator, get_operators
 from symenum.operators.traits import ARITHMETIC
 from symenum.sanity import Policy
+from symenum.search.column_screening import ranked_columns
 from symenum.search.front_update import loss_floor, outlier_weights
 from symenum.selection import DISCOUNT
 from symenum.tokens import TokenContext, TokenGenerator, get_generator
 
 __all__ = ["NETWORK_ROWS", "Plan", "Settings", "Task", "make_plan", "make_task"]
 
-_GROWTH = Work(3e-8, lambda sizes: sizes.extended * sizes.scanned, lambda sizes: sizes.fits(4 * sizes.k))  # of a turn
+_RESIDUALS = Work(
+    3e-8, lambda sizes: sizes.extended * sizes.scanned, lambda sizes: sizes.fits(4 * sizes.k)
+)  # of a turn
 _MAX_LAYERS = 3  # the paper's depth; two layers where three do not fit
 
 # What a pass costs. Constants, not measures of this machine: with a seed and an iteration limit a search does the same
@@ -67,6 +70,8 @@ _MAX_INPUTS = 100  # slots of a network, variables and tokens
 NETWORK_ROWS = 32
 """Rows of the network, drawn anew in every pass as in the paper, which takes 20 to 200."""
 _WORKING_ROWS = 2048  # rows that candidates are found and fitted on; they are judged on all rows (`Task.judge`)
+_ALL_COLUMNS = 64  # up to so many columns are slots of the heads, all of them;
+_CHOSEN_COLUMNS = 40  # of more columns so many are, those that say most about y
 _TOKEN_ROWS = 256  # rows that token generators see
 _SLOT_ROWS = 256  # rows that the heads scan on the slots of a pass
 _HEAD_CANDIDATES = 10  # that a head hands back, at most
@@ -214,8 +219,9 @@ class Task:
     """`columns` (rows,) float64 by name and `target`: all rows, the weights summing to 1.
 
     `data` holds the working rows: all rows, or a random selection of 2048. Columns that are constant, or equal to an
-    earlier one, are left out of it. `working` is its target with the user's weights; the weights of `data` differ from
-    them where the loss is not the mean square error.
+    earlier one, are left out of it. Where there are more than 64, its slots are the 40 that say most about y; `ranking`
+    asks again for what a law leaves of y. `working` is its target with the user's weights; the weights of `data` differ
+    from them where the loss is not the mean square error.
     """
 
     columns: Mapping[str, Tensor]
@@ -311,9 +317,9 @@ class Task:
         return Stages((*self.heads.on_target(), *on_transforms), self.heads.on_slots())
 
     @property
-    def growth_work(self) -> float:
-        """Work units of a turn of growth, which scans all features for one response."""
-        return _GROWTH.of(self.heads.sizes)
+    def residuals_work(self) -> float:
+        """Work units of a turn of the heads on what a law leaves, which scans all features for one response."""
+        return _RESIDUALS.of(self.heads.sizes)
 
     def heads_on(self, slots: tuple[Expression, ...]) -> AllHeads:
         """All heads on those of the slots that are no constants; kept until other slots are asked for."""
@@ -378,9 +384,45 @@ class Task:
             thread.join()
         return self.network
 
+    def ranking(self, law: Expression | None) -> tuple[Variable, ...]:
+        """All variables, those that say most about what the law leaves of y first; None: about y."""
+        if law not in self._last_ranking:
+            data = self.data
+            left = data.target.y if law is None else data.target.y - data.evaluate(law)
+            names = list(data.columns)
+            order = ranked_columns(
+                torch.stack([data.columns[name] for name in names]), left, data.target.weight, self.settings.seed
+            )
+            self._last_ranking.clear()
+            self._last_ranking[law] = tuple(Variable(names[at]) for at in order)
+        return self._last_ranking[law]
+
+    @cached_property
+    def _last_ranking(self) -> dict[Expression | None, tuple[Variable, ...]]:
+        """The last ranking, by its law, since several passes ask for the same."""
+        return {}
+
+    def material(self, law: Expression | None, count: int) -> tuple[Variable, ...]:
+        """At most `count` variables that the next parts of a law are made of, or its own if these are more.
+
+        Its own come first, then those that say most about what it leaves of y.
+        """
+        columns = self.data.columns
+        if len(columns) <= count:
+            return tuple(Variable(name) for name in columns)
+        own = () if law is None else tuple(Variable(name) for name in variables(law))
+        others = tuple(one for one in self.ranking(law) if one not in own)
+        return own + others[: max(0, count - len(own))]
+
+    def token_context_after(self, law: Expression | None) -> TokenContext:
+        """What token generators work with; of many columns, their tokens are made of the law's material."""
+        if len(self.data.columns) <= len(self.data.slots):
+            return self.token_context
+        return replace(self.token_context, material=self.material(law, len(self.data.slots)))
+
     @cached_property
     def token_context(self) -> TokenContext:
-        """What token generators work with."""
+        """What token generators work with, on all columns."""
         rows = sample_rows(self.data.target.rows, _TOKEN_ROWS, self.settings.seed, "rows that tokens are judged on")
         target = self.data.target.at(rows)
         columns = {name: column[rows] for name, column in self.data.columns.items()}
@@ -425,11 +467,27 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     if factors is not None:  # the loss is least squares with other weights
         weight = working.weight * factors
         scanned = Target(working.y, weight / weight.sum())
+    values = X[rows][:, used].T.contiguous()
     slots = [Variable(names[i]) for i in used]
-    data = make_data(slots, X[rows][:, used].T.contiguous(), scanned, SCAN_ROWS, settings.seed)
-    plan = _plan(settings, len(used))
+    data = make_data(slots, values, scanned, SCAN_ROWS, settings.seed)
+    if len(used) > _ALL_COLUMNS:
+        chosen = _chosen_slots(slots, values, scanned, settings)
+        data = replace(data, slots=chosen, stand_ins=chosen)
+    plan = _plan(settings, len(data.slots))
     columns = {name: X[:, i].contiguous() for i, name in enumerate(names)}
     return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
+
+
+def _chosen_slots(
+    slots: Sequence[Variable], values: Tensor, target: Target, settings: Settings
+) -> tuple[Expression, ...]:
+    """The slots that say most about the target, and those that the user's laws need, in their order.
+
+    `values` (slots, rows).
+    """
+    needed = {*settings.prior.required, *(name for law in settings.guesses for name in variables(law))}
+    order = ranked_columns(values, target.y, target.weight, settings.seed)[:_CHOSEN_COLUMNS]
+    return tuple(slot for at, slot in enumerate(slots) if at in set(order) or slot.name in needed)
 
 
 def _plan(settings: Settings, variables: int) -> Plan:

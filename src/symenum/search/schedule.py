@@ -24,8 +24,17 @@ from statistics import mean
 
 from symenum.core.words import did_you_mean
 from symenum.front import Front
-from symenum.search.growth import parts_of_growth
-from symenum.search.moves import NETWORK, Growth, HeadOnVariables, HeadsOnTokens, Move, Network, Variants
+from symenum.search.growth import parts_of_continuation
+from symenum.search.moves import (
+    NETWORK,
+    Growth,
+    HeadOnVariables,
+    HeadsOnTokens,
+    Move,
+    Network,
+    Residuals,
+    Variants,
+)
 from symenum.search.problem import Task
 from symenum.search.state import State
 
@@ -33,8 +42,8 @@ __all__ = ["Schedule", "check_shares", "front_decades", "moves_of"]
 
 # Chosen on random laws (benchmarks/settings.py; RESULTS.md, "Settings of the schedule"): an opening of 4 s recovers as
 # many of them in 30 s as one of 12 s, and two more of 52 in 10 s; with half of the work or three quarters of it for the
-# network as many are recovered.
-_NETWORK_SHARE = 0.75  # of the work after the opening, for passes of the network
+# network as many are recovered. Half: what is left over goes to growth where that brings most, as on noisy tables.
+_NETWORK_SHARE = 0.5  # of the work after the opening, for passes of the network
 _OPENING_SHARE = 0.15  # of the time, for the opening,
 _SHORT_OPENING = 4.0  # or so many seconds, where that is more,
 _LONGEST_OPENING = 0.95  # but not more than this part of the time
@@ -49,8 +58,11 @@ def moves_of(task: Task) -> tuple[Move, ...]:
     rounds = 2 if task.settings.loss.robust else 1  # the weights of the first round are those of a poor law
     heads = [HeadOnVariables(stage, rounds) for stage in task.stages.on_variables]
     on_tokens = [HeadsOnTokens(mean([stage.work for stage in task.stages.on_slots]))] if task.stages.on_slots else []
-    growth = [Growth(task.growth_work)] if parts_of_growth(task) else []
-    return (*heads, *on_tokens, *growth, Variants(), Network(task.plan))
+    further: list[Move] = []
+    if parts_of_continuation(task):
+        sizes = task.heads.sizes
+        further = [Growth(sizes), Growth(sizes, simple=True), Residuals(task.residuals_work)]
+    return (*heads, *on_tokens, *further, Variants(), Network(task.plan))
 
 
 def check_shares(shares: Mapping[str, float], moves: Iterable[Move]) -> None:

@@ -13,7 +13,7 @@ from symenum.front import Front
 __all__ = ["Record", "Refusals", "State", "StepReport", "Turn"]
 
 _MAX_HISTORY = 2000  # turns that are remembered for `schedule_`, the last ones: an hour on two cores
-_MAX_POLISHED = 400  # laws that are remembered as polished, and as grown, the last ones
+_MAX_POLISHED = 400  # laws that are remembered as polished, grown and continued, the last ones
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,9 @@ class State:
 
     `generator`: the token generator's own state, once it has begun. `slots`: those of the last pass of the network.
     `reward`: the best since the generator has last learned. `runners_up`: finds that nearly stand on the front.
-    `polished`: laws whose variants were tried. `grown`: forms of laws that a further term and a further factor were
-    looked for; `growing`: the law, if any, that waits for the factor. `head_slots`: the slots that the heads work on.
+    `polished`: laws whose variants were tried. `grown`: forms of laws that a further part was inserted into.
+    `continued`: forms of laws whose residuals the heads have searched, for a further term and a further factor;
+    `continuing`: the law, if any, that waits for the factor. `head_slots`: the slots that the heads work on.
     `on_cpu`: a GPU was lost, and the search went on without it. `refused`: laws that sanity kept off the front.
     """
 
@@ -82,7 +83,8 @@ class State:
     runners_up: tuple[Candidate, ...] = ()
     polished: tuple[Expression, ...] = ()
     grown: tuple[Expression, ...] = ()
-    growing: tuple[Expression, ...] = ()
+    continued: tuple[Expression, ...] = ()
+    continuing: tuple[Expression, ...] = ()
     head_slots: tuple[Expression, ...] = ()
     records: tuple[Record, ...] = ()
     history: tuple[Turn, ...] = ()
@@ -112,7 +114,11 @@ class State:
 
     def with_grown(self, form: Expression) -> State:
         """The state that remembers this form of a law as grown."""
-        return replace(self, grown=(*self.grown, form)[-_MAX_POLISHED:], growing=())
+        return replace(self, grown=(*self.grown, form)[-_MAX_POLISHED:])
+
+    def with_continued(self, form: Expression) -> State:
+        """The state that remembers this form of a law as continued."""
+        return replace(self, continued=(*self.continued, form)[-_MAX_POLISHED:], continuing=())
 
     def timed(self, turn: Turn) -> State:
         """The state with the clock's view of its last turn."""

@@ -34,7 +34,8 @@ class TokenContext:
 
     `columns` (variable's name -> (rows,)), `y` and `weight` (rows,) are float64, finite and on the CPU; the weights sum
     to 1. They are a selection of a few hundred rows: generators only propose tokens, the pass judges them on all rows.
-    `constant_range` None: tokens hold no constants but those of front members.
+    `constant_range` None: tokens hold no constants but those of front members. `material`: the variables that new
+    tokens are made of, where these are not all.
     """
 
     operators: tuple[Operator, ...]
@@ -42,6 +43,7 @@ class TokenContext:
     y: Tensor
     weight: Tensor
     constant_range: tuple[float, float] | None = None
+    material: tuple[Expression, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.operators:
@@ -64,8 +66,8 @@ class TokenContext:
 
     @cached_property
     def variables(self) -> tuple[Expression, ...]:
-        """The variables, in the order of the columns."""
-        return tuple(Variable(name) for name in self.columns)
+        """The variables that tokens are made of, in the order of the columns where these are all."""
+        return self.material or tuple(Variable(name) for name in self.columns)
 
     @cached_property
     def working(self) -> tuple[Operator, ...]:

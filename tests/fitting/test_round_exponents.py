@@ -16,12 +16,14 @@ from symenum.fitting.round_exponents import with_round_exponents
         ("x**0.34*y", "1.0*x**(1/3)*y"),
         ("3*x**1.96 + 2.1*y**0.51", "3.0*x**2 + 2.1*sqrt(y)"),
         ("x**0.05*y", "1.0*y"),
+        ("x**y*z**1.98", "1.0*x**y*z**2"),
+        ("(x**1.98)**y", "(1.0*x**2)**y"),
     ],
 )
 def test_fitted_exponents_become_those_that_people_write(text: str, rounded: str) -> None:
     assert rounded in [str(law) for law in with_round_exponents(parse(text))]
 
 
-@pytest.mark.parametrize("text", ["x*y", "x**2/y", "sin(0.3*x)", "sqrt(x)", "x**0.25*y"])
+@pytest.mark.parametrize("text", ["x*y", "x**2/y", "sin(0.3*x)", "sqrt(x)", "x**0.25*y", "x**y", "(x + 1)**(y**z)"])
 def test_nothing_to_round(text: str) -> None:
     assert with_round_exponents(parse(text)) == []

@@ -43,11 +43,18 @@ def _rounded(node: Expression, denominator: int) -> Expression:
     if node.operator.role in (*MULTIPLICATIVE, Role.POWER):
         number, powers = _powers(node)
         nearest = {base: _nearest(power, denominator) for base, power in powers.items()}
-        exponents = {_rounded(base, denominator): power for base, power in nearest.items() if power}
+        exponents = {_inside(base, denominator): power for base, power in nearest.items() if power}
         fitted = any(not isinstance(power, Fraction) for power in powers.values())
         if fitted and exponents and None not in nearest.values():
             # A float even where it is 1, so that it can be fitted.
             return with_factor(Constant(float(number)), _written(exponents))
+    return _inside(node, denominator)
+
+
+def _inside(node: Expression, denominator: int) -> Expression:
+    """The node with round exponents in its operands; a power with a variable in its exponent is a base as it is."""
+    if not isinstance(node, Apply):
+        return node
     operands = tuple(_rounded(operand, denominator) for operand in node.operands)
     return node if operands == node.operands else Apply(node.operator, operands)
 

@@ -18,7 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/trust", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in COMMANDS.items():
-        module.add_arguments(commands.add_parser(name, help=module.__doc__))
+        module.add_arguments(commands.add_parser(name, help=(module.__doc__ or "").replace("%", "%%")))
     options = parser.parse_args()
     return int(COMMANDS[options.command].main(options))
 

@@ -50,7 +50,7 @@ BAD_DATA = {
     "objects in values": ({"values": np.array([[None, 1]] * 6)}, TypeError, r"^values must hold real numbers.*object"),
     "complex values": ({"values": VALUES + 1j}, TypeError, r"^values must hold real numbers.*complex"),
     "complex tensor": ({"values": torch.ones(6, 2) * 1j}, TypeError, r"^values must be real"),
-    "dates": ({"values": np.full((6, 2), "2024-01-01", dtype="M8[D]")}, TypeError, r"^values must hold real numbers"),
+    "dates": ({"values": np.full((6, 2), "2024-01-01", dtype="M8[D]")}, ValueError, r"^values has dates: give numbers"),
     "table with text": (
         {"values": pd.DataFrame({"a": [1.0] * 6, "b": ["x"] * 6})}, TypeError, r"^values must hold real numbers",
     ),

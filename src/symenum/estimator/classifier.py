@@ -126,7 +126,7 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     operators, max_time, max_iterations, layers, inputs, token_generator, constant_range, top_k, discount,
     max_complexity, max_depth, nested_constraints, constraints, variable_operators, required_variables,
     forbidden_variables, select_k_features, device, random_state, verbose, callbacks, max_memory : as in PSERegressor
-    model_selection : "mdl", "best", "accuracy" or "reward", as in PSERegressor
+    model_selection : "mdl", "evidence", "best", "accuracy" or "reward", as in PSERegressor
 
     Attributes
     ----------

@@ -546,7 +546,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         They say whether other laws explain the data as well, whether any law is better than the mean and than a
         straight line, and which laws were ruled out for certain: for this all laws a*f + b with f of a few operators
-        are tried, which may take two seconds.
+        are tried, which may take a second.
         """
         check_is_fitted(self, "front_")
         training = self._training(None, None, None)

@@ -1,7 +1,7 @@
 """What is ruled out for certain: the best a·f + b for every f of up to so many operators, on all rows.
 
 A search scans much more, but parts of the rows, or the simplest features only. Here nothing is left out, so that the
-sentence "no law with up to 3 of these operators fits better" is true. It is one scan of a second or two.
+sentence "no law with up to 3 of these operators fits better" is true. It is one scan of about a second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Exhausted", "exhaust"]
 
 _MAX_OUTPUTS = 60_000  # expressions of a layer that are evaluated,
 _MAX_VALUES = 20_000_000  # and their values: 160 MB, of which a few copies are made
-_MAX_WORK = 2e10  # pairs of the last scan times rows: two seconds on one core,
+_MAX_WORK = 8e9  # pairs of the last scan times rows: a second on one core,
 _SLOW = 50  # where a pair of an operator that is no matrix product counts as so many
 _MAX_LAYERS = 2  # of the expressions that the last scan combines
 _WIDTH = 16  # best of a scan that are judged again, of which the first is wanted
@@ -49,7 +49,7 @@ class Exhausted:
 
 @single_threaded()
 def exhaust(training: Training, operators: tuple[Operator, ...]) -> Exhausted | None:
-    """The deepest space that a second or two are enough for; None where even one operator is too many.
+    """The deepest space that about a second is enough for; None where even one operator is too many.
 
     The leaves of f are the columns, 1 and 2.
     """

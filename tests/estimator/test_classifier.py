@@ -114,9 +114,7 @@ def test_three_classes_need_a_classifier_for_each() -> None:
 def test_one_class_and_other_rules_are_refused() -> None:
     with pytest.raises(ValueError, match="only one class"):
         quick().fit(X, np.zeros(400))
-    with pytest.raises(
-        ValueError, match="model_selection must be one of 'evidence', 'best', 'accuracy', "
-    ):
+    with pytest.raises(ValueError, match="model_selection must be one of 'evidence', 'best', 'accuracy', "):
         quick(model_selection="kfold").fit(X, Y)
     with pytest.raises(ValueError, match="top_k must be"):
         quick(top_k=0).fit(X, Y)

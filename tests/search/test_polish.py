@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+from symenum import PSERegressor
 from symenum.core.budget import Budget
 from symenum.expressions import parse
 from symenum.fitting import free_constants
 from symenum.operators import get_operators
 from symenum.search import run
-from symenum.search.polish import loosened, pruned, rounded
+from symenum.search.polish import _likely_digits, loosened, pruned, rounded
 
 
 def test_where_exponents_became_whole_the_factor_is_fitted_anew(make) -> None:
@@ -57,3 +60,26 @@ def test_a_steep_tanh_is_a_step_where_steps_are_allowed(make, operators: tuple[s
     found = loosened(task, [parse("0.7*tanh(99.5*(x1 - 2.0)) + x2")], Budget())
     assert found
     assert all(f"{name}(" in str(each.expression) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "digits"),
+    [
+        (0.500073, 1e-4, 1),  # 0.5: one digit, and a step of 0.1 is far
+        (0.50007, 1e-5, 0),  # too far from 0.5 for that error
+        (2.25003, 5e-5, 3),
+        (3.612, 0.04, 0),  # 3.6 is near, but numbers of two digits are near to everything then
+        (1.4998, 2e-6, 0),
+        (math.pi, 1e-3, 0),
+    ],
+)
+def test_a_constant_becomes_a_number_of_few_digits_only_where_that_is_hardly_chance(value, error, digits) -> None:
+    assert _likely_digits(value, error) == digits
+
+
+def test_the_digits_of_a_law_under_noise_are_those_that_people_write() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 3, (400, 2))
+    y = 0.5 * X[:, 0] * X[:, 1] + 0.01 * rng.standard_normal(400)
+    model = PSERegressor(operators=["+", "*"], max_iterations=25, max_time=None, random_state=0).fit(X, y)
+    assert "0.5*x1*x2" in [str(entry.expression) for entry in model.front_]

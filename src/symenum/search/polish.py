@@ -60,6 +60,8 @@ _SHORTER_LAWS = 60  # laws with a part less that are fitted in one round
 _REFIT_STEPS = 4  # Levenberg-Marquardt steps from constants that fit already
 _DIGITS_COST = 0.01  # growth of the loss by shorter constants, in units of loss/rows
 _MAX_DIGITS = 17  # significant digits of a double
+_CHANCE_WINDOW = 1.5  # standard errors that a constant may move to a number of few digits
+_CHANCE = 0.05  # largest chance that such a number lies there without a reason, by definition
 _EXACT_ROUNDS = 4  # of making an exact law simpler; each needs a simpler one from the round before
 _COMPLEXITY_SLACK = 1.5  # times `max_complexity` that a family may have: coefficients may turn out to be 1 or 0
 
@@ -240,8 +242,10 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
 def in_supported_digits(task: Task, front: Front) -> Front:
     """The front with constants in the digits that the data support: two of the first digits of their standard error.
 
-    Where constants depend on each other, as those of a line far from zero, more digits are needed: one more at a time,
-    until the loss grows by no more than a hundredth of what one constant takes off it by chance.
+    A constant that is so near to a number of few digits that this is hardly chance becomes that number: 0.5 for 0.50007
+    with an error of 0.0001. Where constants depend on each other, as those of a line far from zero, more digits are
+    needed: one more at a time, until the loss grows by no more than a hundredth of what one constant takes off it by
+    chance.
     """
     if task.settings.sanity == "off":
         return front
@@ -255,15 +259,45 @@ def _in_few_digits(task: Task, law: Candidate, floor: float) -> Candidate:
     working = task.working
     errors = standard_errors(law.expression, task.data.columns, working.y, working.weight, integers=False)
     fewer_rows = math.sqrt(working.rows / task.target.rows)  # errors fall with the number of rows
-    digits = [_digits(value, fewer_rows * error) for value, error in zip(constants, errors, strict=True)]
-    allowed = floor if law.loss <= floor else law.loss * (1 + _DIGITS_COST / task.target.rows)
+    errors = [fewer_rows * error for error in errors]
+    digits = [_digits(value, error) for value, error in zip(constants, errors, strict=True)]
+    few = [_likely_digits(value, error) for value, error in zip(constants, errors, strict=True)]
+    exact = law.loss <= floor
+    if not exact and any(few):
+        likely = [number or most for number, most in zip(few, digits, strict=True)]
+        short = _in_digits(task, law, constants, likely)
+        if short.loss <= law.loss * (1 + _CHANCE_WINDOW**2 * sum(map(bool, few)) / task.target.rows):
+            return short
+    allowed = floor if exact else law.loss * (1 + _DIGITS_COST / task.target.rows)
     for more in range(_MAX_DIGITS):
-        values = [float(f"{value:.{min(d + more, _MAX_DIGITS)}g}") for value, d in zip(constants, digits, strict=True)]
-        written = with_constants(law.expression, values, integers=False)
-        short = with_loss(written, task.columns, task.target.y, task.target.weight, task.settings.loss)
+        short = _in_digits(task, law, constants, [number + more for number in digits])
         if short.loss <= allowed:
             return short
     return law
+
+
+def _in_digits(task: Task, law: Candidate, constants: Sequence[float], digits: Sequence[int]) -> Candidate:
+    """The law with so many significant digits of each constant, and its loss on all rows."""
+    values = [float(f"{value:.{min(d, _MAX_DIGITS)}g}") for value, d in zip(constants, digits, strict=True)]
+    written = with_constants(law.expression, values, integers=False)
+    return with_loss(written, task.columns, task.target.y, task.target.weight, task.settings.loss)
+
+
+def _likely_digits(value: float, error: float) -> int:
+    """The fewest digits of a number that the constant is likely to be; 0 where there is none.
+
+    It lies within 1.5 standard errors of the constant, and numbers of so few digits are so far apart that one of them
+    would lie there by chance in one of 20 cases at most.
+    """
+    if not (0 < error < math.inf) or value == 0:
+        return 0
+    for digits in range(1, _MAX_DIGITS):
+        step = 10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits)
+        if 2 * _CHANCE_WINDOW * error > _CHANCE * step:
+            return 0
+        if abs(float(f"{value:.{digits}g}") - value) <= _CHANCE_WINDOW * error:
+            return digits
+    return 0
 
 
 def _digits(value: float, error: float) -> int:

@@ -257,9 +257,9 @@ def _in_few_digits(task: Task, law: Candidate, floor: float) -> Candidate:
     if not constants:
         return law
     working = task.working
-    errors = standard_errors(law.expression, task.data.columns, working.y, working.weight, integers=False)
+    on_working = standard_errors(law.expression, task.data.columns, working.y, working.weight, integers=False)
     fewer_rows = math.sqrt(working.rows / task.target.rows)  # errors fall with the number of rows
-    errors = [fewer_rows * error for error in errors]
+    errors = [fewer_rows * error for error in on_working]
     digits = [_digits(value, error) for value, error in zip(constants, errors, strict=True)]
     few = [_likely_digits(value, error) for value, error in zip(constants, errors, strict=True)]
     exact = law.loss <= floor

@@ -40,12 +40,13 @@ from symenum.search.state import State
 
 __all__ = ["Schedule", "check_shares", "front_decades", "moves_of"]
 
-# Chosen on random laws (benchmarks/settings.py; RESULTS.md, "Settings of the schedule"): an opening of 4 s recovers as
-# many of them in 30 s as one of 12 s, and two more of 52 in 10 s; with half of the work or three quarters of it for the
-# network as many are recovered. Half: what is left over goes to growth where that brings most, as on noisy tables.
+# Chosen on random laws (benchmarks/settings.py; RESULTS.md, "Settings of the schedule"), which cannot tell much: with
+# openings of 4 s and of 12 s as many are recovered in 30 s (16 of 54), and 14 and 12 of 52 in 10 s; so the middle. With
+# half of the work or three quarters of it for the network as many are recovered too. Half: what is left over goes to
+# growth where that brings most, as on noisy tables.
 _NETWORK_SHARE = 0.5  # of the work after the opening, for passes of the network
 _OPENING_SHARE = 0.15  # of the time, for the opening,
-_SHORT_OPENING = 4.0  # or so many seconds, where that is more,
+_SHORT_OPENING = 8.0  # or so many seconds, where that is more,
 _LONGEST_OPENING = 0.95  # but not more than this part of the time
 _OPENING_TURN = 0.2  # of the opening, that one turn of it may cost
 _OPEN_END = 60.0  # seconds that a search without a time limit is planned for

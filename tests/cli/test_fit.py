@@ -327,3 +327,9 @@ def test_a_gpu_that_is_lost_before_the_first_step_is_named(symenum, models, tabl
     assert result.exit_code == 1
     assert "The GPU failed: use --device cpu. cuda:0 failed" in " ".join(result.stderr.split())
     assert "Traceback" not in result.output
+
+
+def test_how_sure_the_choice_is_stands_below_a_law_that_the_default_rule_has_chosen(symenum, table) -> None:
+    arguments = ["fit", table(DATA), "--seed", "1", "--max-iterations", "3"]
+    assert "The fake model is sure." in symenum(*arguments).stdout
+    assert "The fake model is sure." not in symenum(*arguments, "--model-selection", "best").stdout

@@ -277,7 +277,7 @@ def run_fit(
     does not see, to choose the law on. `errors`: print the standard errors of the law's constants. `explain`: print
     what the moves of the search did.
     """
-    from symenum.selection import rule_while_searching
+    from symenum.selection import DEFAULT_RULE, rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
@@ -294,7 +294,8 @@ def run_fit(
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if table.y_error is not None and model is not None and not quiet:
             problems += _print(_chi_square_line(model, len(table.y)))
-        if model is not None and not quiet:
+        if model is not None and not quiet and settings["model_selection"] == DEFAULT_RULE:
+            # The probabilities are those by which this rule has chosen; another rule may choose an improbable law.
             problems += _print("\n".join(model.confidence()))
         if result.errors is not None:
             problems += _print("\n".join(error_lines(result.errors)))

@@ -7,8 +7,10 @@ improved: the simplest such expression without surplus constants ends the front.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import overload
 
 from symenum.core.exactness import EXACTNESS
@@ -69,6 +71,16 @@ class Front(Sequence[Candidate]):
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.entries)
+
+    def loss_up_to(self, complexity: int) -> float:
+        """The lowest loss of the entries that are at most so complex; infinite where there is none."""
+        number = bisect_right(self.entries, complexity, key=lambda entry: entry.complexity)
+        return self._lowest_losses[number]
+
+    @cached_property
+    def _lowest_losses(self) -> tuple[float, ...]:
+        """Of the first 0, 1, 2, … entries."""
+        return tuple(itertools.accumulate((entry.loss for entry in self.entries), min, initial=float("inf")))
 
     def update(self, candidates: Iterable[Candidate], max_complexity: int | None = None) -> Front:
         """The front of its entries and the candidates; a function appears once, in its simplest form.
@@ -152,10 +164,8 @@ class Front(Sequence[Candidate]):
 
     def _order(self, candidate: Candidate) -> tuple[int, float, int, int, int, str]:
         """By complexity, loss, surplus constants, constants of many digits, and length of the text."""
-        text = str(candidate.expression)
         loss = self.zero if candidate.loss <= self.floor else candidate.loss
-        surplus = self._surplus(candidate)
-        return candidate.complexity, loss, surplus, count_unsnapped(candidate.expression), len(text), text
+        return candidate.complexity, loss, self._surplus(candidate), *_plainness(candidate.expression)
 
     def _improves(self, candidate: Candidate, best: Candidate) -> bool:
         """Whether the candidate follows the last entry, `best`: better by more than chance."""
@@ -171,3 +181,10 @@ class Front(Sequence[Candidate]):
             return False
         twins = loss > best_loss * (1 - EXACTNESS.scanned_tie)
         return not (twins and same_function(candidate.expression, best.expression))
+
+
+@lru_cache(maxsize=20_000)  # the same laws are compared in every step of a search, which has some thousands at hand
+def _plainness(expression: Expression) -> tuple[int, int, str]:
+    """Constants of many digits, length of the text, and the text: the lower, the plainer."""
+    text = str(expression)
+    return count_unsnapped(expression), len(text), text

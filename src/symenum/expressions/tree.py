@@ -85,6 +85,7 @@ class Constant(_Node):
 
     value: float  # an int is kept as an int, so that 2 does not print as 2.0
     name: str | None = None
+    _hash: int = field(init=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
@@ -101,6 +102,7 @@ class Constant(_Node):
             raise ValueError(f"the constant {self.name} is {NAMED_CONSTANTS[self.name]!r}, not {self.value!r}")
         if self.name is not None and self.name not in NAMED_CONSTANTS:
             Variable(self.name)  # raises ValueError unless the name could be a variable's
+        object.__setattr__(self, "_hash", hash(self._identity()))
 
     complexity = 0
     depth = 0
@@ -112,7 +114,11 @@ class Constant(_Node):
         return isinstance(other, Constant) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Constant], tuple[float, str | None]]:
+        # As below.
+        return Constant, (self.value, self.name)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -186,13 +192,19 @@ def fold(expression: Expression, visit: Callable[[Expression, tuple[T, ...]], T]
     stack: list[Expression] = [expression]
     while stack:
         node = stack[-1]
-        operands = node.operands if isinstance(node, Apply) else ()
-        missing = [] if node in done else [operand for operand in operands if operand not in done]
-        if missing:
-            stack.extend(reversed(missing))
+        if node in done:
+            stack.pop()
             continue
-        if node not in done:
-            done[node] = visit(node, tuple([done[operand] for operand in operands]))
+        if not isinstance(node, Apply):
+            done[node] = visit(node, ())
+            stack.pop()
+            continue
+        missing = [operand for operand in node.operands if operand not in done]
+        if missing:
+            missing.reverse()
+            stack += missing
+            continue
+        done[node] = visit(node, tuple([done[operand] for operand in node.operands]))
         stack.pop()
     return done[expression]
 
@@ -219,12 +231,15 @@ def natural_key(name: str) -> tuple[tuple[str | int, ...], str]:
 def variables(expression: Expression) -> tuple[str, ...]:
     """The names of the variables that occur, each once, in natural order."""
     names: set[str] = set()
-
-    def visit(node: Expression, operands: tuple[None, ...]) -> None:
+    seen: set[int] = set()  # nodes that occur in several places are opened once
+    stack = [expression]
+    while stack:
+        node = stack.pop()
         if isinstance(node, Variable):
             names.add(node.name)
-
-    fold(expression, visit)
+        elif isinstance(node, Apply) and id(node) not in seen:
+            seen.add(id(node))
+            stack += node.operands
     return tuple(sorted(names, key=natural_key))
 
 

@@ -278,11 +278,13 @@ def _bits_of_nice(value: float) -> float:
     return math.inf if number is None else number.cost
 
 
+@lru_cache(maxsize=20_000)  # the same laws are compared in every step of a search
 def count_unsnapped(expression: Expression) -> int:
     """How many constants have more than 9 significant digits: nobody writes such numbers."""
     return sum(_rounded(value, _MAX_WRITTEN_DIGITS) != value for value in _floats(expression))
 
 
+@lru_cache(maxsize=20_000)  # as above
 def count_fitted_constants(expression: Expression) -> int:
     """How many of the constants look fitted: not whole, and with more than two digits or smaller than 0.01.
 

@@ -121,12 +121,7 @@ def admitted(
 
 def _may_enter(front: Front, found: Sequence[Candidate]) -> list[Candidate]:
     """The finds that are not much worse than the front at their complexity: all others are dominated in any case."""
-    possible = []
-    for candidate in found:
-        best = min((entry.loss for entry in front if entry.complexity <= candidate.complexity), default=float("inf"))
-        if candidate.loss <= max(_NOT_FAR_ABOVE * best, front.floor):
-            possible.append(candidate)
-    return possible
+    return [one for one in found if one.loss <= max(_NOT_FAR_ABOVE * front.loss_up_to(one.complexity), front.floor)]
 
 
 def loss_floor(loss: Loss, target: Target) -> float:
@@ -165,9 +160,7 @@ def near(front: Front, candidates: Iterable[Candidate]) -> list[Candidate]:
     known = {entry.expression for entry in front}
     found = []
     for candidate in candidates:
-        losses = (entry.loss for entry in front if entry.complexity <= candidate.complexity)
-        front_loss = min(losses, default=front.zero)
-        near_loss = front.zero + _NEAR_FACTOR * (front_loss - front.zero)
-        if candidate.loss <= near_loss and candidate.expression not in known:
+        near_loss = front.zero + _NEAR_FACTOR * (front.loss_up_to(candidate.complexity) - front.zero)
+        if candidate.loss <= near_loss < float("inf") and candidate.expression not in known:
             found.append(candidate)
     return found

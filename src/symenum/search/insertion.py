@@ -336,33 +336,33 @@ def _functions(bases: Sequence[tuple[Tensor, Expression]], operators: tuple[Oper
         with_phase = torch.zeros_like(values) if partner is None else partner
         found.append(_Parts(values, with_phase, tuple(write), tuple((name, one) for one in inner)))
 
-    def shifted(c: Tensor) -> list[Expression]:
-        return [_shifted(one, float(shift)) for one, shift in zip(inner, c, strict=True)]
-
-    def scaled(c: Tensor) -> list[Expression]:
-        return [_times(float(factor), one) for one, factor in zip(inner, c, strict=True)]
+    def each(c: Tensor) -> Iterable[tuple[Expression, float]]:
+        """The bases, and of each its number of c (bases, 1)."""
+        return zip(inner, c.flatten().tolist(), strict=True)
 
     beyond = [shift * width - low for shift in _SHIFTS]
     if Abilities(operators).quotients:
         for c in (*beyond, *(-high - shift * width for shift in _SHIFTS)):
-            add("1/", 1 / (V + c), [_always(apply("div", Constant(1), below)) for below in shifted(c)])
+            add("1/", 1 / (V + c), [partial(_over_shifted, one, shift) for one, shift in each(c)])
     unary = [one for one in operators if one.arity == 1 and one.form is None and one.role not in _NOT_GRIDDED]
     periodic = [one for one in unary if one.periodic]
     for u in (*periodic[:1], *(one for one in unary if not one.periodic)):
         if u.traits.period is not None:
             for c in (turn / width for turn in _TURNS):
                 later = u.function(c * V + u.traits.period / 4)
-                add(u.name, u.function(c * V), [partial(_turned, u, angle) for angle in scaled(c)], later)
+                add(u.name, u.function(c * V), [partial(_turned, u, one, factor) for one, factor in each(c)], later)
         elif u.role is Role.EXPONENTIAL:
             for c in (sign * growth / width for growth in _GROWTHS for sign in (1, -1)):
-                add(u.name, u.function(c * V), [_always(apply(u, exponent)) for exponent in scaled(c)])
+                add(u.name, u.function(c * V), [partial(_of_scaled, u, one, factor) for one, factor in each(c)])
         elif u.entire:
             for c, zero in ((slope / width, low + at * width) for slope in _SLOPES for at in _MIDDLES):
-                arguments = [_shifted(one, -float(move)) for one, move in zip(scaled(c), c * zero, strict=True)]
-                add(u.name, u.function(c * (V - zero)), [_always(apply(u, argument)) for argument in arguments])
+                shifts = (-c * zero).flatten().tolist()
+                lines = zip(each(c), shifts, strict=True)
+                write = [partial(_of_line, u, one, factor, shift) for (one, factor), shift in lines]
+                add(u.name, u.function(c * (V - zero)), write)
         else:
             for c in beyond:
-                add(u.name, u.function(V + c), [_always(apply(u, argument)) for argument in shifted(c)])
+                add(u.name, u.function(V + c), [partial(_of_shifted, u, one, shift) for one, shift in each(c)])
     return _Parts.joined(found)
 
 
@@ -459,10 +459,29 @@ def _always(expression: Expression) -> Write:
     return lambda phase: expression
 
 
-def _turned(operator: Operator, argument: Expression, phase: float) -> Expression:
-    """The periodic function of the argument, with a phase that has 2·pi for a period."""
+# How parts are written: only the few that promise most are. All but waves leave the phase alone.
+
+
+def _turned(operator: Operator, inner: Expression, c: float, phase: float) -> Expression:
+    """The periodic function of c·inner, with a phase that has 2·pi for a period."""
     period = operator.traits.period or 2 * math.pi
-    return apply(operator, _shifted(argument, phase * period / (2 * math.pi)))
+    return apply(operator, _shifted(_times(c, inner), phase * period / (2 * math.pi)))
+
+
+def _of_scaled(operator: Operator, inner: Expression, c: float, phase: float) -> Expression:
+    return apply(operator, _times(c, inner))
+
+
+def _of_line(operator: Operator, inner: Expression, c: float, shift: float, phase: float) -> Expression:
+    return apply(operator, _shifted(_times(c, inner), shift))
+
+
+def _of_shifted(operator: Operator, inner: Expression, c: float, phase: float) -> Expression:
+    return apply(operator, _shifted(inner, c))
+
+
+def _over_shifted(inner: Expression, c: float, phase: float) -> Expression:
+    return apply("div", Constant(1), _shifted(inner, c))
 
 
 def _times(c: float, inner: Expression) -> Expression:

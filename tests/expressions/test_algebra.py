@@ -124,6 +124,20 @@ def test_simplify_writes_numbers_as_people_write_them(text: str, simple: str) ->
     assert str(simplify(parse(text))) == simple
 
 
+@pytest.mark.parametrize(
+    ("text", "simple"),
+    [
+        ("sign(5.98*x)", "sign(x)"),
+        ("2*sign(-3*x*y)", "2*sign(-(x*y))"),
+        ("sign(0.5*(x - 1))", "sign(x - 1)"),
+        ("sign(x/4)", "sign(x)"),
+        ("sign(0*x)", "sign(0)"),
+    ],
+)
+def test_of_a_factor_inside_a_step_only_the_sign_counts(text: str, simple: str) -> None:
+    assert str(simplify(parse(text))) == simple
+
+
 @given(tame_tree)
 def test_simplify_keeps_the_function_where_both_have_values(tree) -> None:
     simple = simplify(tree)

@@ -13,7 +13,8 @@ from symenum.bench.judge.plausibility import has_pole_in_box, has_unresolved_wav
 from symenum.core.budget import Budget
 from symenum.expressions import evaluate, parse, same_function, variables
 from symenum.fitting import free_constants
-from symenum.search.polish import simplest_exact, tiny_limit
+from symenum.operators import get_operators
+from symenum.search.polish import limit_in_disguise, simplest_exact
 
 
 def fit(X: object, y: np.ndarray, steps: int, **parameters: object) -> PSERegressor:
@@ -92,7 +93,7 @@ def test_a_limit_in_disguise_is_written_as_the_limit(make, disguise: str, plain:
         return np.asarray(evaluate(parse(plain), {"x1": a, "x2": b}))
 
     task = make(values, rows=60, noise=0.01)
-    limit = tiny_limit(task, task.data.candidate(parse(disguise)), Budget())
+    limit = limit_in_disguise(task, task.data.candidate(parse(disguise)), Budget())
     assert limit is not None
     rounded = [float(f"{value:.1g}") for value in free_constants(limit.expression, integers=False)]
     assert limit.loss < 3e-4
@@ -100,9 +101,23 @@ def test_a_limit_in_disguise_is_written_as_the_limit(make, disguise: str, plain:
     assert "1e-" not in str(limit.expression).replace("e-05", "")
 
 
+def test_a_step_in_disguise_is_a_step_where_sign_is_an_operator(make) -> None:
+    def values(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return 2 * np.sign(a - 1.5) + b
+
+    disguise = parse("2*tanh(168000*(x1 - 1.5)) + x2")
+    task = make(values, rows=60, noise=0.01, operators=get_operators(["+", "-", "*", "tanh", "sign"]))
+    limit = limit_in_disguise(task, task.data.candidate(disguise), Budget())
+    assert limit is not None
+    assert "tanh" not in str(limit.expression)
+    assert len(free_constants(limit.expression)) < len(free_constants(disguise))
+    without_sign = make(values, rows=60, noise=0.01, operators=get_operators(["+", "-", "*", "tanh"]))
+    assert limit_in_disguise(without_sign, without_sign.data.candidate(disguise), Budget()) is None
+
+
 def test_a_wave_is_not_a_limit(make) -> None:
     task = make(lambda a, b: np.sin(0.5 * a), rows=60, noise=0.01)
-    assert tiny_limit(task, task.data.candidate(parse("sin(0.5*x1)")), Budget()) is None
+    assert limit_in_disguise(task, task.data.candidate(parse("sin(0.5*x1)")), Budget()) is None
 
 
 def test_a_growing_wave_is_found_without_giants() -> None:

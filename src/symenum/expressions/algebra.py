@@ -244,6 +244,10 @@ def _simplify_node(node: Expression, operands: tuple[Expression | Sum | Product,
         folded = _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
         if folded is not None:
             return folded
+    if role is Role.STEP:  # of a number that multiplies its argument nothing but the sign counts
+        argument = as_product(operands[0])
+        if argument.numerator and (argument.factors or argument.divisors):
+            operands = (replace(argument, numerator=1 if argument.numerator > 0 else -1, denominator=1),)
     closed = tuple(_as_expression(operand) for operand in operands)
     return _folded(Apply(node.operator, closed))
 

@@ -17,7 +17,6 @@ from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Constant, Expression, Variable, apply, simplify, substitute, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import (
-    Refined,
     free_constants,
     limit_of_law,
     limit_of_tiny_arguments,
@@ -39,13 +38,13 @@ from symenum.search.problem import Task
 __all__ = [
     "fitted",
     "in_supported_digits",
+    "limit_in_disguise",
     "loosened",
     "pruned",
     "refined",
     "refitted",
     "rounded",
     "simplest_exact",
-    "tiny_limit",
 ]
 
 _DIGITS = (1, 2, 3)  # significant digits that people write constants in
@@ -182,10 +181,11 @@ def _ratio(one: Tensor, other: Tensor) -> float | None:
     return value if math.isfinite(value) and bool(same.all()) else None
 
 
-def tiny_limit(task: Task, law: Candidate, budget: Budget) -> Candidate | None:
-    """The law that this one is a limit of in disguise, on the working rows; None where it is no such limit.
+def limit_in_disguise(task: Task, law: Candidate, budget: Budget) -> Candidate | None:
+    """The limit that this law is in disguise, on the working rows; None where its constants are determined.
 
-    Under another loss than the mean square error the limit is found by least squares, and judged by the loss.
+    3e6*sin(1e-7*x) is 0.3*x; and where sign is an operator, tanh(2e5*x) is sign(x). Under another loss than the mean
+    square error the limit is found by least squares, and judged by the loss.
     """
     settings, data = task.settings, task.data
     if settings.sanity == "off" or not settings.constants or not free_constants(law.expression, integers=False):
@@ -193,6 +193,8 @@ def tiny_limit(task: Task, law: Candidate, budget: Budget) -> Candidate | None:
     target, columns = data.target, data.columns
     (refined,) = refine([law.expression], columns, target.y, target.weight, starts=0, steps=0)
     limit = limit_of_tiny_arguments(refined, columns, target.y, target.weight, budget=budget, seed=settings.seed)
+    if limit is None and any(operator.role is Role.STEP for operator in settings.operators):
+        limit = limit_of_law(refined, columns, target.y, target.weight, budget=budget, seed=settings.seed)
     if limit is None or not task.allows(limit.expression):
         return None
     if task.squared:
@@ -314,18 +316,7 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
     results = refine(
         families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device, seed=seed
     )
-    finite = [result for result in results if result.loss < float("inf")]
-    if any(operator.role is Role.STEP for operator in task.settings.operators):
-        finite = [_determined(task, result, budget) for result in finite]
-    return [Candidate(result.expression, result.loss) for result in finite]
-
-
-def _determined(task: Task, law: Refined, budget: Budget) -> Refined:
-    """The law, or the step function that it is the limit of: a slope that no row shows is not a constant found."""
-    data = task.data
-    seed = task.settings.seed
-    step = limit_of_law(law, data.columns, data.target.y, data.target.weight, budget=budget, seed=seed)
-    return law if step is None or not task.allows(step.expression) else step
+    return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
 
 def fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:

@@ -6,6 +6,7 @@ problem and the memory limit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -56,8 +57,9 @@ _GPU_RATE = 4e12  # distinct candidates that a GPU scores in a second (H200)
 _CPU_PASS = 1.3  # work units (seconds on two cores) of the largest scan on a CPU
 _GPU_PASS = 0.05  # seconds of the largest scan on a GPU
 _COUNTLESS = 10**18  # candidates that no pass scores; a deep network has more than a float can count
-_CPU_SETS = 2  # passes in a batch: one proposal of tokens and one fit serve them all
-_GPU_SETS = 32  # the same on a GPU
+_CPU_SETS = 2  # passes in a batch at most: one proposal of tokens and one fit serve them all;
+_GPU_SETS = 32  # the same on a GPU,
+_BATCH_SHARE = 0.1  # and of the time, for the scans of a batch of more than one pass
 _PASS_FITS = 0.3  # work units for the tokens of a batch and for the fits of its best candidates
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -112,12 +114,14 @@ def make_plan(
     inputs: int | None,
     max_memory: int,
     gpu: bool = False,
+    seconds: float = math.inf,
 ) -> Plan:
     """The plan for so many variables; `layers` and `inputs` stay where the caller has fixed them.
 
     Three layers where half of the variables or more fit beside two tokens; else two layers on many more tokens. Where
     operators without a bilinear form would take most of the time, the last layer does without them. `max_memory` in
-    bytes. `gpu`: whether passes run on a GPU. Raises ValueError where not even the narrowest such network fits.
+    bytes. `gpu`: whether passes run on a GPU. `seconds`: of the whole search. Raises ValueError where not even the
+    narrowest such network fits.
     """
     check_mask_fits(inputs or _MIN_INPUTS, operators, layers or _MAX_LAYERS - 1, max_memory)
     last = _with_form(operators)
@@ -143,11 +147,12 @@ def make_plan(
         layers = _MAX_LAYERS if deep else _MAX_LAYERS - 1
     inputs = inputs or widest(layers)
     variable_slots = max(1, min(variables, inputs - _MIN_TOKENS))
-    sets = _GPU_SETS if gpu else _CPU_SETS
     every = _scan_work(inputs, operators, operators, layers, gpu=gpu)
     if last == operators or every <= 2 * _scan_work(inputs, operators, last, layers, gpu=gpu):
         last = operators
-    work = sets * _scan_work(inputs, operators, last, layers, gpu=gpu) + _PASS_FITS
+    scan = _scan_work(inputs, operators, last, layers, gpu=gpu)
+    sets = max(1, int(min(_GPU_SETS if gpu else _CPU_SETS, _BATCH_SHARE * seconds / scan)))
+    work = sets * scan + _PASS_FITS
     candidates = sum(_candidates(inputs, operators, last, layers))
     return Plan(layers, inputs, variable_slots, candidates, work, sets, None if last == operators else last, gpu)
 
@@ -498,6 +503,7 @@ def _plan(settings: Settings, variables: int) -> Plan:
         inputs=settings.inputs,
         max_memory=settings.max_memory,
         gpu=bool(choose_devices(settings.device, work=ANY_WORK)),
+        seconds=math.inf if settings.planned_time is None else settings.planned_time,
     )
 
 

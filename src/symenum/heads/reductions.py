@@ -31,6 +31,7 @@ from symenum.heads.response import Data, make_data
 
 __all__ = [
     "MIN_ROWS",
+    "SURFACE_ROWS",
     "Chart",
     "Reduced",
     "Surface",
@@ -57,7 +58,7 @@ _MAX_TERMS = 240  # of the polynomial of a surface
 _ROWS_PER_TERM = 5  # rows for each term of a surface
 MIN_ROWS = _ROWS_PER_TERM * math.comb(2 + 2, 2)  # a surface of degree 2 in two slots has 6 terms
 _MAX_DEGREE = 10  # of the polynomial of a surface
-_MAX_ROWS = 1000  # rows that surfaces are fitted to
+SURFACE_ROWS = 3000  # rows that surfaces are fitted to; with 1,000 more is left of random laws (benchmarks/settings.py)
 _MAX_SYMMETRY_DEGREE = 6  # of |c|, the degree of a symmetry
 _TRIALS = 8  # symmetries of each number of slots that are put to the test
 _SUGGESTED = 0.5  # relative misfit of a symmetry in the slopes, up to which it is tested: noise blurs slopes
@@ -105,7 +106,7 @@ def degree_of(slots: int, rows: int) -> int:
 
 def may_be_reduced(slots: int, rows: int) -> bool:
     """Whether so many rows make a surface in so many slots."""
-    return slots > 1 and rows >= MIN_ROWS and degree_of(slots, min(rows, _MAX_ROWS)) > 1
+    return slots > 1 and rows >= MIN_ROWS and degree_of(slots, min(rows, SURFACE_ROWS)) > 1
 
 
 def best_surface(X: Tensor, y: Tensor, weight: Tensor, budget: Budget = NO_LIMIT) -> Surface | None:
@@ -424,7 +425,7 @@ class _Reducer:
 
     def __init__(self, problem: Reduced) -> None:
         root = problem.root
-        self._rows = sample_rows(root.target.rows, _MAX_ROWS, root.seed, "rows that surfaces are fitted to")
+        self._rows = sample_rows(root.target.rows, SURFACE_ROWS, root.seed, "rows that surfaces are fitted to")
         self._problem = problem
         self._missed: Tensor | None = None
 

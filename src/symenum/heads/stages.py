@@ -41,7 +41,7 @@ from symenum.heads.polynomial import Polynomial, monomials
 from symenum.heads.powers_of_sums import PowersOfSums
 from symenum.heads.product_of_powers import ProductOfPowers
 from symenum.heads.rational import Rational, RatioOfPolynomials
-from symenum.heads.reductions import Reduced, furthest_reductions, may_be_reduced
+from symenum.heads.reductions import SURFACE_ROWS, Reduced, furthest_reductions, may_be_reduced
 from symenum.heads.response import Data, Response, best_and_front, make_data
 from symenum.heads.sum_of_powers import SumOfPowers
 from symenum.heads.sum_of_terms import SEARCHES, BeamSearch, SumOfTerms, SumSearch
@@ -91,7 +91,7 @@ class StageRow:
 
 
 _ONE_FEATURE = OneFeature()
-_FINDING_REDUCTIONS = Work(2e-5, lambda sizes: min(1000, sizes.rows) * sizes.slots, lambda sizes: 0.02)
+_FINDING_REDUCTIONS = Work(2e-5, lambda sizes: min(SURFACE_ROWS, sizes.rows) * sizes.slots, lambda sizes: 0.02)
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _TERMS_OF_SUMS = (2, 3)  # numbers of terms of sums of powers
 _BACKGROUND_DEGREES = (1, 2)  # of the polynomial that one feature stands beside
@@ -151,7 +151,7 @@ STAGES = (
     StageRow(
         "polynomials of transforms",
         lambda heads: [heads.until_law(heads.on(Polynomial(6), response=response) for response in heads.responses)],
-        Work(1e-9, lambda sizes: sizes.responses * sizes.polynomials(6, 120)),
+        Work(6e-9, lambda sizes: sizes.responses * sizes.polynomials(6, 120)),
     ),
     StageRow(
         "ratios of polynomials",

@@ -65,8 +65,7 @@ def test_a_law_of_one_variable_is_a_line_among_the_data(axes) -> None:
 def test_residuals_of_other_data_and_of_another_law(model, axes) -> None:
     other = RNG.uniform(1, 3, (7, 2))
     plot_residuals(model, other, np.ones(7), index=0, ax=axes)
-    constant = float(model.predict(other, index=0)[0])
-    np.testing.assert_allclose(axes.lines[0].get_ydata(), 1 - constant)
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), 1 - model.predict(other, index=0))
 
 
 def test_what_makes_no_sense_is_refused(model) -> None:

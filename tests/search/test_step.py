@@ -11,7 +11,7 @@ import torch
 from symenum.bench.problems.experiments import TURBULENCE_OPERATORS
 from symenum.core.budget import Budget
 from symenum.core.target import check_target
-from symenum.expressions import evaluate, parse
+from symenum.expressions import evaluate, parse, variables
 from symenum.fitting import free_constants
 from symenum.fitting.losses import Absolute
 from symenum.front import Front
@@ -238,3 +238,14 @@ def test_without_constants_a_loss_fits_none(make) -> None:
     assert name == "network"
     whole = [value for entry in state.front[1:] for value in free_constants(entry.expression, integers=False)]
     assert all(value.is_integer() for value in whole)  # what fills slots, as it was put there
+
+
+def test_the_first_front_holds_the_simplest_laws(make) -> None:
+    front = start(make(lambda a, b: 1.1 * a + 0.1 * b, rows=40, noise=0.02), 0).front
+    assert str(front[0].expression) == "x1"
+    assert [(entry.complexity, variables(entry.expression)) for entry in front] == [
+        (0, ("x1",)),
+        (1, ("x1",)),
+        (2, ("x1",)),
+        (3, ("x1", "x2")),
+    ]

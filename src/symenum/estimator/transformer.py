@@ -61,7 +61,7 @@ class SymbolicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     >>> from sklearn.pipeline import make_pipeline
     >>> X = np.random.default_rng(0).uniform(1, 3, (60, 3))
     >>> y = 2 * X[:, 0] / X[:, 1] + 3 * X[:, 2]
-    >>> features = SymbolicTransformer(3, operators="arithmetic", max_iterations=10, max_time=None, random_state=0)
+    >>> features = SymbolicTransformer(3, operators="arithmetic", max_iterations=20, max_time=None, random_state=0)
     >>> round(make_pipeline(features, LinearRegression()).fit(X, y).score(X, y), 6)
     1.0
     """

@@ -159,12 +159,13 @@ class Growth:
 
     One law in a turn, the one of the lowest price whose form has not grown yet; or, if `simple`, the simplest one, and
     runners-up that are nearly as good as the front are bases too. On data without noise the price of a long law that is
-    nearly right is low, and the law itself grows from a simple one.
+    nearly right is low, and the law itself grows from a simple one. It begins after the opening: what heads find in the
+    first seconds is found later otherwise.
     """
 
     sizes: Sizes
     simple: bool = False
-    opens: bool = True
+    opens: bool = False
 
     @property
     def name(self) -> str:

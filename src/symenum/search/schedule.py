@@ -26,7 +26,9 @@ from symenum.core.words import did_you_mean
 from symenum.front import Front
 from symenum.search.growth import parts_of_continuation
 from symenum.search.moves import (
+    GROWTH,
     NETWORK,
+    SIMPLE_GROWTH,
     Growth,
     HeadOnVariables,
     HeadsOnTokens,
@@ -40,13 +42,15 @@ from symenum.search.state import State
 
 __all__ = ["Schedule", "check_shares", "front_decades", "moves_of"]
 
-# Chosen on random laws (benchmarks/settings.py; RESULTS.md, "Settings of the schedule"), which cannot tell much: with
-# openings of 4 s and of 12 s as many are recovered in 30 s (16 of 54), and 14 and 12 of 52 in 10 s; so the middle. With
-# half of the work or three quarters of it for the network as many are recovered too. Half: what is left over goes to
-# growth where that brings most, as on noisy tables.
+# Chosen on random laws and measured tables (benchmarks/settings.py; RESULTS.md, "Settings of the schedule"). Laws
+# cannot tell much: with openings of 4 s and of 12 s as many are recovered in 30 s (16 of 54), and 14 and 12 of 52 in
+# 10 s; with 4 s and 8 s 9 of 30 in 20 s. What is left of y is then less with 8 s, and tables are fitted better with 4 s
+# (R² 0.79 instead of 0.76); so the middle. With half of the work or three quarters of it for the network as many laws
+# are recovered too. Half: what is left over goes to growth where that brings most, as on noisy tables.
 _NETWORK_SHARE = 0.5  # of the work after the opening, for passes of the network
+_SHARES = {GROWTH: 2.5, SIMPLE_GROWTH: 2.5}  # of other moves after the opening; 1 where none stands here
 _OPENING_SHARE = 0.15  # of the time, for the opening,
-_SHORT_OPENING = 8.0  # or so many seconds, where that is more,
+_SHORT_OPENING = 6.0  # or so many seconds, where that is more,
 _LONGEST_OPENING = 0.95  # but not more than this part of the time
 _OPENING_TURN = 0.2  # of the opening, that one turn of it may cost
 _OPEN_END = 60.0  # seconds that a search without a time limit is planned for
@@ -85,7 +89,7 @@ class Schedule:
     """The moves that have a share, and the seconds that the search is planned for.
 
     `shares`: of the network the least part of the work; of any other move the factor that it counts with when moves are
-    compared, 1 by default. A move with share 0 gets no turn.
+    compared. A move with share 0 gets no turn.
     """
 
     moves: tuple[Move, ...]
@@ -142,7 +146,7 @@ class Schedule:
         total = sum(record.work for record in records)
         record = state.record(move.name)
         brought = record.gain / record.work / best if best > 0 and record.work else 0.0
-        share = self.shares.get(move.name, 1.0)
+        share = self.shares.get(move.name, _SHARES.get(move.name, 1.0))
         return share * brought + sqrt(2 * share * log(1.0 + total) / (record.work + move.work(state)))
 
 

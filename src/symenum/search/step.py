@@ -24,7 +24,7 @@ from symenum.search.front_update import Admitted, admitted, best_under, runners_
 from symenum.search.moves import Move
 from symenum.search.named_constants import with_names
 from symenum.search.passes import reward_of
-from symenum.search.polish import rounded, simplest_exact, tiny_limit
+from symenum.search.polish import limit_in_disguise, rounded, simplest_exact
 from symenum.search.problem import Task
 from symenum.search.schedule import Schedule, front_decades
 from symenum.search.state import State
@@ -32,17 +32,22 @@ from symenum.search.state import State
 __all__ = ["start", "step", "stop_reason"]
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
-_MAX_LINEAR = 30  # variables; with more, the linear regression is left to the sums of terms
+_MAX_LINEAR = 30  # variables; with more, lines and the linear regression are left to the sums of terms
 
 
 def start(task: Task, seed: int, budget: Budget = NO_LIMIT) -> State:
-    """The state before the first step; its front holds the mean of y, the linear regression and the user's guesses."""
+    """The state before the first step, whose front is that of the simplest laws: the mean of y, each variable, lines in
+    one variable, the linear regression, and the user's guesses.
+    """
     found = [*task.heads.constant(), *_of_required(task)]
     found += [guess for law in task.settings.guesses if (guess := task.data.candidate(law)) is not None]
     slots = task.data.stand_ins
+    if task.squared:
+        found += [one for slot in slots if (one := task.data.candidate(slot)) is not None]
     if task.settings.constants and len(slots) <= min(_MAX_LINEAR, task.data.target.rows - 2):
-        linear = task.heads.response.fit([Constant(1), *slots])
-        found += [] if linear is None else [linear]
+        lines = [terms for slot in slots for terms in ([slot], [Constant(1), slot])] if task.squared else []
+        fits = [task.heads.response.fit(terms) for terms in (*lines, [Constant(1), *slots])]
+        found += [linear for linear in fits if linear is not None]
     update = _updated(task, task.empty_front, found, budget)
     return State(seed, 0, update.front).with_refused(update.reasons)
 
@@ -133,7 +138,7 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         found = best_under(settings.loss, found, columns, working, empty, max_complexity, budget, fit=fit, seed=seed)
     found = [front.weighed(candidate) for candidate in found]
     base = task.working_front if task.partial else front
-    sane = admitted(base, found, task.policy, lambda law: tiny_limit(task, law, budget), max_complexity)
+    sane = admitted(base, found, task.policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
     if not task.partial:
         return sane
     judged: list[Candidate] = []

@@ -23,16 +23,22 @@ from symenum.bench.judge import same_structure
 from symenum.bench.problems.experiments import EMPS_LAW, EMPS_OPERATORS, EMPS_VARIABLES, Emps, load_emps
 from symenum.dynamics import ODERegressor
 from symenum.expressions import Expression, Variable, substitute, to_text
+from symenum.front import Front
 
 
-def paper(data: Emps, seed: int, max_time: float) -> Expression:
-    """Velocity and acceleration as measured: the law of the second state."""
+def paper_front(data: Emps, seed: int, max_time: float) -> Front:
+    """Velocity and acceleration as measured: the front of the second state."""
     states = pandas.DataFrame(data.X[:, :2], columns=["q", "qdot"])
     tau = pandas.DataFrame({"tau": data.X[:, 2]})
     rates = np.column_stack([data.X[:, 1], data.y])
     model = ODERegressor(EMPS_OPERATORS, max_time=max_time, random_state=seed)
     model.fit(states, np.arange(len(states)) * data.step, tau, rates)
-    front = model.fronts_["qdot"]
+    return model.fronts_["qdot"]
+
+
+def paper(data: Emps, seed: int, max_time: float) -> Expression:
+    """The law of the second state that has the best reward on the second half."""
+    front = paper_front(data, seed, max_time)
     return front[data.select(front)].expression
 
 

@@ -30,7 +30,7 @@ import fuzz
 from chaotic import PROTOCOLS as CHAOTIC_PROTOCOLS
 from chaotic import Rates
 from chaotic import run as run_chaotic
-from emps import PROTOCOLS as EMPS_PROTOCOLS
+from emps import paper_front as emps_front
 from engine import data as engine_data
 from heads import pair_heads
 from odd_data import odd_data
@@ -39,6 +39,7 @@ from symenum import PSRN, PSERegressor
 from symenum.bench.judge import same_structure
 from symenum.bench.problems import get_set
 from symenum.bench.problems.experiments import CHAOTIC, EMPS_LAW, load_emps
+from symenum.selection import reward
 
 Figures = dict[str, dict[str, Any]]  # name: value, of (the highest value possible, or None), words (information)
 Row = dict[str, Any]  # one run of `symenum bench run`, as it is in its folder of results
@@ -150,11 +151,22 @@ def _chaotic_rates(number: int) -> Rates:
 
 
 def emps() -> Figures:
-    """The law of the positioning system by the paper's protocol, one seed."""
+    """The law of the positioning system by the paper's protocol, one seed: the reference law, or a better one.
+
+    The protocol takes the law of the highest reward. A front that holds a law of a higher reward than the reference law
+    is no failure, so that law counts too; `on the front` asks for the reference law itself.
+    """
     data = load_emps()
-    law = EMPS_PROTOCOLS["paper"](data, 0, EMPS_SECONDS)
-    words = f"test MSE {data.test_loss(law) / data.reference_loss():.4f} of the reference law's; {str(law)[:80]}"
-    return {"law found": {"value": int(same_structure(law, EMPS_LAW)), "of": 1, "words": words}}
+    front = emps_front(data, 0, EMPS_SECONDS)
+    law = front[data.select(front)]
+    own, reference = (reward(data.test_loss(one), one.complexity) for one in (law.expression, data.reference_law()))
+    same = same_structure(law.expression, EMPS_LAW)
+    words = f"reward {own:.5f}, of the reference law {reference:.5f}; {str(law.expression)[:80]}"
+    there = any(same_structure(entry.expression, EMPS_LAW) for entry in front)
+    return {
+        "law found": {"value": int(same or own >= reference), "of": 1, "words": words},
+        "on the front": {"value": int(there), "of": 1, "words": ""},
+    }
 
 
 def fuzzed() -> Figures:

@@ -30,7 +30,7 @@ from symenum.bench.problems.problem import Array, data_file
 from symenum.dynamics import Differentiator, Motion
 from symenum.dynamics.simulate import right_side
 from symenum.expressions import Constant, Expression, evaluate, parse, simplify, substitute
-from symenum.fitting.linear import least_squares
+from symenum.fitting import least_squares, linear_combination, plain_number
 from symenum.front import Front
 from symenum.selection import reward
 
@@ -320,12 +320,15 @@ class Emps:
         rewards = [reward(self.test_loss(entry.expression), entry.complexity) for entry in front]
         return int(np.argmax(np.nan_to_num(rewards, nan=-1.0)))
 
-    def reference_loss(self) -> float:
-        """The loss on the second half of the reference law, its coefficients fitted to the first half."""
+    def reference_law(self) -> Expression:
+        """The reference law with coefficients of least squares on the first half."""
         columns = [parse(text) for text in ("tau", "qdot", "sign(qdot)", "1")]
-        A, B = (np.stack([_values(c, X) for c in columns], axis=1) for X in (self.X, self.X_test))
-        fit = least_squares(A, self.y)
-        return float(np.mean((B @ fit.coefficients - self.y_test) ** 2))
+        fit = least_squares(np.stack([_values(c, self.X) for c in columns], axis=1), self.y)
+        return linear_combination([plain_number(float(value)) for value in fit.coefficients], columns)
+
+    def reference_loss(self) -> float:
+        """The loss of that law on the second half."""
+        return self.test_loss(self.reference_law())
 
 
 def load_emps() -> Emps:

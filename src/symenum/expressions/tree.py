@@ -117,7 +117,7 @@ class Constant(_Node):
         return self._hash
 
     def __reduce__(self) -> tuple[type[Constant], tuple[float, str | None]]:
-        # As below.
+        # Made anew where it is unpickled: a hash of strings is good in one process only.
         return Constant, (self.value, self.name)
 
 

@@ -59,7 +59,7 @@ _GPU_PASS = 0.05  # seconds of the largest scan on a GPU
 _COUNTLESS = 10**18  # candidates that no pass scores; a deep network has more than a float can count
 _CPU_SETS = 2  # passes in a batch at most: one proposal of tokens and one fit serve them all;
 _GPU_SETS = 32  # the same on a GPU,
-_BATCH_SHARE = 0.1  # and of the time, for the scans of a batch of more than one pass
+_BATCH_SHARE = 0.1  # and of the time, that the scans of a batch of more than one pass may take (not measured)
 _PASS_FITS = 0.3  # work units for the tokens of a batch and for the fits of its best candidates
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.

@@ -48,7 +48,8 @@ __all__ = ["Schedule", "check_shares", "front_decades", "moves_of"]
 # (R² 0.79 instead of 0.76); so the middle. With half of the work or three quarters of it for the network as many laws
 # are recovered too. Half: what is left over goes to growth where that brings most, as on noisy tables.
 _NETWORK_SHARE = 0.5  # of the work after the opening, for passes of the network
-_SHARES = {GROWTH: 2.5, SIMPLE_GROWTH: 2.5}  # of other moves after the opening; 1 where none stands here
+# Of other moves after the opening; 1 where none stands here. With 1 for growth two of three tables were fitted worse.
+_SHARES = {GROWTH: 2.5, SIMPLE_GROWTH: 2.5}
 _OPENING_SHARE = 0.15  # of the time, for the opening,
 _SHORT_OPENING = 6.0  # or so many seconds, where that is more,
 _LONGEST_OPENING = 0.95  # but not more than this part of the time

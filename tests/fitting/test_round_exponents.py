@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symenum.expressions import parse
+from symenum.fitting import round_exponents
 from symenum.fitting.round_exponents import with_round_exponents
 
 
@@ -27,3 +28,14 @@ def test_fitted_exponents_become_those_that_people_write(text: str, rounded: str
 @pytest.mark.parametrize("text", ["x*y", "x**2/y", "sin(0.3*x)", "sqrt(x)", "x**0.25*y", "x**y", "(x + 1)**(y**z)"])
 def test_nothing_to_round(text: str) -> None:
     assert with_round_exponents(parse(text)) == []
+
+
+def test_long_laws_take_no_longer_than_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    plain = round_exponents._powers
+    monkeypatch.setattr(round_exponents, "_powers", lambda node: (asked.append(node), plain(node))[1])
+    deep = "x**0.3"
+    for _ in range(12):  # products within products: each level used to be gone through twice
+        deep = f"z*sin(y*({deep}))"
+    with_round_exponents(parse(deep))
+    assert 0 < len(asked) < 200

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from symenum.expressions import Apply, Constant, Expression, apply, simplify
+from symenum.expressions import Apply, Constant, Expression, apply, simplify, variables
 from symenum.expressions.algebra import as_product, product_of, with_factor
 from symenum.operators.traits import MULTIPLICATIVE, Role
 
@@ -29,8 +29,25 @@ def with_round_exponents(law: Expression) -> list[Expression]:
     >>> print(*with_round_exponents(parse("0.9*d**2.03*p**0.477/r**0.532")), sep="; ")
     0.9*d**2*p**0.477/r**0.532; 0.9*d**2*sqrt(p/r)
     """
+    if not _has_fitted_exponent(law):
+        return []
     variants = dict.fromkeys(_rounded(law, denominator) for denominator in _DENOMINATORS)
     return [variant for variant in variants if variant != law]
+
+
+def _has_fitted_exponent(law: Expression) -> bool:
+    """Whether a power in the law has an exponent without variables that is no whole number: most laws have none."""
+    stack = [law]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply):
+            stack += node.operands
+            if node.operator.role is Role.POWER:
+                exponent = node.operands[1]
+                whole = isinstance(exponent, Constant) and isinstance(exponent.value, int)
+                if not whole and not variables(exponent):
+                    return True
+    return False
 
 
 def _rounded(node: Expression, denominator: int) -> Expression:
@@ -43,9 +60,9 @@ def _rounded(node: Expression, denominator: int) -> Expression:
     if node.operator.role in (*MULTIPLICATIVE, Role.POWER):
         number, powers = _powers(node)
         nearest = {base: _nearest(power, denominator) for base, power in powers.items()}
-        exponents = {_inside(base, denominator): power for base, power in nearest.items() if power}
         fitted = any(not isinstance(power, Fraction) for power in powers.values())
-        if fitted and exponents and None not in nearest.values():
+        if fitted and any(nearest.values()) and None not in nearest.values():
+            exponents = {_inside(base, denominator): power for base, power in nearest.items() if power}
             # A float even where it is 1, so that it can be fitted.
             return with_factor(Constant(float(number)), _written(exponents))
     return _inside(node, denominator)

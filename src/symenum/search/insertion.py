@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -282,6 +282,21 @@ class _Parts:
     write: tuple[Write, ...]
     family: tuple[tuple[str, Expression], ...]
 
+    @cached_property
+    def squares(self) -> Tensor:
+        """(m, rows) of the values."""
+        return self.values.square()
+
+    @cached_property
+    def usable(self) -> Tensor:
+        """(m,) whether the values are finite, without the spikes of a pole."""
+        return ~_has_spikes(self.values)
+
+    @cached_property
+    def periodic(self) -> Tensor:
+        """The numbers of the parts that have a phase."""
+        return torch.nonzero(self.partner.any(dim=1)).flatten()
+
     @staticmethod
     def of(parts: Sequence[tuple[Tensor, Expression]]) -> _Parts:
         """Parts without a phase."""
@@ -379,7 +394,7 @@ class _Judge:
 
     def best(self, parts: _Parts, factor: Tensor, write: Callable[[float, Expression], Expression]) -> list[Insertion]:
         """The best part of each family, of the eight best families; `write` takes its coefficient and expression."""
-        if not len(parts.write):
+        if not len(parts.write) or bool(_has_spikes(factor)):
             return []
         gain, a, b = self._judged(parts, factor)
         out: list[Insertion] = []
@@ -397,15 +412,23 @@ class _Judge:
         return out
 
     def _judged(self, parts: _Parts, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Gains (parts,) and the coefficients (parts,) of values and partners."""
-        first, norm = self._off(parts.values, factor)
-        along = first @ self._residual
+        """Gains (parts,) and the coefficients (parts,) of values and partners.
+
+        A column's size off the background is what the background leaves of its square, so that no column is made: all
+        sums over the rows are matrix products of the parts' values.
+        """
+        weight = factor * self._root
+        along, inside, norm = self._off(parts.values, parts.squares, weight)
+        norm = torch.where(parts.usable, norm, torch.inf)
+        along = torch.where(torch.isfinite(norm), along / norm, 0.0)
         gain, a, b = along.square(), along / norm, torch.zeros_like(along)
-        periodic = torch.nonzero(parts.partner.any(dim=1)).flatten()
+        periodic = parts.periodic
         if len(periodic):
-            second, size = self._off(parts.partner[periodic], factor)
-            own, other = along[periodic], second @ self._residual
-            cosine = (first[periodic] * second).sum(dim=1)
+            partner = parts.partner[periodic]
+            other, partner_inside, size = self._off(partner, partner.square(), weight)
+            own, other = along[periodic], torch.where(torch.isfinite(size), other / size, 0.0)
+            product = (parts.values[periodic] * partner) @ weight.square() - (inside[periodic] * partner_inside).sum(1)
+            cosine = torch.where(torch.isfinite(norm[periodic] * size), product / (norm[periodic] * size), 0.0)
             rest = (1 - cosine.square()).clamp_min(_LEAST_NEW)
             x, z = (own - cosine * other) / rest, (other - cosine * own) / rest
             gain[periodic] = own * x + other * z
@@ -413,17 +436,24 @@ class _Judge:
         gain = torch.where(torch.isfinite(gain), gain, 0.0) / self._square
         return gain.clamp(0.0, 1.0), a, b
 
-    def _off(self, values: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
-        """Unit columns (m, rows) off the background and their norms before (m,); zeros and inf for useless ones."""
-        columns = values * (factor * self._root)
-        size = columns.norm(dim=1)
-        usable = torch.isfinite(size) & (columns.abs().amax(dim=1) <= _LARGEST * columns.abs().median(dim=1).values)
-        columns = torch.where(usable[:, None], columns, 0.0)
-        for _ in range(2):
-            columns = columns - (columns @ self._background.T) @ self._background
-        norm = columns.norm(dim=1)
-        norm = torch.where(usable & (norm > _LEAST_NEW * size), norm, torch.inf)
-        return columns / norm[:, None], norm
+    def _off(self, values: Tensor, squares: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Of columns values·weight (m, rows): residual (m,), background (m, k) and norm off the background (m,).
+
+        The norm is infinite where the column is useless: not finite, or hardly off the background. The threshold for
+        that is 1e-6 of the square, so the difference of two squares keeps nine digits.
+        """
+        sums = values @ (torch.cat([self._background, self._residual[None]]) * weight).T
+        inside, along = sums[:, :-1], sums[:, -1]
+        square = squares @ weight.square()
+        left = square - inside.square().sum(dim=1)
+        useful = torch.isfinite(left) & (left > _LEAST_NEW**2 * square)
+        return along, inside, torch.where(useful, left, torch.inf).sqrt()
+
+
+def _has_spikes(values: Tensor) -> Tensor:
+    """(…,) whether the last dimension has values that are not finite, or far larger than its median."""
+    size = values.abs()
+    return ~(size.amax(dim=-1) <= _LARGEST * size.median(dim=-1).values)
 
 
 def _free_paths(law: Expression) -> Iterator[Path]:

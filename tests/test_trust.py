@@ -1,4 +1,4 @@
-"""The runs of benchmarks/trust (killed, interrupted and fuzzed fits, memory): a few of each kind; all are slow."""
+"""The runs of benchmarks/trust (killed, interrupted and fuzzed fits, damaged files, memory): a few of each kind."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ TRUST = Path(__file__).parents[1] / "benchmarks" / "trust"
 SHORT_RUNS = {
     "kill": ("kill", "--count", "4"),
     "fuzz": ("fuzz", "--count", "15", "--max-time", "0.2"),
+    "files": ("files", "--count", "100"),
 }
 FULL_RUNS = {
     "kill": ("kill", "--count", "200"),
     "interrupt": ("interrupt", "--count", "50"),
     "fuzz": ("fuzz", "--count", "2000"),
+    "files": ("files", "--count", "20000"),
     "limits": ("limits", "--calls", "300"),
     "memory": ("memory", "--minutes", "0.5", "--limits", "400MB"),
 }

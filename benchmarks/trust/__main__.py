@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
+import files
 import fuzz
 import interrupt
 import kill
 import limits
 import memory
 
-COMMANDS = {"fuzz": fuzz, "interrupt": interrupt, "kill": kill, "limits": limits, "memory": memory}
+COMMANDS = {"files": files, "fuzz": fuzz, "interrupt": interrupt, "kill": kill, "limits": limits, "memory": memory}
 
 
 def main() -> int:

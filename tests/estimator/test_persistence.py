@@ -106,6 +106,16 @@ def _edited(path: Path, **changes: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+def _with_compression(path: Path, method: int) -> None:
+    """Say another method of compression in the directory of a zip file, at its byte 10 of each entry."""
+    data = bytearray(path.read_bytes())
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:
+        data[at + 10] = method
+        at = data.find(b"PK\x01\x02", at + 1)
+    path.write_bytes(data)
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -121,6 +131,7 @@ def _edited(path: Path, **changes: object) -> None:
         (lambda path: _edited(path, about={"parameters": {"operators": ["+"], "callbacks": ["os.system"]}}), "damaged"),
         (lambda path: _edited(path, signature="0" * 64), "X, y, sample_weight and errors are not those"),
         (lambda path: next(path.parent.glob("*.npz")).write_bytes(b"PK\x03\x04no"), "cannot be read"),
+        (lambda path: _with_compression(next(path.parent.glob("*.npz")), 99), "cannot be read"),
         (lambda path: next(path.parent.glob("*.npz")).unlink(), "give the data again"),
     ],
     ids=[
@@ -136,6 +147,7 @@ def _edited(path: Path, **changes: object) -> None:
         "no parameters",
         "signature",
         "data damaged",
+        "data of another compression",
         "data missing",
     ],
 )

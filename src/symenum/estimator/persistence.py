@@ -13,8 +13,10 @@ import hashlib
 import io
 import json
 import math
+import struct
 import warnings
 import zipfile
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
@@ -59,6 +61,12 @@ _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if n
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
 _OPTIONAL_ARRAYS = ("weight", "y_error", "x_error")  # of FitData, in the file of the data where they are not None
 _GIVE_AGAIN = "give the data again, PSERegressor.resume(path, X, y) in Python, or start anew"
+# What NumPy and zipfile raise for a file that is not, or no longer, what np.savez has written; RuntimeError is for
+# encryption and unknown compression.
+_DAMAGED_ARRAYS = (
+    *(OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError, struct.error),
+    *(zipfile.BadZipFile, zlib.error),
+)
 _NAME_DIGITS = 16  # hexadecimal digits of the signature in a file's name: 64 bits, no two alike by chance
 
 
@@ -348,7 +356,7 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
             optional = {name: arrays[name] for name in _OPTIONAL_ARRAYS if name in arrays.files}
     except FileNotFoundError as error:
         raise ValueError(f"the data of the checkpoint, '{file}', are not there: {_GIVE_AGAIN}") from error
-    except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+    except _DAMAGED_ARRAYS as error:
         raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): {_GIVE_AGAIN}") from error
     fine = X.ndim == 2 and all(one.dtype == np.float64 for one in (X, y, *optional.values()))
     if not fine or (columns is not None and len(columns) != X.shape[1]):

@@ -142,7 +142,7 @@ STAGES = (
         "polynomials",
         lambda heads: [heads.on(Polynomial())],
         Work(
-            5e-9,
+            7e-10,
             lambda sizes: sizes.polynomials(12, 120),
             lambda sizes: sizes.fits(1 + 2 * sizes.short_polynomials(12, 12)),
         ),
@@ -151,7 +151,7 @@ STAGES = (
     StageRow(
         "polynomials of transforms",
         lambda heads: [heads.until_law(heads.on(Polynomial(6), response=response) for response in heads.responses)],
-        Work(6e-9, lambda sizes: sizes.responses * sizes.polynomials(6, 120)),
+        Work(7e-10, lambda sizes: sizes.responses * sizes.polynomials(6, 120)),
     ),
     StageRow(
         "ratios of polynomials",

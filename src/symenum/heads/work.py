@@ -28,7 +28,8 @@ _TERMS_OF_A_LONG_FIT = 16  # terms that double the seconds of a fit, which grow 
 _DISTINCT_FIRST, _DISTINCT_SECOND = 0.8, 0.7  # shares of the outputs of a layer that are distinct and usable
 _DISTINCT_UNARY = 0.8  # the same share of u(v) of all features
 _FITS_OF_A_RATIO = 5  # least-squares fits of one ratio
-_LEAST_FIT = 100_000  # multiplications that take as long as the overhead of a least-squares fit
+_LEAST_FIT = 100_000  # multiplications that take as long as the overhead of a least-squares fit,
+_TERM_OF_A_POLYNOMIAL = 90_000  # and those that take as long as the values of one term of a polynomial (65 µs)
 # As in the heads.
 _MAX_COMPANIONS, _ROWS_PER_UNKNOWN = 64, 3
 _MAX_FUNCTION_SLOTS = 6
@@ -96,9 +97,10 @@ class Sizes:
         return sum(self.monomials(degree) <= min(max_terms, self.rows) for degree in range(1, max_degree + 1))
 
     def polynomials(self, max_degree: int, max_terms: int) -> float:
-        """Multiplications of the least-squares fits of full polynomials of degree 1, 2, …; a fit of none counts too."""
+        """Multiplications of the least-squares fits of full polynomials of degree 1, 2, …, and of the terms' values."""
         terms = [self.monomials(degree) for degree in range(1, max_degree + 1)]
-        return sum(_LEAST_FIT + self.rows * count**2 for count in terms if count <= min(max_terms, self.rows))
+        fitted = [count for count in terms if count <= min(max_terms, self.rows)]
+        return sum(_TERM_OF_A_POLYNOMIAL * count + self.rows * count**2 for count in fitted)
 
     def ratios(self, max_degree: int, max_total: int) -> float:
         """The same of ratios of full polynomials."""

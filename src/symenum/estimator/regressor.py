@@ -76,11 +76,14 @@ from symenum.fitting.losses import Loss, make_loss
 from symenum.fitting.recognise import count_fitted_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
+from symenum.sanity import Policy
 from symenum.search import Outcome, Settings, StepReport, make_task, run
+from symenum.search.believed import with_most_probable
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.exhausted import exhaust
 from symenum.search.front_update import loss_floor
 from symenum.selection import (
+    DEFAULT_RULE,
     Alternative,
     HeldOut,
     choose_law,
@@ -106,6 +109,7 @@ _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, af
 _LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
+_POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
 _ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
 
 
@@ -792,6 +796,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         start.write_last_checkpoint(outcome)
         check_found(outcome.front, outcome.error)
         self.training_ = training
+        budget = session.budget_for_choice(self.max_time)
+        believed: Candidate | None = None
+        by_rows = settings.loss.rows(target.y, target.y) is not None  # else a user's loss, which may take long
+        if self.model_selection == DEFAULT_RULE and validation_rows is None and outcome.error is None and by_rows:
+            front, believed = with_most_probable(task, outcome.front, outcome.state, budget)
+            outcome = replace(outcome, front=front)
         errors = data.errors(names, rows)
         if errors is not None and errors.x:
             outcome = replace(outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session))
@@ -800,9 +810,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.selection_mask_ = None if self.select_k_features is None else chosen
         self.target_name_ = target_name(y)
         self.plan_ = str(task.plan)
-        budget = session.budget_for_choice(self.max_time)
         held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed, budget)
-        self._set_results(outcome, held_out, settings.loss)
+        self._set_results(outcome, held_out, settings.loss, believed)
         if errors is not None:
             self._add_chi_square(errors)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
@@ -856,12 +865,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._kept: tuple[Candidate, ...] = tuple(front)
         self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for
 
-    def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
-        """Set the fitted attributes from a search that has ended."""
-        front = outcome.front.from_zero()
-        chosen = choose_law(front, self.model_selection, held_out, self.training_, loss)
+    def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss, believed: Candidate | None) -> None:
+        """Set the fitted attributes from a search that has ended; `believed`: the most probable law, if it decides."""
+        if believed in outcome.front.entries:
+            chosen = outcome.front.entries.index(believed)
+        else:
+            front = outcome.front.from_zero()
+            chosen = choose_law(front, self.model_selection, held_out, self.training_, loss)
         self._set_front(outcome.front, chosen, None if held_out is None else held_out.losses)
-        self._kept = (*outcome.front, *outcome.state.runners_up)
+        self._kept = (*outcome.front, *filter(outcome.front.may_hold, outcome.state.runners_up))
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
@@ -922,7 +934,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _find_alternatives(self, law: Expression) -> tuple[Alternative, ...]:
         training = self._training(None, None, None)
         loss = make_loss(self.loss, training.target)
-        return find_alternatives(law, self._kept, training, self.front_.floor, loss)
+        floor, on_front = self.front_.floor, {entry.expression for entry in self.front_}
+        part = training.at(sample_rows(training.target.rows, _POLICY_ROWS, 0, "rows that alternatives are judged on"))
+        policy = Policy.of(part.columns, part.target, training.columns, sanity=self.sanity)
+
+        def allowed(one: Candidate) -> bool:
+            return one.expression in on_front or policy.reason(one.expression, exact=one.loss <= floor) is None
+
+        return find_alternatives(law, self._kept, training, floor, loss, allowed)
 
     def _training(self, X: object, y: object, sample_weight: object) -> Training:
         """The rows of X and y, or without them those of the search."""

@@ -28,6 +28,7 @@ from symenum.estimator.saved_results import (
     front_csv,
     model_json,
     read_result,
+    stated_confidence,
 )
 from symenum.estimator.saved_results import write_results as write_files
 
@@ -48,6 +49,7 @@ __all__ = [
     "prepare_folder",
     "read_labels",
     "read_model",
+    "stated_confidence",
     "write_labels",
     "write_results",
 ]
@@ -173,6 +175,7 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
         result.settings,
         squared=squared,
         errors=None if result.errors is None else [(one.constant, one.standard_error) for one in result.errors],
+        confidence=result.confidence or (),
     )
     return report_page(content)
 

@@ -365,7 +365,7 @@ class SavedModel:
     """All that a fitted estimator needs to predict, show and export: the laws, and which of them is chosen.
 
     `columns`: names of the columns of the table; None for an array. `training`: the rows of the fit, where they were
-    saved too.
+    saved too. `confidence`: sentences on how sure the choice is, where they were saved.
     """
 
     parameters: dict[str, Any]
@@ -378,6 +378,7 @@ class SavedModel:
     interrupted: bool
     training: Training | None = None
     target: str = "y"
+    confidence: tuple[str, ...] | None = None
 
 
 def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
@@ -434,6 +435,7 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
         result.stop_reason,
         result.interrupted,
         target=result.target,
+        confidence=result.confidence,
     )
 
 

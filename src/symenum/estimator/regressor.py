@@ -53,7 +53,7 @@ from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters
 from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
 from symenum.estimator.preparation import denoised
-from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, write_results
+from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, stated_confidence, write_results
 from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
 from symenum.expressions import (
     Expression,
@@ -119,6 +119,21 @@ _OF_EACH = (
     *("front_", "equations_", "best_expression_", "selected_index_", "training_", "schedule_", "stop_reason_"),
     "selection_mask_",
 )
+
+
+class _OfASearch:
+    """An attribute that a search sets, and no file holds: where a model was loaded, an error says so."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: object, owner: type) -> Any:
+        if model is None:
+            return self
+        message = f"'{owner.__name__}' object has no attribute '{self.name}'"
+        if hasattr(model, "front_"):
+            message += ": it tells how a search went, and this model was loaded from a file, which holds the laws only"
+        raise AttributeError(message, name=self.name, obj=model)
 
 
 @dataclass(frozen=True)
@@ -276,9 +291,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     scored_: int
     elapsed_: float
     interrupted_: bool
+    schedule_: pandas.DataFrame = cast(Any, _OfASearch())
+    refused_: dict[str, int] = cast(Any, _OfASearch())
     _session: FitSession | None = None  # while a fit runs
     _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
     _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
+    _confidence: tuple[str, ...] | None = None  # the sentences of `confidence`, once they are known
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
     def __init__(
@@ -458,6 +476,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.plan_, model.stop_reason_, model.interrupted_ = saved.run.plan, saved.stop_reason, saved.interrupted
         model.n_iter_, model.scored_, model.elapsed_ = saved.run.steps, saved.run.scored, saved.run.elapsed
         model._set_front(saved.front, saved.selected, None)
+        model._confidence = saved.confidence
         return model
 
     @one_target_only
@@ -488,6 +507,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.interrupted_,
             self.front_.rows,
             run=RunSummary.of(self),
+            confidence=self._stated_confidence(),
         )
         write_results(folder, result)
 
@@ -529,8 +549,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not return_std:
             return predicted
         alternatives = self._alternatives_of_best() if law == self.best_expression_ else self._find_alternatives(law)
-        band = make_band(law, alternatives, self._training(None, None, None))
-        return predicted, band.std({name: torch.from_numpy(column) for name, column in columns.items()})
+        band = make_band(law, alternatives, self.training_)
+        return predicted, band.std({name: torch.tensor(column) for name, column in columns.items()})
 
     @property
     def alternatives_(self) -> pandas.DataFrame:
@@ -551,10 +571,21 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         They say whether other laws explain the data as well, whether any law is better than the mean and than a
         straight line, and which laws were ruled out for certain: for this all laws a*f + b with f of a few operators
-        are tried, which may take a second.
+        are tried, which may take a second. A saved result has the sentences with it.
         """
         check_is_fitted(self, "front_")
-        training = self._training(None, None, None)
+        if self._confidence is None:
+            self._confidence = tuple(self._find_confidence())
+        return list(self._confidence)
+
+    def _stated_confidence(self) -> tuple[str, ...] | None:
+        """What files say of how sure the choice is; None where the rows of the fit are not there to tell."""
+        if self._confidence is None and not hasattr(self, "training_"):
+            return None
+        return stated_confidence(self, self.model_selection)
+
+    def _find_confidence(self) -> list[str]:
+        training = self._training_of_fit("confidence()")
         loss = make_loss(self.loss, training.target)
         law, alternatives = self.best_expression_, self._alternatives_of_best()
         verdict = make_verdict(law, alternatives, training, self.front_.floor, loss)
@@ -683,6 +714,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.get_params(deep=False),
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
+            confidence=self._stated_confidence() or (),
         )
         write_whole(Path(path), report_page(content))
 
@@ -863,7 +895,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.best_expression_ = written(front[selected].expression)
         self.equations_: pandas.DataFrame = equations_table(rows_of(front), self.variable_names_, held_out_losses)
         self._kept: tuple[Candidate, ...] = tuple(front)
-        self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for
+        self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for,
+        self._confidence = None  # and so is this
 
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss, believed: Candidate | None) -> None:
         """Set the fitted attributes from a search that has ended; `believed`: the most probable law, if it decides."""
@@ -879,8 +912,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
-        self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
-        self.refused_: dict[str, int] = {one.reason: one.count for one in outcome.state.refused}
+        self.schedule_ = schedule_table(outcome.state)
+        self.refused_ = {one.reason: one.count for one in outcome.state.refused}
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -932,7 +965,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._alternatives
 
     def _find_alternatives(self, law: Expression) -> tuple[Alternative, ...]:
-        training = self._training(None, None, None)
+        training = self._training_of_fit("alternatives_, or a band of predict,")
         loss = make_loss(self.loss, training.target)
         floor, on_front = self.front_.floor, {entry.expression for entry in self.front_}
         part = training.at(sample_rows(training.target.rows, _POLICY_ROWS, 0, "rows that alternatives are judged on"))
@@ -952,4 +985,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return make_training(values, y, sample_weight, self.variable_names_)
         if not hasattr(self, "training_"):
             raise ValueError("this model has come without the rows of its search: give X and y")
+        return self.training_
+
+    def _training_of_fit(self, what: str) -> Training:
+        """The rows of the search; where a model has come without them, an error says what to do for `what`."""
+        if not hasattr(self, "training_"):
+            raise ValueError(
+                f"{what} needs the rows of the search, which model.json does not hold: fit again, or load the "
+                "checkpoint of the search, which has its rows beside it (symenum fit --out results writes one: "
+                "load('results/checkpoint.json'))"
+            )
         return self.training_

@@ -38,6 +38,7 @@ __all__ = [
     "front_csv",
     "model_json",
     "read_result",
+    "stated_confidence",
     "write_results",
 ]
 
@@ -94,6 +95,7 @@ class Result:
     `names` are the names of the variables in the laws, `columns` those in the table; None for a column of an array.
     `rows`: of the table. `source`: the file that it came from. `errors`: the numbers of the chosen law from left to
     right with their standard errors; None where they were not asked for. `run` is None in files of old versions.
+    `confidence`: sentences on how sure the choice is; None where nothing is known of it (`stated_confidence`).
     """
 
     target: str
@@ -108,6 +110,7 @@ class Result:
     source: str = ""
     run: RunSummary | None = None
     errors: tuple[FittedNumber, ...] | None = None
+    confidence: tuple[str, ...] | None = None
 
     @property
     def law(self) -> LawRow:
@@ -127,6 +130,17 @@ def error_lines(errors: Sequence[FittedNumber]) -> list[str]:
         return ["The law has no fitted constants."]
     lines = [f"  {one.constant:.8g} ± {one.standard_error:.2g}" for one in errors]
     return ["Its constants and their standard errors:", *lines]
+
+
+def stated_confidence(model: Any, rule: str) -> tuple[str, ...] | None:
+    """The sentences on how sure a fitted model's choice is that go with its law, on the terminal and into files.
+
+    None unless `rule` is the default: the probabilities are those by which that rule has chosen, and another one may
+    choose an improbable law.
+    """
+    from symenum.selection import DEFAULT_RULE
+
+    return tuple(model.confidence()) if rule == DEFAULT_RULE else None
 
 
 def files_of_a_run(folder: Path) -> list[str]:
@@ -164,8 +178,8 @@ def front_csv(laws: Sequence[LawRow]) -> str:
 
 
 def _law_text(result: Result) -> str:
-    """The law with every digit in the first line; below it the standard errors, where they were asked for."""
-    lines = [f"{result.target} = {result.law.written}"]
+    """The law with every digit in the first line; below it how sure it is, and the standard errors, where known."""
+    lines = [f"{result.target} = {result.law.written}", *(result.confidence or ())]
     if result.errors is not None:
         lines += error_lines(result.errors)
     return "\n".join(lines) + "\n"
@@ -233,6 +247,8 @@ def model_json(result: Result) -> str:
         document["standard_errors"] = [
             {"constant": one.constant, "standard_error": _json_number(one.standard_error)} for one in result.errors
         ]
+    if result.confidence is not None:
+        document["confidence"] = list(result.confidence)
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -276,7 +292,7 @@ def _result_of(document: Mapping[str, Any], operators: tuple[Operator, ...]) -> 
         )
         for entry in document["front"]
     )
-    run, errors = document.get("run"), document.get("standard_errors")
+    run, errors, confidence = (document.get(name) for name in ("run", "standard_errors", "confidence"))
     return Result(
         document["target"],
         tuple(variable["name"] for variable in document["variables"]),
@@ -290,6 +306,7 @@ def _result_of(document: Mapping[str, Any], operators: tuple[Operator, ...]) -> 
         document["source"],
         None if run is None else _run_of(run),
         None if errors is None else tuple(_fitted_number(one) for one in errors),
+        None if confidence is None else tuple(confidence),
     )
 
 
@@ -311,9 +328,9 @@ def _check(result: Result) -> None:
     """Refuse what no search can have written: values of other types, and laws in unknown variables."""
     from symenum.expressions import variables
 
-    texts = (result.target, result.source, result.stop_reason, *result.names)
+    texts = (result.target, result.source, result.stop_reason, *result.names, *(result.confidence or ()))
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("target, source, stop_reason and the names of variables must be texts")
+        raise TypeError("target, source, stop_reason, the names of variables and confidence must be texts")
     if not all(column is None or isinstance(column, str) for column in result.columns):
         raise TypeError("the columns of variables must be texts or null")
     counts = (result.selected, result.rows, *(law.complexity for law in result.laws))

@@ -426,6 +426,14 @@ def test_the_marked_law_has_the_most_weight_of_all_that_may_stand(data, seed: in
     assert len(families(laws, model.training_)) == len(laws)  # none is named twice
 
 
+def test_a_checkpoint_holds_the_law_that_was_marked(tmp_path: Path) -> None:
+    x, y = waves(3)
+    model = quick(max_iterations=12, checkpoint=tmp_path / "search.json").fit(x, y)
+    loaded = PSERegressor.load(tmp_path / "search.json")
+    assert str(loaded.best_expression_) == str(model.best_expression_) == "x1/2 + 2*sin(x1)"
+    assert list(loaded.equations_["equation"]) == list(model.equations_["equation"])
+
+
 @pytest.mark.parametrize("rule", ["best", "accuracy", "reward", "mdl"])
 def test_other_rules_choose_from_the_front_of_the_search(rule: str) -> None:
     x, y = waves(3)

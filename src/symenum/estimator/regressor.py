@@ -556,8 +556,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def alternatives_(self) -> pandas.DataFrame:
         """The laws that the data cannot tell from the chosen one, of all that the search has kept; by falling weight.
 
-        A weight is the probability that the law is the right one, if one of these is. A law is left out if it is 20
-        times less probable than the chosen one.
+        A weight is the probability that the law is the right one, if one of these is; a law is its form, whatever the
+        digits of its constants and the way to write it. A law is left out if it is 20 times less probable than the
+        chosen one, or if `sanity` refuses it.
         """
         check_is_fitted(self, "front_")
         found = self._alternatives_of_best()
@@ -833,7 +834,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         by_rows = settings.loss.rows(target.y, target.y) is not None  # else a user's loss, which may take long
         if self.model_selection == DEFAULT_RULE and validation_rows is None and outcome.error is None and by_rows:
             front, believed = with_most_probable(task, outcome.front, outcome.state, budget)
-            outcome = replace(outcome, front=front)
+            if front != outcome.front:
+                outcome = replace(outcome, front=front)
+                start.write_last_checkpoint(outcome)
         errors = data.errors(names, rows)
         if errors is not None and errors.x:
             outcome = replace(outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session))

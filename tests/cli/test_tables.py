@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from symenum.cli import main
 from symenum.cli.messages import InputError
-from symenum.cli.tables import ColumnChoice, Encoding, choose_columns, read_frame
+from symenum.cli.tables import ColumnChoice, choose_columns, read_frame
+from symenum.estimator.saved_results import Encoding
 
 GOOD = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
 
@@ -225,7 +226,17 @@ def test_validation_rows_are_encoded_like_those_of_the_search(symenum, models, t
     assert y.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize("record", [3, {}, {"dates": 3, "categories": {}}, {"dates": {"a": 3}, "categories": {}}])
+@pytest.mark.parametrize(
+    "record",
+    [
+        3,
+        {},
+        {"dates": 3, "categories": {}},
+        {"dates": {"a": 3}, "categories": {}},
+        {"dates": {"a": "soon"}, "categories": {}},
+        {"dates": {}, "categories": {"a": [1]}},
+    ],
+)
 def test_an_encoding_that_is_none_is_refused(record):
     with pytest.raises(ValueError, match="no encoding of a table"):
         Encoding.read(record)

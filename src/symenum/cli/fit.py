@@ -354,6 +354,7 @@ def _result(
         rows=len(table.y),
         source=source,
         run=RunSummary.of(model, last),
+        encoding=table.encoding,
     )
 
 

@@ -28,6 +28,7 @@ import click
 
 from symenum.cli.messages import InputError, did_you_mean
 from symenum.cli.options import split_list
+from symenum.estimator.saved_results import Encoding
 
 if TYPE_CHECKING:
     import pandas
@@ -38,6 +39,7 @@ __all__ = [
     "Example",
     "Table",
     "choose_columns",
+    "encoded_alike",
     "hold_out",
     "read_frame",
     "table_path",
@@ -430,38 +432,6 @@ class ColumnChoice:
 
 
 @dataclass(frozen=True)
-class Encoding:
-    """How columns that hold no numbers became numbers; another table of the same columns is encoded alike.
-
-    `dates`: the time from which a column of dates counts (ISO 8601, UTC). `categories`: the texts of a column, one
-    column of 0 and 1 for each.
-    """
-
-    dates: Mapping[str, str] = field(default_factory=dict)
-    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @staticmethod
-    def read(record: object) -> Encoding:
-        """From JSON; ValueError where it is none. None is that of a table of numbers."""
-        if record is None:
-            return Encoding()
-        try:
-            dates, categories = record["dates"], record["categories"]  # type: ignore[index]
-            found = Encoding(dict(dates), {str(name): tuple(texts) for name, texts in categories.items()})
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise ValueError(f"no encoding of a table: {error}") from error
-        words = [*found.dates.values(), *(text for texts in found.categories.values() for text in texts)]
-        if not all(isinstance(word, str) for word in words):
-            raise ValueError("no encoding of a table: it holds other things than texts")
-        return found
-
-    def file_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns of the file from which these were made, each once."""
-        sources = {_indicator(name, text): name for name, texts in self.categories.items() for text in texts}
-        return tuple(dict.fromkeys(sources.get(column, column) for column in columns))
-
-
-@dataclass(frozen=True)
 class Table:
     """Numbers ready for `fit`: X (rows, features) with names that formulas can hold, y and weights (rows,).
 
@@ -476,7 +446,7 @@ class Table:
     """What the variables are called in the file."""
     y_error: pandas.Series | None = None
     x_error: pandas.DataFrame | None = None
-    encoding: Encoding = Encoding()
+    encoding: Encoding = field(default_factory=Encoding)
 
     @property
     def row_weights(self) -> pandas.Series | None:
@@ -539,7 +509,7 @@ def choose_columns(
         )
     one_hot = [names[place] for place in _find_all(choice.one_hot, names, "--one-hot")]
     encoded, encoding = _encoded(frame[used], features, one_hot, note, where, encoding or Encoding())
-    features = [column for name in features for column in _columns_of(name, encoding)]
+    features = [column for name in features for column in encoding.columns_of(name)]
     numbers = _numbers(encoded, target, where)
     numbers = _finite_rows(numbers, choice.missing, features, note, where)
     _check_rows(numbers, target, weights, where)
@@ -620,15 +590,6 @@ def _with_errors(
 # Dates and categories as numbers
 
 
-def _columns_of(name: str, encoding: Encoding) -> list[str]:
-    """The columns that a column of the file has become."""
-    return [_indicator(name, text) for text in encoding.categories.get(name, ())] or [name]
-
-
-def _indicator(name: str, text: str) -> str:
-    return f"{name}_{text}"
-
-
 def _encoded(
     frame: pandas.DataFrame,
     features: Sequence[str],
@@ -653,14 +614,14 @@ def _encoded(
         if name in one_hot or name in categories:
             if name not in categories:
                 categories[name] = _categories(column, name, where)
-                shown = _listed([_indicator(name, text) for text in categories[name]], _MAX_NAMES)
+                shown = _listed(list(Encoding({}, categories).indicators(name)), _MAX_NAMES)
                 note(f"Column '{name}' becomes {shown} (0 or 1).")
-            texts = column.map(_category)
-            for text in categories[name]:
-                parts[_indicator(name, text)] = (texts == text).where(column.notna()).astype("float64")
+            parts |= _indicator_columns(column, Encoding({}, categories), name, where)
             continue
         days = _as_dates(column) if name in features else None
         if days is None:
+            if name in dates and column.notna().any():
+                _refuse_what_is_no_date(column, name, dates[name], where)
             parts[name] = column
             continue
         if name not in dates:
@@ -674,13 +635,57 @@ def _encoded(
     return pandas.DataFrame(parts, index=frame.index), Encoding(dates, categories)
 
 
+def encoded_alike(frame: pandas.DataFrame, encoding: Encoding, columns: Sequence[str], where: str) -> pandas.DataFrame:
+    """The frame with those of these columns made that the encoding makes from columns of the frame.
+
+    Other columns stay as they are; a column of 0 and 1 that the frame has under its name already is not made.
+    """
+    sources = [name for name in encoding.file_columns(columns) if name in frame.columns and name in encoding]
+    if not sources:
+        return frame
+    twice = [name for name in sources if frame[name].ndim != 1]
+    if twice:
+        raise InputError(f"{where} has more than one column called '{twice[0]}': give each its own name.")
+    made, _ = _encoded(frame[sources], sources, (), lambda message: None, where, encoding)
+    return frame.assign(**{str(name): made[name] for name in made.columns})
+
+
+def _indicator_columns(column: pandas.Series, encoding: Encoding, name: str, where: str) -> dict[str, pandas.Series]:
+    """The columns of 0 and 1 of a column of texts; an error for a text that the first table did not have."""
+    texts = column.map(_category).where(column.notna())
+    known = encoding.categories[name]
+    strange = (texts.notna() & ~texts.isin(known)).to_numpy()
+    if strange.any() and encoding.knows_all(name):
+        first = int(strange.argmax())
+        raise InputError(
+            f"Column '{name}' of {where} holds {texts.iloc[first][:40]!r} in row {first + 1}, and the rows of the "
+            f"search had only {_listed(known, _MAX_NAMES)}: the law says nothing about it. Leave out such rows."
+        )
+    return {
+        indicator: (texts == text).where(column.notna()).astype("float64")
+        for indicator, text in encoding.indicators(name).items()
+    }
+
+
+def _refuse_what_is_no_date(column: pandas.Series, name: str, first_day: str, where: str) -> None:
+    texts = [str(value).strip() for value in column]
+    forms = [next((form for pattern, form in _DATE_FORMS if re.fullmatch(pattern, text)), None) for text in texts]
+    places = [i for i, filled in enumerate(column.notna()) if filled]
+    # The first that is no date, or a date of another form than the first one; or else a day that no calendar has.
+    place = next((i for i in places if forms[i] is None or forms[i] != forms[places[0]]), places[0])
+    raise InputError(
+        f"Column '{name}' of {where} holds {texts[place][:40]!r} in row {place + 1}, which is no date like the "
+        f"others. The law counts the days since {first_day[:10]}: write all dates as 2024-03-31, or all as 31.3.2024."
+    )
+
+
 def _category(value: object) -> str:
     """A value as the text of its category."""
     return f"{value:g}" if isinstance(value, float) else str(value).strip()
 
 
 def _categories(column: pandas.Series, name: str, where: str) -> tuple[str, ...]:
-    """The different texts of a column in their order; of two the second only, since the first is what remains."""
+    """The different texts of a column in their order."""
     texts = sorted({_category(value) for value in column.dropna()})
     if len(texts) < 2:
         raise InputError(f"--one-hot {name}: the column has {len(texts)} different values in {where}: leave it out.")
@@ -689,7 +694,7 @@ def _categories(column: pandas.Series, name: str, where: str) -> tuple[str, ...]
             f"--one-hot {name}: the column has {len(texts)} different values in {where}, more than {_MAX_CATEGORIES}: "
             f"leave it out with --drop {_shell([name])}, or join rare values."
         )
-    return tuple(texts[1:] if len(texts) == 2 else texts)
+    return tuple(texts)
 
 
 def _as_dates(column: pandas.Series) -> pandas.Series | None:

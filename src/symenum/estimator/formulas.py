@@ -24,6 +24,7 @@ from symenum.expressions import (
     parse,
     substitute,
     variables,
+    written,
 )
 from symenum.expressions.parse import FORMULA_RESERVED
 from symenum.fitting import free_constants
@@ -208,11 +209,12 @@ def compare_with_front(form: FittedForm, front: Front) -> FittedForm:
 
 
 def constant_errors(law: Expression, training: Training, loss: Loss) -> pandas.DataFrame:
-    """The numbers of a law that are not integers, from left to right, with their standard errors.
+    """The numbers of a law, as it is written, that are not integers, from left to right, with their standard errors.
 
     They come from the Fisher information of a fit of all these numbers at once, with σ² from the residuals. Where the
     data do not determine a number, its error is infinite.
     """
+    law = written(law)  # the law as it was found may have other signs, and two factors where people write one
     target = training.target
     factors = None if loss.is_squared else loss.weights(target.y, evaluate(law, training.columns))
     values = free_constants(law, integers=False)

@@ -12,7 +12,7 @@ import click
 
 from symenum.cli.fit import operators_of
 from symenum.cli.messages import Failure, InputError, did_you_mean, say, silent
-from symenum.cli.options import parameter_option, parameter_options, split_list
+from symenum.cli.options import in_options, parameter_option, parameter_options, split_list
 from symenum.cli.outputs import prepare_folder
 from symenum.cli.tables import read_frame, table_path
 from symenum.core.files import write_whole
@@ -105,7 +105,7 @@ def _fit(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERe
         with sigterm_as_ctrl_c(), progress:
             return model.fit(found.states, found.times, found.inputs)
     except (ValueError, TypeError) as error:
-        raise InputError(str(error)) from error
+        raise InputError(in_options(str(error))) from error
 
 
 def _laws(model: ODERegressor) -> str:

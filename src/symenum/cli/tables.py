@@ -55,10 +55,12 @@ _CHUNK = 1 << 16  # bytes read at a time to find these lines, 64 KiB: they are i
 _MAX_START = 1 << 25  # bytes read in all to find these lines, 32 MiB: lines of some hundred thousand columns
 _WHITESPACE = r"\s+"
 _DELIMITERS = ("\t", ";", "|", ",")
+_ONE_COLUMN = "\t"  # where nothing cuts the lines: a name such as "E (J)" stays whole
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITESPACE, "whitespace": _WHITESPACE}
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # In lower case: the words for a missing value that pandas reads as such and that tables have.
-_MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
+_DASH = "-"  # which pandas reads as text
+_MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>", _DASH}
 _MAX_CATEGORIES = 20  # different texts of a column that may become a column each: more would be names, not kinds
 # Text that is a date, and how pandas reads it.
 _DATE_FORMS = (
@@ -68,6 +70,14 @@ _DATE_FORMS = (
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS_AND_SIGNS = re.compile(r"[+-]?[0-9][0-9.,]*")  # a number, whatever its signs mean
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+# Numbers that are written so that they read as text: what they have is said, and the number in them is the first group.
+_DECORATED = (
+    (re.compile(r"([+-]?[0-9.,]*[0-9])\s*%"), "numbers with a percent sign"),
+    (re.compile(r"[+-]?[$€£¥]\s*([+-]?[0-9.,]*[0-9])"), "amounts of money"),
+    (re.compile(r"([+-]?[0-9.,]*[0-9])\s*[$€£¥]"), "amounts of money"),
+    (re.compile(r"([+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?)"), "numbers with commas between thousands"),
+    (re.compile(r"([+-]?[0-9.,]*[0-9])\s+[^\W\d_][^\d\s]*"), "numbers with units"),
+)
 
 
 @dataclass(frozen=True)
@@ -256,7 +266,7 @@ def _decoded(path: Path, start: bytes) -> tuple[str, str]:
 
 def _find_delimiter(lines: Sequence[str]) -> str:
     """The delimiter with the highest merit: the share of lines of the usual width × (1 + the share of numbers)."""
-    best, best_merit = _WHITESPACE, 0.0
+    best, best_merit = _ONE_COLUMN, 0.0
     for delimiter in (*_DELIMITERS, _WHITESPACE):
         rows = [_split(line, delimiter) for line in lines]
         width, count = Counter(len(row) for row in rows).most_common(1)[0]
@@ -361,6 +371,7 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
         "skipinitialspace": True,
         "low_memory": False,
         "comment": "#" if layout.comments else None,
+        "na_values": [_DASH],
     }
     if tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1):
         # Later ones read every digit; before, the default could be off in the last one, which a law can tell.
@@ -511,7 +522,7 @@ def choose_columns(
     encoded, encoding = _encoded(frame[used], features, one_hot, note, where, encoding or Encoding())
     features = [column for name in features for column in encoding.columns_of(name)]
     numbers = _numbers(encoded, target, where)
-    numbers = _finite_rows(numbers, choice.missing, features, note, where)
+    numbers = _finite_rows(numbers, choice.missing, features, target, encoding, note, where)
     _check_rows(numbers, target, weights, where)
     if bool((numbers[features] == numbers[features].iloc[0]).all(axis=None)):
         raise InputError(
@@ -747,6 +758,7 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
     columns: dict[str, Any] = {}
     faults: list[str] = []
     bad: list[str] = []
+    plain: dict[str, str] = {}  # by a cell with a number that reads as text, how to write that number
     for name in frame.columns:
         column = frame[name]
         if column.dtype.kind in "iufb":
@@ -760,9 +772,14 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
         first = int(wrong.to_numpy().argmax()) if wrong.any() else 0
         count = int(wrong.sum()) or len(column)
         some = "1 value that is no number" if count == 1 else f"{count} values that are no numbers"
-        what = "holds text" if count > len(column) / 2 else f"holds {some}"
-        faults.append(f"'{name}' {what} (row {first + 1}: {str(column.iloc[first])[:40]!r})")
-        bad.append(name)
+        cell = str(column.iloc[first]).strip()[:40]
+        decorated = _decorated(column[wrong])
+        if decorated is None:
+            bad.append(name)
+            what = "text" if count > len(column) / 2 else some
+        else:
+            what, plain[cell] = decorated
+        faults.append(f"column '{name}' holds {what} (row {first + 1}: {cell!r})")
     if not faults:
         return pandas.DataFrame(columns)
     comma, point = _first_cell(frame, _DECIMAL_COMMA), _first_cell(frame, _DECIMAL_POINT)
@@ -771,16 +788,31 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
             f"{where} has numbers with a decimal comma ({comma}) and others with a decimal point ({point}): write all "
             "of them in one way."
         )
+    advice = ""
+    if plain:
+        cell, number = next(iter(plain.items()))
+        advice += f" Write plain numbers, {number} instead of {cell!r}; a unit belongs in the header."
     if target in bad:
-        advice = (
-            f"The target must be a number in every row: choose another column with --target, or correct '{target}'."
+        advice += (
+            f" The target must be a number in every row: choose another column with --target, or correct '{target}'."
         )
-    else:
-        advice = (
-            f"Turn text into columns of 0 and 1 with --one-hot {_shell(bad)}, leave out with --drop {_shell(bad)}, or "
+    elif bad:
+        advice += (
+            f" Turn text into columns of 0 and 1 with --one-hot {_shell(bad)}, leave out with --drop {_shell(bad)}, or "
             "name the variables with --features."
         )
-    raise InputError(f"Column{'s' * (len(bad) > 1)} {'; '.join(faults)} in {where}. {advice}")
+    shown = "; ".join(faults)
+    raise InputError(f"{shown[0].upper()}{shown[1:]} in {where}.{advice}")
+
+
+def _decorated(cells: pandas.Series) -> tuple[str, str] | None:
+    """What numbers these are that read as text, if all have one form, and the first of them written plainly."""
+    texts = [str(cell).strip() for cell in cells]
+    for pattern, words in _DECORATED:
+        found = [pattern.fullmatch(text) for text in texts]
+        if found and found[0] is not None and None not in found:
+            return words, found[0].group(1).replace(",", "")
+    return None
 
 
 def _first_cell(frame: pandas.DataFrame, pattern: re.Pattern[str]) -> str | None:
@@ -795,7 +827,13 @@ def _first_cell(frame: pandas.DataFrame, pattern: re.Pattern[str]) -> str | None
 
 
 def _finite_rows(
-    frame: pandas.DataFrame, missing: str, features: Sequence[str], note: Note, where: str
+    frame: pandas.DataFrame,
+    missing: str,
+    features: Sequence[str],
+    target: str,
+    encoding: Encoding,
+    note: Note,
+    where: str,
 ) -> pandas.DataFrame:
     """The frame without missing and infinite values, by the rule of --missing; only variables are ever filled in."""
     import numpy
@@ -804,6 +842,8 @@ def _finite_rows(
     if not bad.any():
         return frame
     empty = [name for name, is_bad in zip(frame.columns, bad.all(axis=0), strict=True) if is_bad]
+    if target in empty:
+        raise InputError(f"The target '{target}' of {where} has no finite value: choose another column with --target.")
     if empty:
         raise InputError(
             f"Column {_quoted(empty)} of {where} has no finite value: leave out with --drop {_shell(empty)}."
@@ -825,8 +865,13 @@ def _finite_rows(
             "or fill in the medians of the columns with --missing impute."
         )
     if count > len(frame) / 2:
-        fullest = max(columns, key=lambda name: int(bad[:, list(frame.columns).index(name)].sum()))
-        note(f"More than half of the rows are lost: leave out the column with --drop {_shell([fullest])}?")
+        emptiest = max(columns, key=lambda name: int(bad[:, list(frame.columns).index(name)].sum()))
+        advice = f"'{emptiest}' is missing in most of them."
+        if emptiest in features:
+            advice = f"leave out the column with --drop {_shell(encoding.file_columns([emptiest]))}?"
+        elif emptiest == target:
+            advice = f"the target '{target}' is missing in most of them. Another column is chosen with --target."
+        note(f"More than half of the rows are lost: {advice}")
     note(f"{what}: left out.")
     return frame[~rows]
 

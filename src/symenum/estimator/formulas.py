@@ -47,6 +47,8 @@ __all__ = [
     "read_form",
 ]
 
+_MAX_NAMES = 20  # of variables in a message
+
 
 class UndeclaredNameError(ValueError):
     """A name in a formula that looks like a variable and is none: a typo, unless it is declared as a constant."""
@@ -145,7 +147,8 @@ def read_form(
 ) -> Form:
     """The form of a formula in the variables `names`; its other names, unless in `constants`, are to be fitted.
 
-    Raises UndeclaredNameError for a name of more than one letter that looks like a variable and is not in `start`.
+    Raises UndeclaredNameError for a name of more than one letter that looks like a variable and is not in `start`, and
+    ValueError for text without any variable: its names are then all constants, and were hardly meant so.
     """
     if isinstance(formula, (Variable, Constant, Apply)):
         expression: Expression = formula
@@ -166,6 +169,8 @@ def read_form(
         meant = looks_like(name, known) if len(name) > 1 and name not in (start or {}) else None
         if meant is not None:
             raise UndeclaredNameError(name, meant)
+    if isinstance(formula, str) and not any(name in known for name in variables(expression)):
+        raise ValueError(f"{formula!r} holds no variable; there are {', '.join(known[:_MAX_NAMES])}")
     if fit_numbers:
         numbers = free_constants(expression, integers=False)
         taken = {*known, *starts}

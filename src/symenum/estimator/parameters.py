@@ -426,7 +426,7 @@ _ROWS = (
         "any other move the factor that it counts with (2.5 for growth, else 1); 0 leaves a move out. `schedule_` has "
         "the names",
         Predicate("a mapping from names of moves to numbers, or None", _is_shares),
-        (Option("--share", "Of a move, see --explain.", "MOVE=NUMBER", "assignments", repeated=True),),
+        (Option("--share", "Of a move, see --explain.", "MOVE=NUMBER", "shares", repeated=True),),
         page="../how-it-works.md",
     ),
     Parameter(

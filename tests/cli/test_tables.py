@@ -517,3 +517,12 @@ def test_a_dash_alone_is_a_missing_value(symenum, models, table):
 
 def test_a_single_column_whose_name_has_a_space_stays_whole(symenum, table):
     assert "the target is 'E (J)'" in refused(symenum, table("E (J)\n1\n2\n3\n"))
+
+
+def test_few_rows_constant_columns_and_equal_columns_are_told(symenum, table):
+    result = symenum("fit", table("a,g,b,y\n1,9.81,1,2\n2,9.81,2,3\n3,9.81,3,5\n"))
+    assert "There are only 3 rows: so few that many laws fit them." in result.stderr
+    assert "The same in all rows: 'g' is 9.81. The rows cannot tell how 'y' depends on it." in result.stderr
+    assert "Equal in all rows: 'b' equals 'a'. Laws may hold either of them" in result.stderr
+    usual = symenum("fit", table("a,b,y\n1,3,2\n2,2,3\n3,1,5\n4,5,9\n"))
+    assert "rows" not in usual.stderr.lower()

@@ -142,6 +142,9 @@ def test_trajectories_are_drawn_by_state(order: int) -> None:
     system = ODERegressor(operators="arithmetic", order=order, random_state=0, max_iterations=1).fit(states, t)
     figure = plot_trajectories(system, states, t)
     assert [panel.get_ylabel() for panel in figure.axes] == list(system.state_names_)
+    assert all(panel.get_legend() is None for panel in figure.axes)
+    figure.canvas.draw()
+    assert figure.legends[0].get_window_extent().y0 >= figure.axes[0].get_window_extent().y1  # above the panels
     for i, panel in enumerate(figure.axes):
         measured, simulated = panel.lines
         np.testing.assert_array_equal(measured.get_ydata(), states[:, i])

@@ -49,6 +49,7 @@ Note = Callable[[str], None]
 """Called with a sentence that the user should read."""
 _PARQUET = b"PAR1"  # the first bytes of a Parquet file
 _MAX_NAMES = 8  # names of columns in a message: about one line
+_FEW_ROWS = 3  # laws of two constants, of which there are hundreds, pass through or near three points
 _MAX_LISTED = 12  # names of columns in a message about the header, whose reader looks for one that is missing
 _LAYOUT_LINES = 50  # lines from which the layout is found: one odd line among them is outvoted
 _CHUNK = 1 << 16  # bytes read at a time to find these lines, 64 KiB: they are in the first chunk of most files
@@ -481,6 +482,7 @@ def choose_columns(
 
     `encoding`: that of another table, where this one must be encoded alike.
     """
+    first_table = encoding is None
     names = [str(name) for name in frame.columns]
     dropped = {names[place] for place in _find_all(choice.drop, names, "--drop")}
     y_error = None if choice.y_error is None else _column_or_number(choice.y_error, names, "--y-error")
@@ -529,6 +531,8 @@ def choose_columns(
             f"Every variable of {where} has one value in all {len(numbers):,} rows: there is nothing to explain "
             f"'{target}' with. Choose other columns with --features."
         )
+    if first_table:
+        _note_weak_columns(numbers, features, target, note)
     _check_errors(numbers, y_error, x_errors, where)
     table = _named(numbers, features, target, weights, note)
     return _with_errors(table, numbers.reset_index(drop=True), y_error, x_errors, encoding)
@@ -913,6 +917,24 @@ def _check_rows(frame: pandas.DataFrame, target: str, weights: str | None, where
             f"The target '{target}' is {y.iloc[0]:g} in all {len(y):,} rows: there is nothing to explain. "
             "Choose another column with --target."
         )
+
+
+def _note_weak_columns(frame: pandas.DataFrame, features: Sequence[str], target: str, note: Note) -> None:
+    """Say what the rows cannot tell: because they are few, or because a column has one value or those of another."""
+    if len(frame) <= _FEW_ROWS:
+        note(f"There are only {len(frame)} rows: so few that many laws fit them. Do not trust the one that is chosen.")
+    constant = [name for name in features if (frame[name] == frame[name].iloc[0]).all()]
+    if constant:
+        values = ", ".join(f"'{name}' is {frame[name].iloc[0]:g}" for name in constant[:_MAX_NAMES])
+        more = ", …" if len(constant) > _MAX_NAMES else ""
+        note(f"The same in all rows: {values}{more}. The rows cannot tell how '{target}' depends on it.")
+    first_of: dict[bytes, str] = {}
+    firsts = ((name, first_of.setdefault(frame[name].to_numpy().tobytes(), name)) for name in features)
+    pairs = [(name, first) for name, first in firsts if name != first and name not in constant]
+    if pairs:
+        equal = ", ".join(f"'{name}' equals '{other}'" for name, other in pairs[:_MAX_NAMES])
+        more = ", …" if len(pairs) > _MAX_NAMES else ""
+        note(f"Equal in all rows: {equal}{more}. Laws may hold either of them; leave out one with --drop.")
 
 
 def _named(frame: pandas.DataFrame, features: Sequence[str], target: str, weights: str | None, note: Note) -> Table:

@@ -38,6 +38,7 @@ __all__ = [
     "files_of_a_run",
     "fitted_numbers",
     "front_csv",
+    "holds_laws_of_motion",
     "model_json",
     "read_result",
     "write_results",
@@ -50,10 +51,11 @@ MODEL = "model.json"
 """The file that holds the whole result."""
 CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
+_MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # of `symenum fit-ode`
 RUN_FILES = (
     *(MODEL, "front.csv", "front.partial.csv", "law.txt", "law.tex", "law.py", "report.html"),
     *(CHECKPOINT, "checkpoint.labels.json"),
-    *("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png"),
+    *_MOTION_FILES,
 )
 """All that `symenum fit` and `symenum fit-ode` write: a folder with one of these names in it is taken."""
 _FUNCTION = "law"  # the name of the function in law.py
@@ -188,6 +190,12 @@ def error_lines(errors: Sequence[FittedNumber]) -> list[str]:
 def files_of_a_run(folder: Path) -> list[str]:
     """The names of files in the folder that a run of symenum would write, or has written; [] without a folder."""
     return [name for name in RUN_FILES if (folder / name).exists()]
+
+
+def holds_laws_of_motion(folder: Path) -> bool:
+    """Whether the folder is one of `symenum fit-ode`, and of no `symenum fit`."""
+    found = files_of_a_run(folder)
+    return bool(found) and set(found) <= set(_MOTION_FILES)
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:

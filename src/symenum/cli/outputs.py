@@ -169,7 +169,6 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
         result.laws,
         result.selected,
         data,
-        summary.floor,
         run,
         result.settings,
         squared=squared,

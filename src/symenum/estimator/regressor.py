@@ -674,7 +674,6 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             rows_of(self.front_),
             self.selected_index_,
             summarise_data(self, X, y),
-            self.front_.floor,
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
             squared=self.loss == "mse",

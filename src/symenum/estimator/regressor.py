@@ -50,7 +50,7 @@ from symenum.estimator.formulas import (
     read_form,
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
-from symenum.estimator.parameters import as_callbacks, check_parameters
+from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
 from symenum.estimator.preparation import denoised
 from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, write_results
@@ -277,6 +277,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
+    @knows_words_of_pysr
     def __init__(
         self,
         operators: str | Iterable[str | Operator] = "koza",

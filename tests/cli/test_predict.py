@@ -199,3 +199,10 @@ def test_a_model_with_a_damaged_encoding_is_refused(encoded: Path, tmp_path: Pat
     result = symenum("predict", damaged, table)
     assert result.exit_code == 2
     assert "is damaged" in result.stderr
+
+
+def test_a_table_that_has_the_columns_of_0_and_1_already_will_do(encoded: Path, table: Path) -> None:
+    table.write_text("kind_b,a\n1,3\n0,3\n")
+    result = symenum("predict", encoded / "two", table)
+    assert result.exit_code == 0, result.output
+    assert read(result.stdout)["y_predicted"].tolist() == pytest.approx([6.0, 3.0])

@@ -254,6 +254,14 @@ def test_one_hot_of_what_is_no_variable_is_refused(symenum, table, options, mess
     assert message in refused(symenum, table(COLOURS), *options)
 
 
+@pytest.mark.parametrize("header", ["colour,colour_red,y", "colour_red,colour,y"])
+def test_one_hot_never_takes_the_name_of_another_column(symenum, table, header):
+    order = (lambda text, number: f"{text},{number}") if header.startswith("colour,") else (lambda t, n: f"{n},{t}")
+    rows = "\n".join([header, *(f"{order('red' if i % 2 else 'blue', i)},{i * i}" for i in range(6))])
+    message = refused(symenum, table(rows), "--one-hot", "colour")
+    assert "--one-hot colour: 'data.csv' has a column 'colour_red' already" in message
+
+
 def test_one_hot_of_names_is_refused(symenum, table):
     rows = "\n".join(["name,y", *(f"n{i},{i}" for i in range(30))])
     assert "30 different values" in refused(symenum, table(rows), "--one-hot", "name")

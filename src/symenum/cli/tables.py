@@ -631,7 +631,11 @@ def _encoded(
                 categories[name] = _categories(column, name, where)
                 shown = _listed(list(Encoding({}, categories).indicators(name)), _MAX_NAMES)
                 note(f"Column '{name}' becomes {shown} (0 or 1).")
-            parts |= _indicator_columns(column, Encoding({}, categories), name, where)
+            indicators = _indicator_columns(column, Encoding({}, categories), name, where)
+            repeated = [new for new in indicators if new in frame.columns or new in parts]
+            if repeated:
+                raise InputError(f"--one-hot {name}: {where} has a column '{repeated[0]}' already: rename one of them.")
+            parts |= indicators
             continue
         days = _as_dates(column) if name in features else None
         if days is None:
@@ -644,16 +648,13 @@ def _encoded(
             dates[name] = first.isoformat()
             note(f"Column '{name}' holds dates: it counts the days since {first:%Y-%m-%d %H:%M} (the first row).")
         parts[name] = (days - pandas.Timestamp(dates[name])) / pandas.Timedelta(days=1)
-    repeated = sorted(set(parts) & {name for name in frame.columns if name in categories})
-    if repeated:
-        raise InputError(f"--one-hot {repeated[0]}: its new columns have names that {where} has already: rename them.")
     return pandas.DataFrame(parts, index=frame.index), Encoding(dates, categories)
 
 
 def encoded_alike(frame: pandas.DataFrame, encoding: Encoding, columns: Sequence[str], where: str) -> pandas.DataFrame:
     """The frame with those of these columns made that the encoding makes from columns of the frame.
 
-    Other columns stay as they are; a column of 0 and 1 that the frame has under its name already is not made.
+    Other columns stay as they are, also those of 0 and 1 of a frame without the column of texts.
     """
     sources = [name for name in encoding.file_columns(columns) if name in frame.columns and name in encoding]
     if not sources:

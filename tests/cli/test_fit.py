@@ -32,7 +32,7 @@ def test_the_front_and_the_law_are_printed(symenum, table):
 
 
 def test_progress_goes_to_stderr_as_lines_when_there_is_no_terminal(symenum, table):
-    stderr = symenum("fit", table(DATA)).stderr.splitlines()
+    stderr = symenum("fit", table(TWENTY_ROWS)).stderr.splitlines()
     assert len(stderr) == 3  # each step finds a law, and each is chosen
     assert "step 1 (tokens) | 1e+09 candidates, 2.5e+08 a second | loss 4, complexity 0: 1" in stderr[0]
     assert "s left" in stderr[0]
@@ -117,7 +117,7 @@ def test_options_that_make_no_sense_are_refused(symenum, table, options, message
 
 def test_an_error_of_the_estimator_before_it_begins_is_the_users(symenum, models, table):
     models.error_before_any_step = ValueError("layers = 9 needs 4 TB")
-    result = symenum("fit", table(DATA))
+    result = symenum("fit", table(TWENTY_ROWS))
     assert result.exit_code == 2
     assert result.stderr == "Error: --layers = 9 needs 4 TB\n"
 

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from symenum.cli.messages import Failure, InputError, say, silent
-from symenum.cli.options import parameter_options, split_list, was_given
+from symenum.cli.options import in_options, parameter_options, split_list, was_given
 from symenum.cli.outputs import (
     CHECKPOINT,
     PARTIAL,
@@ -357,6 +357,7 @@ def _result(
         rows=len(table.y),
         source=source,
         run=RunSummary.of(model, last),
+        encoding=table.encoding,
     )
 
 
@@ -480,7 +481,7 @@ def _error_before_first_step(error: BaseException) -> BaseException:
     if isinstance(error, KeyboardInterrupt):
         return click.Abort()
     if isinstance(error, (ValueError, TypeError)):
-        return InputError(str(error))
+        return InputError(in_options(str(error)))
     if isinstance(error, MemoryError):
         return Failure(f"Memory does not suffice: use fewer rows, --features, --layers or --inputs. {error}")
     from symenum.core.devices import DeviceLostError

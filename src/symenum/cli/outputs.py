@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from symenum.cli.messages import InputError, say
-from symenum.cli.tables import Encoding, Table
+from symenum.cli.tables import Table
 from symenum.core.files import write_whole
 from symenum.estimator.saved_results import (
     CHECKPOINT,
+    Encoding,
     Result,
     RunSummary,
     error_lines,
@@ -170,7 +171,6 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
         result.laws,
         result.selected,
         data,
-        summary.floor,
         run,
         result.settings,
         squared=squared,

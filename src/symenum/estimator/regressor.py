@@ -50,7 +50,7 @@ from symenum.estimator.formulas import (
     read_form,
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
-from symenum.estimator.parameters import as_callbacks, check_parameters
+from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
 from symenum.estimator.preparation import denoised
 from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, stated_confidence, write_results
@@ -299,6 +299,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _confidence: tuple[str, ...] | None = None  # the sentences of `confidence`, once they are known
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
+    @knows_words_of_pysr
     def __init__(
         self,
         operators: str | Iterable[str | Operator] = "koza",
@@ -710,7 +711,6 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             rows_of(self.front_),
             self.selected_index_,
             summarise_data(self, X, y),
-            self.front_.floor,
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
             squared=self.loss == "mse",

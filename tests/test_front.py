@@ -174,3 +174,13 @@ def test_the_mean_does_not_give_way_to_a_variable_that_is_worse() -> None:
     assert Front(rows=10).update([mean, variable]).entries == (mean,)
     better = Candidate(parse("x1"), 0.95)
     assert Front(rows=10).update([mean, better]).entries == (better,)
+
+
+def test_a_law_that_is_to_stand_there_takes_the_places_of_those_that_cannot_stand_beside_it() -> None:
+    front = front_of(("3", 5.0), ("x", 4.0), ("x*y", 3.0), ("sin(x)*y", 2.0), ("sin(x)*exp(y)", 1.0))
+    law = front.weighed(Candidate(parse("x/y"), 3.5))
+    after = front.with_law(law)
+    assert law in after.entries
+    assert len(after) == len(front)  # instead of x*y, of the same complexity
+    worse = front.weighed(Candidate(parse("x/y"), 4.5))  # than x, which is simpler
+    assert [entry.loss for entry in front.with_law(worse)] == [4.5, 2.0, 1.0]

@@ -90,8 +90,7 @@ class Front(Sequence[Candidate]):
         pool = {
             candidate.expression: candidate
             for candidate in map(self.weighed, (*candidates, *self.entries))
-            if (max_complexity is None or candidate.complexity <= max_complexity)
-            and count_fitted_constants(candidate.expression) <= max(_MIN_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
+            if (max_complexity is None or candidate.complexity <= max_complexity) and self.may_hold(candidate)
         }
         entries: list[Candidate] = []
         in_order = sorted(pool.values(), key=self._order)
@@ -100,6 +99,21 @@ class Front(Sequence[Candidate]):
             if not entries or self._improves(candidate, entries[-1]):
                 entries.append(candidate)
         return replace(self, entries=tuple(entries))
+
+    def may_hold(self, candidate: Candidate) -> bool:
+        """Whether there are rows enough for its fitted constants."""
+        allowed = max(_MIN_ALLOWED, self.rows // _ROWS_PER_CONSTANT)
+        return count_fitted_constants(candidate.expression) <= allowed
+
+    def with_law(self, law: Candidate) -> Front:
+        """The front with a law that is to stand there, without those that cannot stand beside it.
+
+        These are the law of the same complexity, simpler ones that are as accurate, and longer ones that are not more
+        accurate.
+        """
+        before = [entry for entry in self if entry.complexity < law.complexity and entry.loss > law.loss]
+        after = [entry for entry in self if entry.complexity > law.complexity and entry.loss < law.loss]
+        return replace(self, entries=(*before, law, *after))
 
     @property
     def zero(self) -> float:

@@ -7,9 +7,10 @@ import signal
 
 import pandas
 import pytest
+from click.testing import CliRunner
 
 from symenum.cli import fit as fit_module
-from symenum.cli import outputs
+from symenum.cli import main, outputs
 from symenum.cli.outputs import read_model
 from symenum.core.devices import DeviceLostError
 from symenum.expressions import evaluate
@@ -31,7 +32,7 @@ def test_the_front_and_the_law_are_printed(symenum, table):
 
 
 def test_progress_goes_to_stderr_as_lines_when_there_is_no_terminal(symenum, table):
-    stderr = symenum("fit", table(DATA)).stderr.splitlines()
+    stderr = symenum("fit", table(TWENTY_ROWS)).stderr.splitlines()
     assert len(stderr) == 3  # each step finds a law, and each is chosen
     assert "step 1 (tokens) | 1e+09 candidates, 2.5e+08 a second | loss 4, complexity 0: 1" in stderr[0]
     assert "s left" in stderr[0]
@@ -116,9 +117,9 @@ def test_options_that_make_no_sense_are_refused(symenum, table, options, message
 
 def test_an_error_of_the_estimator_before_it_begins_is_the_users(symenum, models, table):
     models.error_before_any_step = ValueError("layers = 9 needs 4 TB")
-    result = symenum("fit", table(DATA))
+    result = symenum("fit", table(TWENTY_ROWS))
     assert result.exit_code == 2
-    assert result.stderr == "Error: layers = 9 needs 4 TB\n"
+    assert result.stderr == "Error: --layers = 9 needs 4 TB\n"
 
 
 def test_the_example_is_ready_to_run(symenum, models):
@@ -333,3 +334,33 @@ def test_how_sure_the_choice_is_stands_below_a_law_that_the_default_rule_has_cho
     arguments = ["fit", table(DATA), "--seed", "1", "--max-iterations", "3"]
     assert "The fake model is sure." in symenum(*arguments).stdout
     assert "The fake model is sure." not in symenum(*arguments, "--model-selection", "best").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--share", "network"], "'network' must be a name and a number, such as network=0.5."),
+        (["--constant", "g"], "such as g=9.81"),
+        (["--complexity-of-operators", "sin"], "such as sin=5"),
+    ],
+)
+def test_an_option_of_numbers_by_name_shows_an_example_of_its_own(symenum, table, options, message):
+    result = symenum("fit", table(DATA), *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--share", "foo=1"], "--share has 'foo', and these data have no such move; the moves are: "),
+        (["--require", "c"], "--require names 'c', which is no variable; there are a, b"),
+        (["--guess", "k*m"], "--guess: 'k*m' holds no variable; there are a, b"),
+    ],
+)
+def test_errors_of_the_estimator_name_the_option_and_what_there_is(table, options, message):
+    rows = "a,b,y\n" + "".join(f"{i},{i * i % 7},{i + 2}\n" for i in range(12))
+    result = CliRunner().invoke(main, ["fit", str(table(rows)), "--max-time", "1", *options])
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert "_variables" not in result.stderr

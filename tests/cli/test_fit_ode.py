@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 
 import numpy as np
+import pandas
 import pytest
+
+from symenum import ODERegressor
 
 T = np.linspace(0, 12, 300)
 
@@ -138,3 +142,55 @@ def test_sigterm_ends_the_search_with_its_laws(symenum, swing, monkeypatch) -> N
     assert result.exit_code == 0
     assert "x' = v" in result.output
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.fixture
+def noisy(tmp_path):
+    """A damped oscillator with noise, whose laws have fitted constants and rivals."""
+    path = tmp_path / "noisy.csv"
+    x = np.exp(-0.123456 * T) * np.cos(2 * T)
+    v = np.gradient(x, T)
+    rows = np.column_stack([T, x, v]) + np.random.default_rng(0).normal(0, 0.004, (len(T), 3)) * [0, 1, 1]
+    np.savetxt(path, rows, delimiter=",", header="t,x,v", comments="")
+    return path
+
+
+def test_laws_are_shown_with_five_digits_and_written_with_all_of_them(symenum, noisy, tmp_path) -> None:
+    result = symenum("fit-ode", noisy, "--time", "t", "--out", tmp_path / "out", *QUICK)
+    shown = result.stdout.split("The laws, with five digits of each constant:\n")[1]
+    assert re.search(r"\d\.\d{4}", shown)
+    assert not re.search(r"\d{7}", shown)
+    assert re.search(r"\d{12}", (tmp_path / "out" / "laws.txt").read_text())
+
+
+def test_an_equation_ends_with_its_share_of_the_time_and_not_with_a_limit_that_nobody_has_set(symenum, noisy) -> None:
+    result = symenum("fit-ode", noisy, "--time", "t", "--states", "x", "--max-time", "0.4", "--seed", "0")
+    assert "x: ended, its share of the time limit is over." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["predict", "FOLDER", "TABLE"], "is one of symenum fit-ode, whose laws are of motion: system.py"),
+        (["resume", "FOLDER"], "is a folder of symenum fit-ode, which keeps no checkpoint: run symenum fit-ode again"),
+    ],
+)
+def test_other_commands_say_what_to_do_with_a_folder_of_laws_of_motion(
+    symenum, swing, tmp_path, command, message
+) -> None:
+    out = tmp_path / "out"
+    symenum("fit-ode", swing, "--time", "t", "--drop", "note", "--out", out, "-q", *QUICK)
+    places = {"FOLDER": out, "TABLE": swing}
+    result = symenum(*(places.get(word, word) for word in command))
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_the_mark_of_laws_that_are_as_good_is_explained_where_there_is_one(symenum, noisy, swing) -> None:
+    explained = "~ marks laws that the data cannot tell from the chosen one."
+    marked = symenum("fit-ode", noisy, "--time", "t", *QUICK).stdout
+    assert "   ~" in marked
+    assert marked.count(explained) == 1
+    table = pandas.read_csv(noisy)
+    model = ODERegressor(operators="arithmetic", max_iterations=1, random_state=0).fit(table[["x", "v"]], table["t"])
+    assert explained in str(model)

@@ -26,7 +26,7 @@ def test_results_are_written_and_read_back(symenum, table, tmp_path):
     assert result.exit_code == 0, result.output
     written = sorted(path.name for path in out.iterdir() if not path.name.startswith("checkpoint"))
     assert written == ["front.csv", "law.py", "law.tex", "law.txt", "model.json", "report.html"]
-    assert (out / "law.txt").read_text() == "y = a_m**2 + sin(a_m)\n"
+    assert (out / "law.txt").read_text() == "y = a_m**2 + sin(a_m)\nThe fake model is sure.\n"
     assert r"{a_{m}}^{2} + \sin\left(a_{m}\right)" in (out / "law.tex").read_text()
     rows = list(csv.DictReader((out / "front.csv").read_text().splitlines()))
     assert [row["equation"] for row in rows] == ["1", "2.123456789*a_m", "a_m**2 + sin(a_m)"]
@@ -148,7 +148,7 @@ def test_overwrite_writes_to_the_folder_that_is_named(symenum, models, table, tm
     models.laws = (("7", 2.0),)
     result = symenum("fit", table(DATA), "--out", out, "--overwrite")
     assert result.exit_code == 0
-    assert (out / "law.txt").read_text() == "y = 7\n"
+    assert (out / "law.txt").read_text() == "y = 7\nThe fake model is sure.\n"
     assert (out / "notes.txt").read_text() == "mine"
     assert not (tmp_path / "out-2").exists()
 
@@ -165,6 +165,23 @@ def test_a_folder_without_a_name_of_its_own_is_refused_where_it_is_taken(symenum
 # Standard errors
 
 
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+def test_how_sure_the_choice_is_stands_in_every_file(symenum, table, tmp_path, quiet):
+    out = tmp_path / "out"
+    result = symenum("fit", table(DATA), "--out", out, *quiet)
+    assert ("The fake model is sure." in result.stdout) is not bool(quiet)
+    assert (out / "law.txt").read_text().splitlines()[1] == "The fake model is sure."
+    assert "<p>The fake model is sure.</p>" in (out / "report.html").read_text(encoding="utf-8")
+    assert read_model(out / "model.json").confidence == ("The fake model is sure.",)
+
+
+def test_another_rule_says_nothing_on_how_sure_the_choice_is(symenum, table, tmp_path):
+    result = symenum("fit", table(DATA), "--out", tmp_path / "out", "--model-selection", "accuracy")
+    assert "sure" not in result.stdout
+    assert read_model(tmp_path / "out" / "model.json").confidence is None
+    assert "sure" not in (tmp_path / "out" / "law.txt").read_text()
+
+
 def test_standard_errors_are_in_every_file(symenum, models, table, tmp_path):
     models.uncertainties = pandas.DataFrame({"constant": [2.123456789], "standard_error": [0.0123]})
     models.selected_by = "accuracy"
@@ -172,7 +189,7 @@ def test_standard_errors_are_in_every_file(symenum, models, table, tmp_path):
     assert result.exit_code == 0, result.output
     assert "2.1234568 ± 0.012" in result.stdout
     law, page = ((tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("law.txt", "report.html"))
-    assert law.splitlines()[2] == "  2.1234568 ± 0.012"
+    assert law.splitlines()[3] == "  2.1234568 ± 0.012"
     assert "Constants and their standard errors" in page
     assert "0.012" in page
     assert read_model(tmp_path / "out" / "model.json").errors == (FittedNumber(2.123456789, 0.0123),)

@@ -135,3 +135,74 @@ def test_what_is_no_result_is_refused(tmp_path: Path, table: Path) -> None:
     assert (empty.exit_code, "holds no result of symenum" in empty.stderr) == (2, True)
     other = symenum("predict", table, table)
     assert (other.exit_code, "cannot be read as a model" in other.stderr) == (2, True)
+
+
+DATES = "date,y\n" + "".join(f"2024-01-{day:02},{3 * (day - 1)}\n" for day in range(1, 21))
+KINDS = "kind,a,y\n" + "".join(f"{'abc'[i % 3]},{i + 1},{(i + 1) * (1 + i % 3 % 2)}\n" for i in range(18))
+TWO = "kind,a,y\n" + "".join(f"{'ab'[i % 2]},{i + 1},{(i + 1) * (1 + i % 2)}\n" for i in range(18))
+
+
+@pytest.fixture(scope="module")
+def encoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with three tables that hold dates or texts, and a folder of results for each."""
+    folder = tmp_path_factory.mktemp("encoded")
+    for name, text in {"dates": DATES, "kinds": KINDS, "two": TWO}.items():
+        (folder / f"{name}.csv").write_text(text)
+        options = () if name == "dates" else ("--one-hot", "kind")
+        arguments = ("--operators", "+,*", "--max-iterations", 30, "--out", folder / name)
+        assert symenum("fit", folder / f"{name}.csv", *options, *arguments).exit_code == 0
+    return folder
+
+
+@pytest.mark.parametrize("which", ["folder", "checkpoint.json"])
+@pytest.mark.parametrize("name", ["dates", "kinds", "two"])
+def test_the_table_of_the_fit_itself_is_predicted_with_its_dates_and_texts(
+    encoded: Path, name: str, which: str
+) -> None:
+    saved = encoded / name if which == "folder" else encoded / name / which
+    result = symenum("predict", saved, encoded / f"{name}.csv")
+    assert result.exit_code == 0, result.output
+    frame = read(result.stdout)
+    assert list(frame.columns) == [*read((encoded / f"{name}.csv").read_text()).columns, "y_predicted"]
+    assert np.allclose(frame["y_predicted"], frame["y"])
+
+
+def test_dates_of_another_table_count_from_the_day_of_the_fit(encoded: Path, table: Path) -> None:
+    table.write_text("date\n2024-02-10\n1.2.2024\n")
+    assert "holds '1.2.2024' in row 2, which is no date" in symenum("predict", encoded / "dates", table).stderr
+    table.write_text("date\n2024-02-10\n\n2024-01-03\n")
+    assert read(symenum("predict", encoded / "dates", table).stdout)["y_predicted"].tolist() == [120.0, 6.0]
+    table.write_text("date\n5\n")
+    assert "'5' in row 1, which is no date" in symenum("predict", encoded / "dates", table).stderr
+
+
+@pytest.mark.parametrize("name", ["kinds", "two"])
+def test_a_text_that_the_search_has_not_seen_is_refused(encoded: Path, table: Path, name: str) -> None:
+    table.write_text("kind,a\na,1\nnew,1\n")
+    result = symenum("predict", encoded / name, table)
+    assert result.exit_code == 2
+    assert "Column 'kind'" in result.stderr
+    assert "holds 'new' in row 2, and the rows of the search had only a, b" in result.stderr
+
+
+def test_a_column_of_texts_that_is_missing_is_called_what_the_file_calls_it(encoded: Path, table: Path) -> None:
+    table.write_text("kin,a\na,1\n")
+    assert "has no column 'kind', which the law needs. Did you mean 'kin'?" in (
+        symenum("predict", encoded / "kinds", table).stderr
+    )
+
+
+def test_a_model_with_a_damaged_encoding_is_refused(encoded: Path, tmp_path: Path, table: Path) -> None:
+    text = (encoded / "dates" / "model.json").read_text()
+    damaged = tmp_path / "model.json"
+    damaged.write_text(text.replace("2024-01-01T00:00:00", "once upon"))
+    result = symenum("predict", damaged, table)
+    assert result.exit_code == 2
+    assert "is damaged" in result.stderr
+
+
+def test_a_table_that_has_the_columns_of_0_and_1_already_will_do(encoded: Path, table: Path) -> None:
+    table.write_text("kind_b,a\n1,3\n0,3\n")
+    result = symenum("predict", encoded / "two", table)
+    assert result.exit_code == 0, result.output
+    assert read(result.stdout)["y_predicted"].tolist() == pytest.approx([6.0, 3.0])

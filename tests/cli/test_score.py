@@ -63,3 +63,17 @@ def test_single_letters_other_words_and_declared_names_are_constants(symenum, ta
     assert result.stdout.startswith("y = 3.0*temperature + ")
     result = symenum("score", table(CLIMATE), "x9*temperature + temp0", "--constant", "x9", "--constant", "temp0", "-q")
     assert result.stdout.startswith("y = 3.0*temperature + ")
+
+
+def test_a_formula_without_any_column_is_refused_with_the_columns(symenum, table):
+    result = symenum("score", table("m_kg,v_m_s,E\n1,2,2\n2,3,9\n3,1,1.5\n"), "0.5*m*v")
+    assert result.exit_code == 2
+    assert "'0.5*m*v' holds no variable; there are m_kg, v_m_s" in result.stderr
+
+
+def test_the_law_is_shown_with_five_digits_and_printed_with_all_of_them_for_programs(symenum, table):
+    path = table("x,y\n1,1.23456789\n2,2.4691358\n3,3.70370368\n")
+    assert symenum("score", path, "a*x").stdout.endswith("\ny = 1.2346*x\n")
+    law = symenum("score", path, "a*x", "--quiet").stdout
+    assert law.startswith("y = 1.2345678")
+    assert len(law) > len("y = 1.2346*x")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from symenum.cli import main
 from symenum.cli.messages import InputError
-from symenum.cli.tables import ColumnChoice, Encoding, choose_columns, read_frame
+from symenum.cli.tables import ColumnChoice, choose_columns, read_frame
+from symenum.estimator.saved_results import Encoding
 
 GOOD = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
 
@@ -225,7 +226,17 @@ def test_validation_rows_are_encoded_like_those_of_the_search(symenum, models, t
     assert y.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize("record", [3, {}, {"dates": 3, "categories": {}}, {"dates": {"a": 3}, "categories": {}}])
+@pytest.mark.parametrize(
+    "record",
+    [
+        3,
+        {},
+        {"dates": 3, "categories": {}},
+        {"dates": {"a": 3}, "categories": {}},
+        {"dates": {"a": "soon"}, "categories": {}},
+        {"dates": {}, "categories": {"a": [1]}},
+    ],
+)
 def test_an_encoding_that_is_none_is_refused(record):
     with pytest.raises(ValueError, match="no encoding of a table"):
         Encoding.read(record)
@@ -241,6 +252,14 @@ def test_an_encoding_that_is_none_is_refused(record):
 )
 def test_one_hot_of_what_is_no_variable_is_refused(symenum, table, options, message):
     assert message in refused(symenum, table(COLOURS), *options)
+
+
+@pytest.mark.parametrize("header", ["colour,colour_red,y", "colour_red,colour,y"])
+def test_one_hot_never_takes_the_name_of_another_column(symenum, table, header):
+    order = (lambda text, number: f"{text},{number}") if header.startswith("colour,") else (lambda t, n: f"{n},{t}")
+    rows = "\n".join([header, *(f"{order('red' if i % 2 else 'blue', i)},{i * i}" for i in range(6))])
+    message = refused(symenum, table(rows), "--one-hot", "colour")
+    assert "--one-hot colour: 'data.csv' has a column 'colour_red' already" in message
 
 
 def test_one_hot_of_names_is_refused(symenum, table):
@@ -462,3 +481,56 @@ def test_a_number_with_a_point_elsewhere_is_no_thousand(tmp_path):
         InputError, match=r"decimal comma \(row 1 of 'a': '1,5'\) and .* point \(row 2 of 'b': '1.25'\)"
     ):
         choose_columns(frame, ColumnChoice(), str, "the table")
+
+
+def test_a_target_that_is_mostly_missing_is_never_to_be_dropped(symenum, table):
+    result = symenum("fit", table("a,y\n1,2\n2,\n3,\n4,\n5,3\n"))
+    assert "the target 'y' is missing in most of them. Another column is chosen with --target." in result.stderr
+    assert "--drop" not in result.stderr
+    message = refused(symenum, table("a,y\n1,\n2,\n"))
+    assert "The target 'y' of 'data.csv' has no finite value: choose another column with --target." in message
+
+
+def test_of_a_one_hot_column_that_is_mostly_missing_the_column_of_the_file_is_to_be_dropped(symenum, table):
+    rows = "kind,a,y\n" + "".join(f"{'abc'[i] if i < 3 else ''},{i},{i * i}\n" for i in range(9))
+    assert "--drop kind?" in symenum("fit", table(rows), "--one-hot", "kind").stderr
+
+
+@pytest.mark.parametrize(
+    ("cells", "what", "number"),
+    [
+        (("1%", "2.5 %", "3%"), "numbers with a percent sign", "1 instead of '1%'"),
+        (("$1.5", "$2", "$3"), "amounts of money", "1.5 instead of '$1.5'"),
+        (("2", '"1,001.5"', "3"), "numbers with commas between thousands", "1001.5 instead of '1,001.5'"),
+        (("5 kg", "6 kg", "7 kg"), "numbers with units", "5 instead of '5 kg'"),
+    ],
+)
+def test_numbers_that_read_as_text_are_no_categories(symenum, table, cells, what, number):
+    message = refused(symenum, table("a,y\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells))))
+    assert f"Column 'a' holds {what}" in message
+    assert f"Write plain numbers, {number}" in message
+    assert "--one-hot" not in message
+
+
+def test_several_columns_of_text_are_told_in_whole_sentences(symenum, table):
+    message = refused(symenum, table("a,b,y\nx,u,1\ny,v,2\nz,w,3\n"))
+    assert "Column 'a' holds text (row 1: 'x'); column 'b' holds text (row 1: 'u') in 'data.csv'." in message
+
+
+def test_a_dash_alone_is_a_missing_value(symenum, models, table):
+    result = symenum("fit", table("a,y\n1,2\n-,3\n3,5\n-4,6\n"))
+    assert "1 of 4 row has missing or infinite values" in result.stderr
+    assert models.X["a"].tolist() == [1, 3, -4]
+
+
+def test_a_single_column_whose_name_has_a_space_stays_whole(symenum, table):
+    assert "the target is 'E (J)'" in refused(symenum, table("E (J)\n1\n2\n3\n"))
+
+
+def test_few_rows_constant_columns_and_equal_columns_are_told(symenum, table):
+    result = symenum("fit", table("a,g,b,y\n1,9.81,1,2\n2,9.81,2,3\n3,9.81,3,5\n"))
+    assert "There are only 3 rows: so few that many laws fit them." in result.stderr
+    assert "The same in all rows: 'g' is 9.81. The rows cannot tell how 'y' depends on it." in result.stderr
+    assert "Equal in all rows: 'b' equals 'a'. Laws may hold either of them" in result.stderr
+    usual = symenum("fit", table("a,b,y\n1,3,2\n2,2,3\n3,1,5\n4,5,9\n"))
+    assert "rows" not in usual.stderr.lower()

@@ -10,6 +10,9 @@ import pandas
 import pytest
 
 from symenum import ODERegressor, PSERegressor, plot_fit, plot_front, plot_residuals, plot_trajectories
+from symenum.display.figures import front_figure
+from symenum.display.plots import draw
+from symenum.display.table import LawRow
 from symenum.expressions import parse
 
 matplotlib = pytest.importorskip("matplotlib")  # optional for users; the extra `dev` has it
@@ -44,6 +47,21 @@ def test_the_front_marks_the_chosen_law(model, axes) -> None:
     assert chosen.get_xdata() == [model.front_[model.selected_index_].complexity]
     assert axes.get_yscale() == "log"
     assert axes.get_title() == "y = x1**2/x2"
+
+
+def test_losses_are_drawn_as_they_are_and_an_exact_zero_at_the_labelled_lower_edge(axes) -> None:
+    laws = [LawRow(parse("a"), i, loss, 0.0, 1.0) for i, loss in enumerate([2.0, 1.8e-32, 0.0])]
+    draw(front_figure(laws, 2, "loss"), axes)
+    dots = next(line for line in axes.lines if line.get_label() == "laws")
+    np.testing.assert_array_equal(dots.get_ydata(), [2.0, 1.8e-32, np.nan])
+    bottom = axes.get_ylim()[0]
+    assert bottom < 1e-32
+    triangles = [line for line in axes.lines if line.get_marker() == "v"]
+    assert [line.get_ydata().tolist() for line in triangles] == [[bottom], [bottom]]
+    assert [text.get_text() for text in axes.texts] == ["0 (exact)"]
+    axes.figure.canvas.draw()
+    shown = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks() if tick.get_loc() < 1e-34]
+    assert not any(shown)
 
 
 def test_a_law_of_two_variables_is_shown_as_predicted_against_measured(model, axes) -> None:
@@ -142,6 +160,9 @@ def test_trajectories_are_drawn_by_state(order: int) -> None:
     system = ODERegressor(operators="arithmetic", order=order, random_state=0, max_iterations=1).fit(states, t)
     figure = plot_trajectories(system, states, t)
     assert [panel.get_ylabel() for panel in figure.axes] == list(system.state_names_)
+    assert all(panel.get_legend() is None for panel in figure.axes)
+    figure.canvas.draw()
+    assert figure.legends[0].get_window_extent().y0 >= figure.axes[0].get_window_extent().y1  # above the panels
     for i, panel in enumerate(figure.axes):
         measured, simulated = panel.lines
         np.testing.assert_array_equal(measured.get_ydata(), states[:, i])

@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from symenum.display.figures import DataSummary, front_points, law_on_rows
+from symenum.display.figures import DataSummary, front_figure, law_on_rows
 from symenum.display.report import ReportContent, report_page
+from symenum.display.svg import svg_figure
 from symenum.display.table import LawRow
 from symenum.expressions import parse
 
@@ -75,7 +76,7 @@ def test_nothing_of_the_users_is_markup() -> None:
     y = X[:, 0] * X[:, 1]
     harmless = content("a*b", y, (EVIL, "b"), run={EVIL: EVIL}, settings={EVIL: EVIL})
     data = DataSummary.of(X, y, ("a", "b"), (EVIL, "b"), EVIL)
-    hostile = ReportContent(EVIL, harmless.laws, 1, data, 0.0, harmless.run, harmless.settings)
+    hostile = ReportContent(EVIL, harmless.laws, 1, data, harmless.run, harmless.settings)
     tags = read(report_page(hostile))
     assert "img" not in tags.seen
     assert "onerror" not in tags.attributes
@@ -136,6 +137,13 @@ def test_without_data_the_page_says_so() -> None:
 
 
 def test_an_exact_law_has_a_place_on_a_logarithmic_axis() -> None:
-    assert front_points([0, 4], [1.0, 0.0], 0.0) == [(0, 1.0), (4, 0.1)]
-    assert front_points([0], [0.0], 0.0) == [(0, 0.1)]
-    assert front_points([0, 4], [float("inf"), 0.0], 1e-20) == [(4, 1e-20)]
+    laws = [LawRow(parse("a"), i, loss, 0.0, 1.0) for i, loss in enumerate([float("inf"), 2.0, 1.8e-32, 0.0])]
+    figure = front_figure(laws, 3, "loss")
+    every, chosen = figure.series
+    assert (list(every.x), list(every.y)) == ([1, 2, 3], [2.0, 1.8e-32, 0.0])  # the values themselves
+    assert (list(chosen.x), list(chosen.y)) == ([3], [0.0])
+    plot = svg_figure(figure)
+    assert plot.count(">0 (exact)<") == 1
+    assert plot.count('z" fill=') == 2  # a triangle for each series instead of a dot
+    assert ">0 (exact)<" not in svg_figure(front_figure(laws[:3], 2, "loss"))
+    assert ">0 (exact)<" in svg_figure(front_figure(laws[3:], 0, "loss"))

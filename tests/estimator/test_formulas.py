@@ -9,8 +9,10 @@ import pandas
 import pytest
 
 from symenum import PSERegressor, fit_constants
-from symenum.estimator.formulas import UndeclaredNameError
-from symenum.expressions import parse
+from symenum.estimator.data import make_training
+from symenum.estimator.formulas import UndeclaredNameError, constant_errors
+from symenum.expressions import parse, written
+from symenum.fitting.losses import make_loss
 
 X = np.random.default_rng(0).uniform(1, 3, (40, 2))
 Y = 2 * X[:, 0] ** 2 / X[:, 1]
@@ -129,6 +131,24 @@ def test_uncertainties_are_those_of_the_fit(model: PSERegressor) -> None:
         assert list(errors.columns) == ["constant", "standard_error"]
         assert (errors["standard_error"] > 0).all()
     assert len(model.uncertainties(0)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("found", "as_written", "numbers"),
+    [
+        ("-0.5*x1*(x2 - x1 - 2)", "0.5*x1*(x1 - x2 + 2)", [0.5]),
+        ("x1/4.5", "0.2222222222222222*x1", [1 / 4.5]),
+        ("2.5*x1*1.5", "3.75*x1", [3.75]),
+    ],
+)
+def test_uncertainties_are_of_the_numbers_of_the_law_as_it_is_written(
+    found: str, as_written: str, numbers: list[float]
+) -> None:
+    training = make_training(X, Y, None)
+    errors = constant_errors(parse(found), training, make_loss("mse", training.target))
+    assert str(written(parse(found))) == as_written
+    assert errors["constant"].tolist() == pytest.approx(numbers)
+    assert np.isfinite(errors["standard_error"]).all()
 
 
 def test_a_model_without_its_rows_asks_for_some(model: PSERegressor) -> None:

@@ -94,3 +94,20 @@ def test_a_refusal_names_the_parameter_what_is_allowed_and_what_came(name: str, 
 def test_a_search_without_an_end_is_refused() -> None:
     with pytest.raises(ValueError, match="both None"):
         PSERegressor(max_time=None).fit(np.ones((5, 1)), np.arange(5.0))
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [
+        ("niterations", "max_iterations"),
+        ("binary_operators", "operators holds them all"),
+        ("unary_operators", "operators holds them all"),
+        ("maxsize", "max_complexity"),
+        ("populations", "enumerated and not bred"),
+    ],
+)
+def test_words_of_pysr_are_answered_with_ours(word: str, ours: str) -> None:
+    with pytest.raises(TypeError, match=f"PSERegressor has no parameter '{word}': .*{ours}"):
+        PSERegressor(**{word: 3})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        PSERegressor(nonsense=3)

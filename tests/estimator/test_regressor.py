@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from symenum import PSERegressor, make_operator
 from symenum.display.figures import summarise_data
 from symenum.expressions import parse
+from symenum.sanity import Policy
+from symenum.selection.same_law import families
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, (40, 2))
@@ -389,6 +391,55 @@ def test_alternatives_hold_the_chosen_law_and_their_weights_sum_to_one(noisy: PS
     again = clone(noisy).fit(X[:20], X[:20, 0] ** 2)
     assert len(again.alternatives_) >= 1  # another fit has alternatives of its own
     assert str(again.best_expression_) in set(again.alternatives_["equation"])
+
+
+def waves(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 4, (60, 1))
+    return x, 2 * np.sin(x[:, 0]) + 0.5 * x[:, 0] + 0.05 * rng.standard_normal(60)
+
+
+def rates(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    T = rng.uniform(280, 400, (40, 1))
+    return T, 2e6 * np.exp(-5500 / T[:, 0]) * (1 + 0.05 * rng.standard_normal(40))
+
+
+def pulls(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(1, 5, (60, 2))
+    return x, 6.67 * x[:, 0] / x[:, 1] ** 2 * (1 + 0.02 * rng.standard_normal(60))
+
+
+@pytest.mark.parametrize(("data", "seed"), [(waves, 3), (waves, 1), (rates, 1), (rates, 2), (pulls, 0), (pulls, 1)])
+def test_the_marked_law_has_the_most_weight_of_all_that_may_stand(data, seed: int) -> None:
+    x, y = data(seed)
+    model = quick(max_iterations=12, random_state=seed).fit(x, y)
+    table = model.alternatives_
+    assert table["equation"][0] == str(model.best_expression_)
+    assert model.equations_["equation"][model.selected_index_] == str(model.best_expression_)
+    assert model.equations_["complexity"].is_monotonic_increasing
+    assert model.equations_["loss"].is_monotonic_decreasing
+    policy = Policy.of(model.training_.columns, model.training_.target, sanity="on")
+    laws = [parse(text) for text in table["equation"]]
+    assert [policy.reason(law) for law in laws] == [None] * len(laws)
+    assert len(families(laws, model.training_)) == len(laws)  # none is named twice
+
+
+def test_a_checkpoint_holds_the_law_that_was_marked(tmp_path: Path) -> None:
+    x, y = waves(3)
+    model = quick(max_iterations=12, checkpoint=tmp_path / "search.json").fit(x, y)
+    loaded = PSERegressor.load(tmp_path / "search.json")
+    assert str(loaded.best_expression_) == str(model.best_expression_) == "x1/2 + 2*sin(x1)"
+    assert list(loaded.equations_["equation"]) == list(model.equations_["equation"])
+
+
+@pytest.mark.parametrize("rule", ["best", "accuracy", "reward", "mdl"])
+def test_other_rules_choose_from_the_front_of_the_search(rule: str) -> None:
+    x, y = waves(3)
+    model = quick(max_iterations=12, model_selection=rule).fit(x, y)
+    assert model.selected_index_ == model.front_.select(rule)
+    assert "x1/2 + 2*sin(x1)" not in set(model.equations_["equation"])
 
 
 def test_a_band_comes_with_the_values(noisy: PSERegressor) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import warnings
+from html import escape
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from symenum import PSERegressor, make_operator
@@ -167,3 +170,72 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         PSERegressor.load(tmp_path)
     with pytest.raises(ValueError, match="has no parameter speed"):
         PSERegressor.load(tmp_path, speed=3)
+
+
+@pytest.fixture(scope="module")
+def sure() -> PSERegressor:
+    rng = np.random.default_rng(3)
+    x = pandas.DataFrame({"a": rng.uniform(0, 4, 60)})
+    y = 2 * np.sin(x["a"]) + 0.05 * rng.standard_normal(60)
+    return PSERegressor(max_time=None, max_iterations=3, random_state=0).fit(x, y)
+
+
+def test_how_sure_the_choice_is_is_saved_with_the_law(sure: PSERegressor, tmp_path: Path) -> None:
+    sure.save(tmp_path / "out")
+    sentences = sure.confidence()
+    assert (tmp_path / "out" / "law.txt").read_text(encoding="utf-8").splitlines()[1:] == sentences
+    loaded = PSERegressor.load(tmp_path / "out")
+    assert loaded.confidence() == sentences
+    for model, name in ((sure, "one.html"), (loaded, "two.html")):
+        model.report(tmp_path / name)
+        page = (tmp_path / name).read_text(encoding="utf-8")
+        assert all(f"<p>{escape(sentence)}</p>" in page for sentence in sentences)
+    loaded.save(tmp_path / "again")
+    assert PSERegressor.load(tmp_path / "again").confidence() == sentences
+
+
+def test_a_file_without_the_sentences_is_read(sure: PSERegressor, tmp_path: Path) -> None:
+    sure.save(tmp_path)
+    document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    del document["confidence"]
+    (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
+    loaded = PSERegressor.load(tmp_path)
+    with pytest.raises(ValueError, match=r"confidence\(\) needs the rows of the search"):
+        loaded.confidence()
+    loaded.report(tmp_path / "report.html")
+    document["confidence"] = [1]
+    (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ValueError, match="confidence must be texts"):
+        PSERegressor.load(tmp_path)
+
+
+def test_a_loaded_model_says_why_it_has_no_alternatives_and_no_schedule(sure: PSERegressor, tmp_path: Path) -> None:
+    sure.save(tmp_path)
+    loaded = PSERegressor.load(tmp_path)
+    with pytest.raises(ValueError, match="load the checkpoint"):
+        loaded.alternatives_  # noqa: B018
+    with pytest.raises(ValueError, match="load the checkpoint"):
+        loaded.predict(pandas.DataFrame({"a": [1.0, 2.0]}), return_std=True)
+    for name in ("schedule_", "refused_"):
+        with pytest.raises(AttributeError, match=f"{name}.*was loaded from a file"):
+            getattr(loaded, name)
+        assert not hasattr(loaded, name)
+        assert hasattr(sure, name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
+            getattr(PSERegressor(), name)
+
+
+def test_the_checkpoint_of_a_search_has_alternatives(sure: PSERegressor, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.json"
+    model = clone(sure).set_params(checkpoint=path)
+    model.fit(sure.training_.columns["a"].numpy()[:, None], sure.training_.target.y.numpy())
+    assert len(PSERegressor.load(path).alternatives_) >= 1
+
+
+def test_a_band_for_a_table_raises_no_warning(sure: PSERegressor) -> None:
+    rows = np.array([[1.0], [2.0]])
+    rows.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, std = sure.predict(pandas.DataFrame(rows, columns=["a"]), return_std=True)
+    assert std.shape == (2,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from symenum.core.target import Target, Training
 from symenum.expressions import evaluate, parse
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Squared
-from symenum.selection import Alternative, find_alternatives, make_band, make_verdict
+from symenum.selection import Alternative, find_alternatives, make_band, make_verdict, most_probable
 from symenum.selection.verdict import is_line
 
 
@@ -45,9 +46,48 @@ def test_laws_with_the_same_values_on_the_rows_are_alternatives(near_zero: Train
 
 def test_a_form_or_a_function_is_named_once(near_zero: Training) -> None:
     laws = laws_of(near_zero, "x1", "1.001*x1", "0.999*x1", "x1 + x1 - x1")
-    named = [one.law.expression for one in find_alternatives(parse("x1"), laws, near_zero, 0.0, Squared())]
-    assert len(named) == 2  # x1, and a multiple of it
-    assert parse("x1") in named
+    for chosen in ("x1", "1.001*x1"):  # the chosen law stands for those that are the same, and has their weight
+        (only,) = find_alternatives(parse(chosen), laws, near_zero, 0.0, Squared())
+        assert only.law.expression == parse(chosen)
+        assert only.weight == 1
+
+
+def test_digits_of_a_constant_are_no_other_law(near_zero: Training) -> None:
+    laws = laws_of(near_zero, "1.01*x1", "1.0123456789*x1", "x1*1.02", "sqrt(1.03*x1**2)*sign(x1)", "sin(x1)")
+    found = find_alternatives(laws[0].expression, laws, near_zero, 0.0, Squared())
+    assert [str(one.law.expression) for one in found] == ["sin(x1)", "1.01*x1"]
+
+
+def test_what_is_not_allowed_is_not_named(near_zero: Training) -> None:
+    laws = laws_of(near_zero, "x1", "sin(x1)")
+    (only,) = find_alternatives(
+        parse("x1"), laws, near_zero, 0.0, Squared(), lambda law: "sin" not in str(law.expression)
+    )
+    assert only.law.expression == parse("x1")
+
+
+def test_the_most_probable_law_is_sought_beside_the_front_too() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (80, 1))
+    training = training_of(x, x[:, 0] ** 2 + 0.1 * rng.standard_normal(80))
+    front = laws_of(training, "3.01*x1 - 1.5", "x1**2 + 0.01*x1 - 0.01")
+    others = laws_of(training, "x1**2", "x1**2*1.0", "x1*x1")
+
+    def found(front: list[Candidate], allowed: Callable[[Candidate], bool]) -> str:
+        return str(most_probable(front, others, training, 0.0, Squared(), allowed).expression)
+
+    assert found(front, lambda law: True) == "x1**2"
+    assert found(front, lambda law: False) == "x1**2 + 0.01*x1 - 0.01"
+
+
+def test_the_front_has_the_most_probable_law_in_fewer_digits() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (80, 1))
+    training = training_of(x, 1.3 * x[:, 0] ** 2 + 0.1 * rng.standard_normal(80))
+    factor = float((x[:, 0] ** 2 @ training.target.y.numpy()) / (x[:, 0] ** 4).sum())
+    front = laws_of(training, f"{factor:.4g}*x1**2", "3.5*x1 - 1")
+    others = laws_of(training, f"{factor!r}*x1**2", f"x1**2*{factor!r}")
+    assert most_probable(front, others, training, 0.0, Squared(), lambda law: True) == front[0]
 
 
 def test_a_better_law_that_a_rule_passed_over_is_named() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from symenum.cli.messages import Failure, InputError, say, silent
-from symenum.cli.options import parameter_options, split_list, was_given
+from symenum.cli.options import in_options, parameter_options, split_list, was_given
 from symenum.cli.outputs import (
     CHECKPOINT,
     PARTIAL,
@@ -32,6 +32,7 @@ from symenum.cli.outputs import (
     fitted_numbers,
     front_csv,
     prepare_folder,
+    stated_confidence,
     write_labels,
     write_results,
 )
@@ -277,7 +278,7 @@ def run_fit(
     does not see, to choose the law on. `errors`: print the standard errors of the law's constants. `explain`: print
     what the moves of the search did.
     """
-    from symenum.selection import DEFAULT_RULE, rule_while_searching
+    from symenum.selection import rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"])
     recorder = _Recorder(None if out is None else out / PARTIAL)
@@ -291,12 +292,14 @@ def run_fit(
         if errors and model is not None:
             result, problem = _with_errors(result, model)
             problems += problem
+        if model is not None and (out is not None or not quiet):
+            result, problem = _with_confidence(result, model, settings["model_selection"])
+            problems += problem
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if table.y_error is not None and model is not None and not quiet:
             problems += _print(_chi_square_line(model, len(table.y)))
-        if model is not None and not quiet and settings["model_selection"] == DEFAULT_RULE:
-            # The probabilities are those by which this rule has chosen; another rule may choose an improbable law.
-            problems += _print("\n".join(model.confidence()))
+        if result.confidence and not quiet:
+            problems += _print("\n".join(result.confidence))
         if result.errors is not None:
             problems += _print("\n".join(error_lines(result.errors)))
         if explain and model is not None:
@@ -354,6 +357,7 @@ def _result(
         rows=len(table.y),
         source=source,
         run=RunSummary.of(model, last),
+        encoding=table.encoding,
     )
 
 
@@ -363,6 +367,14 @@ def _with_errors(result: Result, model: Model) -> tuple[Result, list[str]]:
         return replace(result, errors=fitted_numbers(model.uncertainties())), []
     except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
         return result, [f"The standard errors could not be computed ({type(error).__name__}: {error})."]
+
+
+def _with_confidence(result: Result, model: Model, rule: str) -> tuple[Result, list[str]]:
+    """The result with how sure its choice is, and what went wrong: that must not cost the result."""
+    try:
+        return replace(result, confidence=stated_confidence(model, rule)), []
+    except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
+        return result, [f"How sure the choice is could not be computed ({type(error).__name__}: {error})."]
 
 
 def _deliver(
@@ -469,7 +481,7 @@ def _error_before_first_step(error: BaseException) -> BaseException:
     if isinstance(error, KeyboardInterrupt):
         return click.Abort()
     if isinstance(error, (ValueError, TypeError)):
-        return InputError(str(error))
+        return InputError(in_options(str(error)))
     if isinstance(error, MemoryError):
         return Failure(f"Memory does not suffice: use fewer rows, --features, --layers or --inputs. {error}")
     from symenum.core.devices import DeviceLostError

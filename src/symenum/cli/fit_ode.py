@@ -12,18 +12,20 @@ import click
 
 from symenum.cli.fit import operators_of
 from symenum.cli.messages import Failure, InputError, did_you_mean, say, silent
-from symenum.cli.options import parameter_option, parameter_options, split_list
+from symenum.cli.options import in_options, parameter_option, parameter_options, split_list
 from symenum.cli.outputs import prepare_folder
 from symenum.cli.tables import read_frame, table_path
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.progress import observer_for_command
+from symenum.display.table import short_text
 
 if TYPE_CHECKING:
     import numpy
     import pandas
 
     from symenum.dynamics import ODERegressor
+    from symenum.expressions import Expression
 
 __all__ = ["fit_ode_command"]
 
@@ -62,7 +64,7 @@ PICTURE = "trajectories.png"
     "-o", "--out", type=click.Path(path_type=Path), help="Folder for laws, fronts, source code and a picture."
 )
 @click.option("--overwrite", is_flag=True, help="Write to --out even if it holds a run. [default: a new folder]")
-@click.option("-q", "--quiet", is_flag=True, help="Print the laws only.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the laws only, with all digits.")
 def fit_ode_command(
     data: Path,
     time_column: str,
@@ -88,7 +90,7 @@ def fit_ode_command(
         out = prepare_folder(out, overwrite=overwrite)
     model = _fit(found, {**settings, "operators": operators_of(operators)}, quiet)
     with ctrl_c_ignored():
-        click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model)}")
+        click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model, short_text)}")
         if out is not None:
             _write(out, model, found, note)
 
@@ -105,18 +107,19 @@ def _fit(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERe
         with sigterm_as_ctrl_c(), progress:
             return model.fit(found.states, found.times, found.inputs)
     except (ValueError, TypeError) as error:
-        raise InputError(str(error)) from error
+        raise InputError(in_options(str(error))) from error
 
 
-def _laws(model: ODERegressor) -> str:
+def _laws(model: ODERegressor, write: Callable[[Expression], str] = str) -> str:
+    """One line for each law, with all digits unless `write` rounds them."""
     from symenum.dynamics.display import left_side
 
-    return "\n".join(f"{left_side(name, model.order)} = {law}" for name, law in model.best_expressions_.items())
+    return "\n".join(f"{left_side(name, model.order)} = {write(law)}" for name, law in model.best_expressions_.items())
 
 
 def _endings(model: ODERegressor) -> str:
     lines = [f"{name}: ended, {reason}." for name, reason in model.stop_reason_.items()]
-    return "\n".join([*lines, "~ marks laws that the data cannot tell from the chosen one.", "The laws:"])
+    return "\n".join([*lines, "The laws, with five digits of each constant:"])
 
 
 def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +13,15 @@ import click
 
 from symenum.estimator.parameters import PARAMETERS, OneOf, Option, Parameter, WholeNumber
 
-__all__ = ["assignment", "assignments", "parameter_option", "parameter_options", "split_list", "was_given"]
+__all__ = [
+    "assignment",
+    "assignments",
+    "in_options",
+    "parameter_option",
+    "parameter_options",
+    "split_list",
+    "was_given",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -72,26 +82,28 @@ def non_negative(context: click.Context, option: click.Parameter, value: str | N
     return number
 
 
-def assignments(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+def assignments(
+    context: click.Context, option: click.Parameter, values: Sequence[str], example: str = "g=9.81"
+) -> dict[str, float]:
     """Numbers by name, of an option that may be repeated: g=9.81."""
     found: dict[str, float] = {}
     for value in values:
-        found |= assignment(value)
+        found |= assignment(value, example)
     return found
 
 
-def assignment(text: str) -> dict[str, float]:
+def assignment(text: str, example: str = "g=9.81") -> dict[str, float]:
     """The number of a text such as g=9.81, by its name."""
     name, sign, value = text.partition("=")
     number = _number(value)
     if not sign or not name.strip() or not math.isfinite(number):
-        raise click.BadParameter(f"{text!r} must be a name and a number, such as g=9.81.")
+        raise click.BadParameter(f"{text!r} must be a name and a number, such as {example}.")
     return {name.strip(): number}
 
 
 def weights(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, int] | None:
     """Whole numbers by name, of an option that may be repeated: sin=5; None where none is given."""
-    found = assignments(context, option, values)
+    found = assignments(context, option, values, "sin=5")
     wrong = [name for name, value in found.items() if value < 0 or not value.is_integer()]
     if wrong:
         raise click.BadParameter(f"{wrong[0]} must have a whole number of 0 or more, such as {wrong[0]}=5.")
@@ -116,12 +128,28 @@ _READERS: Mapping[str, Mapping[str, Any]] = {
     "seconds": {"callback": seconds},
     "number": {"callback": non_negative},
     "assignments": {"callback": assignments},
+    "shares": {"callback": partial(assignments, example="network=0.5")},
     "weights": {"callback": weights},
     "size": {"callback": memory},
     "seed": {"type": click.IntRange(0, _LARGEST_SEED)},
     "file": {"type": click.Path(path_type=Path, dir_okay=False)},
 }
 """For each value of `Option.reads`, the arguments of `click.option` that read such text."""
+
+
+def in_options(message: str) -> str:
+    """A message about parameters of PSERegressor in the words of the command line: --require for required_variables.
+
+    A name that is a plain word too (loss, constants, shares) stands for the parameter only at the beginning.
+
+    >>> in_options("required_variables names 'b'"), in_options("shares has 'foo'"), in_options("the loss is infinite")
+    ("--require names 'b'", "--share has 'foo'", 'the loss is infinite')
+    """
+    for name, parameter in PARAMETERS.items():
+        if parameter.options:
+            flag = parameter.options[-1].flag.split("/")[0]  # of --constants and --constant the one with values
+            message = re.sub(rf"\b{name}\b" if "_" in name else rf"\A{name}\b", flag, message)
+    return message
 
 
 def was_given(context: click.Context, option: str) -> bool:

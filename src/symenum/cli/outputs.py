@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from symenum.cli.messages import InputError, say
-from symenum.cli.tables import Encoding, Table
+from symenum.cli.tables import Table
 from symenum.core.files import write_whole
 from symenum.estimator.saved_results import (
     CHECKPOINT,
+    Encoding,
     Result,
     RunSummary,
     error_lines,
@@ -28,6 +29,7 @@ from symenum.estimator.saved_results import (
     front_csv,
     model_json,
     read_result,
+    stated_confidence,
 )
 from symenum.estimator.saved_results import write_results as write_files
 
@@ -48,6 +50,7 @@ __all__ = [
     "prepare_folder",
     "read_labels",
     "read_model",
+    "stated_confidence",
     "write_labels",
     "write_results",
 ]
@@ -168,11 +171,11 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
         result.laws,
         result.selected,
         data,
-        summary.floor,
         run,
         result.settings,
         squared=squared,
         errors=None if result.errors is None else [(one.constant, one.standard_error) for one in result.errors],
+        confidence=result.confidence or (),
     )
     return report_page(content)
 

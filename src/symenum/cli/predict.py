@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from symenum.cli.messages import Failure, InputError, did_you_mean, say, silent
-from symenum.cli.tables import read_frame, table_path
+from symenum.cli.tables import encoded_alike, read_frame, table_path
 from symenum.core.files import write_whole
 from symenum.display.table import r_squared_text
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
     from symenum.estimator.persistence import SavedModel
+    from symenum.estimator.saved_results import Encoding
     from symenum.expressions import Expression
 
 __all__ = ["predict_command"]
@@ -48,17 +49,18 @@ def predict_command(
     """Compute the law of RESULT for the rows of the table DATA (- for standard input).
 
     RESULT is a folder of symenum fit --out, its model.json, or a checkpoint. The output is the table as CSV, with the
-    values of the law in a new last column. The columns that the law needs are found by their names. Where a value is
+    values of the law in a new last column. The columns that the law needs are found by their names; dates and
+    texts become numbers as they did in the search, and a text that it has not seen is an error. Where a value is
     missing, or the law is not defined, the new column is empty.
     """
     note = silent if quiet else say
     if out is not None and out.exists() and not overwrite:
         raise InputError(f"--out: '{out}' is there already: name another file, or add --overwrite.")
-    saved, target = _open(result)
+    saved, target, encoding = _open(result)
     law = _law(saved, index)
     with table_path(data) as path:
         frame = read_frame(path, note, header=header, delimiter=delimiter)
-    predicted = _values(law, _columns(frame, law, saved, f"'{data}'"))
+    predicted = _values(law, _columns(frame, law, saved, encoding, f"'{data}'"))
     note(f"{target} = {law}")
     _note_quality(frame, target, predicted, note)
     name = f"{target}_predicted"
@@ -75,26 +77,27 @@ def predict_command(
     note(f"Written to '{out}'.")
 
 
-def _open(path: Path) -> tuple[SavedModel, str]:
-    """The saved model, and the name of its target."""
+def _open(path: Path) -> tuple[SavedModel, str, Encoding]:
+    """The saved model, the name of its target, and how dates and texts of its table became numbers."""
     from symenum.cli.outputs import read_labels
     from symenum.estimator import PSERegressor
     from symenum.estimator.persistence import open_saved
-    from symenum.estimator.saved_results import CHECKPOINT, MODEL, read_result
+    from symenum.estimator.saved_results import CHECKPOINT, MODEL, Encoding, read_result
 
     try:
         saved = open_saved(path, {}, PSERegressor._get_param_names())
         model = path / MODEL if path.is_dir() else path
         if saved.training is None:
-            return saved, read_result(model).target
+            result = read_result(model)
+            return saved, result.target, result.encoding
         labels = read_labels(path / CHECKPOINT if path.is_dir() else path)
     except ValueError as error:
         raise InputError(f"{error}.") from error
     if labels is None:
-        return saved, _TARGET
+        return saved, _TARGET, Encoding()
     if len(labels.columns) != len(saved.names):
         raise InputError(f"'{path}' and the file of its labels do not belong together.")
-    return replace(saved, columns=labels.columns), labels.target
+    return replace(saved, columns=labels.columns), labels.target, labels.encoding
 
 
 def _law(saved: SavedModel, index: int | None) -> Expression:
@@ -104,19 +107,26 @@ def _law(saved: SavedModel, index: int | None) -> Expression:
     return saved.front[saved.selected if index is None else index].expression
 
 
-def _columns(frame: pandas.DataFrame, law: Expression, saved: SavedModel, where: str) -> dict[str, pandas.Series]:
-    """The columns that the law needs, by the names of its variables, float64 with NaN for missing values."""
+def _columns(
+    frame: pandas.DataFrame, law: Expression, saved: SavedModel, encoding: Encoding, where: str
+) -> dict[str, pandas.Series]:
+    """The columns that the law needs, by the names of its variables, float64 with NaN for missing values.
+
+    Dates and texts become numbers as they did for the search.
+    """
     from symenum.expressions import variables
 
     in_table = dict(zip(saved.names, saved.columns or saved.names, strict=True))
+    known = [str(label) for label in frame.columns]
+    frame = encoded_alike(frame, encoding, [in_table[name] for name in variables(law)], where)
     found = {}
     for name in variables(law):
         wanted = [label for label in (in_table[name], name) if label in frame.columns]
         if not wanted:
-            known = [str(label) for label in frame.columns]
+            (needed,) = encoding.file_columns([in_table[name]])
             raise InputError(
-                f"{where} has no column '{in_table[name][:_SHOWN]}', which the law needs."
-                f"{did_you_mean(in_table[name], known)} Its columns are: {', '.join(known)[:400]}."
+                f"{where} has no column '{needed[:_SHOWN]}', which the law needs."
+                f"{did_you_mean(needed, known)} Its columns are: {', '.join(known)[:400]}."
             )
         column = frame[wanted[0]]
         if column.ndim != 1:

@@ -15,6 +15,7 @@ from symenum.cli.options import parameter_option, was_given
 from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
 from symenum.cli.tables import ColumnChoice, Table, hold_out
 from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.saved_results import holds_laws_of_motion
 
 __all__ = ["resume_command"]
 
@@ -45,6 +46,11 @@ def resume_command(
     With an iteration limit and a seed the result is that of one search without a pause. Rows that were held out to
     choose the law are not saved: name them again with --validation, or choose by another rule.
     """
+    if saved.is_dir() and holds_laws_of_motion(saved):
+        raise InputError(
+            f"'{saved}' is a folder of symenum fit-ode, which keeps no checkpoint: run symenum fit-ode again, with a "
+            "longer --max-time."
+        )
     path = saved / CHECKPOINT if saved.is_dir() else saved
     goes_on_there = saved.is_dir() and (out is None or out.resolve() == saved.resolve())
     out = out or (saved if saved.is_dir() else None)

@@ -44,7 +44,7 @@ __all__ = ["score_command"]
     help="A constant: with a number it keeps that value, without one it is fitted.",
 )
 @click.option("--fit-numbers", is_flag=True, help="Fit the formula's numbers with a decimal point too.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the law only, with all digits.")
 def score_command(
     data: Path,
     formula: str,
@@ -123,7 +123,10 @@ def _constants(given: Sequence[str]) -> tuple[dict[str, float], list[str]]:
 
 
 def _report_text(found: FittedForm, target: str, loss: str) -> str:
+    from symenum.expressions import to_text
+    from symenum.expressions.render import SHOWN_DIGITS
+
     lines = [f"{'constant':>10}  {'value':>14}  {'standard error':>14}"] if found.constants else []
     lines += [f"{name:>10}  {value:>14.8g}  {found.errors[name]:>14.2g}" for name, value in found.constants.items()]
     lines += [f"{loss} {found.loss:.6g}, complexity {found.complexity}, {r_squared_text(1 - found.r2)}", "The law:"]
-    return "\n".join([*lines, f"{target} = {found.expression}"])
+    return "\n".join([*lines, f"{target} = {to_text(found.expression, SHOWN_DIGITS)}"])

@@ -28,6 +28,7 @@ import click
 
 from symenum.cli.messages import InputError, did_you_mean
 from symenum.cli.options import split_list
+from symenum.estimator.saved_results import Encoding
 
 if TYPE_CHECKING:
     import pandas
@@ -38,6 +39,7 @@ __all__ = [
     "Example",
     "Table",
     "choose_columns",
+    "encoded_alike",
     "hold_out",
     "read_frame",
     "table_path",
@@ -47,16 +49,19 @@ Note = Callable[[str], None]
 """Called with a sentence that the user should read."""
 _PARQUET = b"PAR1"  # the first bytes of a Parquet file
 _MAX_NAMES = 8  # names of columns in a message: about one line
+_FEW_ROWS = 3  # laws of two constants, of which there are hundreds, pass through or near three points
 _MAX_LISTED = 12  # names of columns in a message about the header, whose reader looks for one that is missing
 _LAYOUT_LINES = 50  # lines from which the layout is found: one odd line among them is outvoted
 _CHUNK = 1 << 16  # bytes read at a time to find these lines, 64 KiB: they are in the first chunk of most files
 _MAX_START = 1 << 25  # bytes read in all to find these lines, 32 MiB: lines of some hundred thousand columns
 _WHITESPACE = r"\s+"
 _DELIMITERS = ("\t", ";", "|", ",")
+_ONE_COLUMN = "\t"  # where nothing cuts the lines: a name such as "E (J)" stays whole
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": _WHITESPACE, " ": _WHITESPACE, "whitespace": _WHITESPACE}
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # In lower case: the words for a missing value that pandas reads as such and that tables have.
-_MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>"}
+_DASH = "-"  # which pandas reads as text
+_MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>", _DASH}
 _MAX_CATEGORIES = 20  # different texts of a column that may become a column each: more would be names, not kinds
 # Text that is a date, and how pandas reads it.
 _DATE_FORMS = (
@@ -66,6 +71,14 @@ _DATE_FORMS = (
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS_AND_SIGNS = re.compile(r"[+-]?[0-9][0-9.,]*")  # a number, whatever its signs mean
 _DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+# Numbers that are written so that they read as text: what they have is said, and the number in them is the first group.
+_DECORATED = (
+    (re.compile(r"([+-]?[0-9.,]*[0-9])\s*%"), "numbers with a percent sign"),
+    (re.compile(r"[+-]?[$€£¥]\s*([+-]?[0-9.,]*[0-9])"), "amounts of money"),
+    (re.compile(r"([+-]?[0-9.,]*[0-9])\s*[$€£¥]"), "amounts of money"),
+    (re.compile(r"([+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?)"), "numbers with commas between thousands"),
+    (re.compile(r"([+-]?[0-9.,]*[0-9])\s+[^\W\d_][^\d\s]*"), "numbers with units"),
+)
 
 
 @dataclass(frozen=True)
@@ -254,7 +267,7 @@ def _decoded(path: Path, start: bytes) -> tuple[str, str]:
 
 def _find_delimiter(lines: Sequence[str]) -> str:
     """The delimiter with the highest merit: the share of lines of the usual width × (1 + the share of numbers)."""
-    best, best_merit = _WHITESPACE, 0.0
+    best, best_merit = _ONE_COLUMN, 0.0
     for delimiter in (*_DELIMITERS, _WHITESPACE):
         rows = [_split(line, delimiter) for line in lines]
         width, count = Counter(len(row) for row in rows).most_common(1)[0]
@@ -359,6 +372,7 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
         "skipinitialspace": True,
         "low_memory": False,
         "comment": "#" if layout.comments else None,
+        "na_values": [_DASH],
     }
     if tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1):
         # Later ones read every digit; before, the default could be off in the last one, which a law can tell.
@@ -430,38 +444,6 @@ class ColumnChoice:
 
 
 @dataclass(frozen=True)
-class Encoding:
-    """How columns that hold no numbers became numbers; another table of the same columns is encoded alike.
-
-    `dates`: the time from which a column of dates counts (ISO 8601, UTC). `categories`: the texts of a column, one
-    column of 0 and 1 for each.
-    """
-
-    dates: Mapping[str, str] = field(default_factory=dict)
-    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @staticmethod
-    def read(record: object) -> Encoding:
-        """From JSON; ValueError where it is none. None is that of a table of numbers."""
-        if record is None:
-            return Encoding()
-        try:
-            dates, categories = record["dates"], record["categories"]  # type: ignore[index]
-            found = Encoding(dict(dates), {str(name): tuple(texts) for name, texts in categories.items()})
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise ValueError(f"no encoding of a table: {error}") from error
-        words = [*found.dates.values(), *(text for texts in found.categories.values() for text in texts)]
-        if not all(isinstance(word, str) for word in words):
-            raise ValueError("no encoding of a table: it holds other things than texts")
-        return found
-
-    def file_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns of the file from which these were made, each once."""
-        sources = {_indicator(name, text): name for name, texts in self.categories.items() for text in texts}
-        return tuple(dict.fromkeys(sources.get(column, column) for column in columns))
-
-
-@dataclass(frozen=True)
 class Table:
     """Numbers ready for `fit`: X (rows, features) with names that formulas can hold, y and weights (rows,).
 
@@ -476,7 +458,7 @@ class Table:
     """What the variables are called in the file."""
     y_error: pandas.Series | None = None
     x_error: pandas.DataFrame | None = None
-    encoding: Encoding = Encoding()
+    encoding: Encoding = field(default_factory=Encoding)
 
     @property
     def row_weights(self) -> pandas.Series | None:
@@ -500,6 +482,7 @@ def choose_columns(
 
     `encoding`: that of another table, where this one must be encoded alike.
     """
+    first_table = encoding is None
     names = [str(name) for name in frame.columns]
     dropped = {names[place] for place in _find_all(choice.drop, names, "--drop")}
     y_error = None if choice.y_error is None else _column_or_number(choice.y_error, names, "--y-error")
@@ -539,15 +522,17 @@ def choose_columns(
         )
     one_hot = [names[place] for place in _find_all(choice.one_hot, names, "--one-hot")]
     encoded, encoding = _encoded(frame[used], features, one_hot, note, where, encoding or Encoding())
-    features = [column for name in features for column in _columns_of(name, encoding)]
+    features = [column for name in features for column in encoding.columns_of(name)]
     numbers = _numbers(encoded, target, where)
-    numbers = _finite_rows(numbers, choice.missing, features, note, where)
+    numbers = _finite_rows(numbers, choice.missing, features, target, encoding, note, where)
     _check_rows(numbers, target, weights, where)
     if bool((numbers[features] == numbers[features].iloc[0]).all(axis=None)):
         raise InputError(
             f"Every variable of {where} has one value in all {len(numbers):,} rows: there is nothing to explain "
             f"'{target}' with. Choose other columns with --features."
         )
+    if first_table:
+        _note_weak_columns(numbers, features, target, note)
     _check_errors(numbers, y_error, x_errors, where)
     table = _named(numbers, features, target, weights, note)
     return _with_errors(table, numbers.reset_index(drop=True), y_error, x_errors, encoding)
@@ -620,15 +605,6 @@ def _with_errors(
 # Dates and categories as numbers
 
 
-def _columns_of(name: str, encoding: Encoding) -> list[str]:
-    """The columns that a column of the file has become."""
-    return [_indicator(name, text) for text in encoding.categories.get(name, ())] or [name]
-
-
-def _indicator(name: str, text: str) -> str:
-    return f"{name}_{text}"
-
-
 def _encoded(
     frame: pandas.DataFrame,
     features: Sequence[str],
@@ -653,14 +629,18 @@ def _encoded(
         if name in one_hot or name in categories:
             if name not in categories:
                 categories[name] = _categories(column, name, where)
-                shown = _listed([_indicator(name, text) for text in categories[name]], _MAX_NAMES)
+                shown = _listed(list(Encoding({}, categories).indicators(name)), _MAX_NAMES)
                 note(f"Column '{name}' becomes {shown} (0 or 1).")
-            texts = column.map(_category)
-            for text in categories[name]:
-                parts[_indicator(name, text)] = (texts == text).where(column.notna()).astype("float64")
+            indicators = _indicator_columns(column, Encoding({}, categories), name, where)
+            repeated = [new for new in indicators if new in frame.columns or new in parts]
+            if repeated:
+                raise InputError(f"--one-hot {name}: {where} has a column '{repeated[0]}' already: rename one of them.")
+            parts |= indicators
             continue
         days = _as_dates(column) if name in features else None
         if days is None:
+            if name in dates and column.notna().any():
+                _refuse_what_is_no_date(column, name, dates[name], where)
             parts[name] = column
             continue
         if name not in dates:
@@ -668,10 +648,51 @@ def _encoded(
             dates[name] = first.isoformat()
             note(f"Column '{name}' holds dates: it counts the days since {first:%Y-%m-%d %H:%M} (the first row).")
         parts[name] = (days - pandas.Timestamp(dates[name])) / pandas.Timedelta(days=1)
-    repeated = sorted(set(parts) & {name for name in frame.columns if name in categories})
-    if repeated:
-        raise InputError(f"--one-hot {repeated[0]}: its new columns have names that {where} has already: rename them.")
     return pandas.DataFrame(parts, index=frame.index), Encoding(dates, categories)
+
+
+def encoded_alike(frame: pandas.DataFrame, encoding: Encoding, columns: Sequence[str], where: str) -> pandas.DataFrame:
+    """The frame with those of these columns made that the encoding makes from columns of the frame.
+
+    Other columns stay as they are, also those of 0 and 1 of a frame without the column of texts.
+    """
+    sources = [name for name in encoding.file_columns(columns) if name in frame.columns and name in encoding]
+    if not sources:
+        return frame
+    twice = [name for name in sources if frame[name].ndim != 1]
+    if twice:
+        raise InputError(f"{where} has more than one column called '{twice[0]}': give each its own name.")
+    made, _ = _encoded(frame[sources], sources, (), lambda message: None, where, encoding)
+    return frame.assign(**{str(name): made[name] for name in made.columns})
+
+
+def _indicator_columns(column: pandas.Series, encoding: Encoding, name: str, where: str) -> dict[str, pandas.Series]:
+    """The columns of 0 and 1 of a column of texts; an error for a text that the first table did not have."""
+    texts = column.map(_category).where(column.notna())
+    known = encoding.categories[name]
+    strange = (texts.notna() & ~texts.isin(known)).to_numpy()
+    if strange.any() and encoding.knows_all(name):
+        first = int(strange.argmax())
+        raise InputError(
+            f"Column '{name}' of {where} holds {texts.iloc[first][:40]!r} in row {first + 1}, and the rows of the "
+            f"search had only {_listed(known, _MAX_NAMES)}: the law says nothing about it. Leave out such rows."
+        )
+    return {
+        indicator: (texts == text).where(column.notna()).astype("float64")
+        for indicator, text in encoding.indicators(name).items()
+    }
+
+
+def _refuse_what_is_no_date(column: pandas.Series, name: str, first_day: str, where: str) -> None:
+    texts = [str(value).strip() for value in column]
+    forms = [next((form for pattern, form in _DATE_FORMS if re.fullmatch(pattern, text)), None) for text in texts]
+    places = [i for i, filled in enumerate(column.notna()) if filled]
+    # The first that is no date, or a date of another form than the first one; or else a day that no calendar has.
+    place = next((i for i in places if forms[i] is None or forms[i] != forms[places[0]]), places[0])
+    raise InputError(
+        f"Column '{name}' of {where} holds {texts[place][:40]!r} in row {place + 1}, which is no date like the "
+        f"others. The law counts the days since {first_day[:10]}: write all dates as 2024-03-31, or all as 31.3.2024."
+    )
 
 
 def _category(value: object) -> str:
@@ -680,7 +701,7 @@ def _category(value: object) -> str:
 
 
 def _categories(column: pandas.Series, name: str, where: str) -> tuple[str, ...]:
-    """The different texts of a column in their order; of two the second only, since the first is what remains."""
+    """The different texts of a column in their order."""
     texts = sorted({_category(value) for value in column.dropna()})
     if len(texts) < 2:
         raise InputError(f"--one-hot {name}: the column has {len(texts)} different values in {where}: leave it out.")
@@ -689,7 +710,7 @@ def _categories(column: pandas.Series, name: str, where: str) -> tuple[str, ...]
             f"--one-hot {name}: the column has {len(texts)} different values in {where}, more than {_MAX_CATEGORIES}: "
             f"leave it out with --drop {_shell([name])}, or join rare values."
         )
-    return tuple(texts[1:] if len(texts) == 2 else texts)
+    return tuple(texts)
 
 
 def _as_dates(column: pandas.Series) -> pandas.Series | None:
@@ -742,6 +763,7 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
     columns: dict[str, Any] = {}
     faults: list[str] = []
     bad: list[str] = []
+    plain: dict[str, str] = {}  # by a cell with a number that reads as text, how to write that number
     for name in frame.columns:
         column = frame[name]
         if column.dtype.kind in "iufb":
@@ -755,9 +777,14 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
         first = int(wrong.to_numpy().argmax()) if wrong.any() else 0
         count = int(wrong.sum()) or len(column)
         some = "1 value that is no number" if count == 1 else f"{count} values that are no numbers"
-        what = "holds text" if count > len(column) / 2 else f"holds {some}"
-        faults.append(f"'{name}' {what} (row {first + 1}: {str(column.iloc[first])[:40]!r})")
-        bad.append(name)
+        cell = str(column.iloc[first]).strip()[:40]
+        decorated = _decorated(column[wrong])
+        if decorated is None:
+            bad.append(name)
+            what = "text" if count > len(column) / 2 else some
+        else:
+            what, plain[cell] = decorated
+        faults.append(f"column '{name}' holds {what} (row {first + 1}: {cell!r})")
     if not faults:
         return pandas.DataFrame(columns)
     comma, point = _first_cell(frame, _DECIMAL_COMMA), _first_cell(frame, _DECIMAL_POINT)
@@ -766,16 +793,31 @@ def _numbers(frame: pandas.DataFrame, target: str, where: str) -> pandas.DataFra
             f"{where} has numbers with a decimal comma ({comma}) and others with a decimal point ({point}): write all "
             "of them in one way."
         )
+    advice = ""
+    if plain:
+        cell, number = next(iter(plain.items()))
+        advice += f" Write plain numbers, {number} instead of {cell!r}; a unit belongs in the header."
     if target in bad:
-        advice = (
-            f"The target must be a number in every row: choose another column with --target, or correct '{target}'."
+        advice += (
+            f" The target must be a number in every row: choose another column with --target, or correct '{target}'."
         )
-    else:
-        advice = (
-            f"Turn text into columns of 0 and 1 with --one-hot {_shell(bad)}, leave out with --drop {_shell(bad)}, or "
+    elif bad:
+        advice += (
+            f" Turn text into columns of 0 and 1 with --one-hot {_shell(bad)}, leave out with --drop {_shell(bad)}, or "
             "name the variables with --features."
         )
-    raise InputError(f"Column{'s' * (len(bad) > 1)} {'; '.join(faults)} in {where}. {advice}")
+    shown = "; ".join(faults)
+    raise InputError(f"{shown[0].upper()}{shown[1:]} in {where}.{advice}")
+
+
+def _decorated(cells: pandas.Series) -> tuple[str, str] | None:
+    """What numbers these are that read as text, if all have one form, and the first of them written plainly."""
+    texts = [str(cell).strip() for cell in cells]
+    for pattern, words in _DECORATED:
+        found = [pattern.fullmatch(text) for text in texts]
+        if found and found[0] is not None and None not in found:
+            return words, found[0].group(1).replace(",", "")
+    return None
 
 
 def _first_cell(frame: pandas.DataFrame, pattern: re.Pattern[str]) -> str | None:
@@ -790,7 +832,13 @@ def _first_cell(frame: pandas.DataFrame, pattern: re.Pattern[str]) -> str | None
 
 
 def _finite_rows(
-    frame: pandas.DataFrame, missing: str, features: Sequence[str], note: Note, where: str
+    frame: pandas.DataFrame,
+    missing: str,
+    features: Sequence[str],
+    target: str,
+    encoding: Encoding,
+    note: Note,
+    where: str,
 ) -> pandas.DataFrame:
     """The frame without missing and infinite values, by the rule of --missing; only variables are ever filled in."""
     import numpy
@@ -799,6 +847,8 @@ def _finite_rows(
     if not bad.any():
         return frame
     empty = [name for name, is_bad in zip(frame.columns, bad.all(axis=0), strict=True) if is_bad]
+    if target in empty:
+        raise InputError(f"The target '{target}' of {where} has no finite value: choose another column with --target.")
     if empty:
         raise InputError(
             f"Column {_quoted(empty)} of {where} has no finite value: leave out with --drop {_shell(empty)}."
@@ -820,8 +870,13 @@ def _finite_rows(
             "or fill in the medians of the columns with --missing impute."
         )
     if count > len(frame) / 2:
-        fullest = max(columns, key=lambda name: int(bad[:, list(frame.columns).index(name)].sum()))
-        note(f"More than half of the rows are lost: leave out the column with --drop {_shell([fullest])}?")
+        emptiest = max(columns, key=lambda name: int(bad[:, list(frame.columns).index(name)].sum()))
+        advice = f"'{emptiest}' is missing in most of them."
+        if emptiest in features:
+            advice = f"leave out the column with --drop {_shell(encoding.file_columns([emptiest]))}?"
+        elif emptiest == target:
+            advice = f"the target '{target}' is missing in most of them. Another column is chosen with --target."
+        note(f"More than half of the rows are lost: {advice}")
     note(f"{what}: left out.")
     return frame[~rows]
 
@@ -863,6 +918,24 @@ def _check_rows(frame: pandas.DataFrame, target: str, weights: str | None, where
             f"The target '{target}' is {y.iloc[0]:g} in all {len(y):,} rows: there is nothing to explain. "
             "Choose another column with --target."
         )
+
+
+def _note_weak_columns(frame: pandas.DataFrame, features: Sequence[str], target: str, note: Note) -> None:
+    """Say what the rows cannot tell: because they are few, or because a column has one value or those of another."""
+    if len(frame) <= _FEW_ROWS:
+        note(f"There are only {len(frame)} rows: so few that many laws fit them. Do not trust the one that is chosen.")
+    constant = [name for name in features if (frame[name] == frame[name].iloc[0]).all()]
+    if constant:
+        values = ", ".join(f"'{name}' is {frame[name].iloc[0]:g}" for name in constant[:_MAX_NAMES])
+        more = ", …" if len(constant) > _MAX_NAMES else ""
+        note(f"The same in all rows: {values}{more}. The rows cannot tell how '{target}' depends on it.")
+    first_of: dict[bytes, str] = {}
+    firsts = ((name, first_of.setdefault(frame[name].to_numpy().tobytes(), name)) for name in features)
+    pairs = [(name, first) for name, first in firsts if name != first and name not in constant]
+    if pairs:
+        equal = ", ".join(f"'{name}' equals '{other}'" for name, other in pairs[:_MAX_NAMES])
+        more = ", …" if len(pairs) > _MAX_NAMES else ""
+        note(f"Equal in all rows: {equal}{more}. Laws may hold either of them; leave out one with --drop.")
 
 
 def _named(frame: pandas.DataFrame, features: Sequence[str], target: str, weights: str | None, note: Note) -> Table:

@@ -20,6 +20,8 @@ from symenum.expressions import Expression, evaluate, variables
 
 __all__ = [
     "COLOURS",
+    "EXACT",
+    "ROOM_FOR_ZERO",
     "ColumnSummary",
     "DataSummary",
     "Figure",
@@ -28,7 +30,6 @@ __all__ = [
     "Series",
     "fit_figure",
     "front_figure",
-    "front_points",
     "law_on_rows",
     "residual_figure",
     "summarise_data",
@@ -38,6 +39,10 @@ Array = npt.NDArray[np.float64]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours, which colour-blind readers can tell apart."""
+EXACT = "0 (exact)"
+"""The label of the lower edge of a logarithmic axis, where zeros are drawn."""
+ROOM_FOR_ZERO = 0.1
+"""The part of a logarithmic axis, at least a decade, between its lower edge and the other values if there is a zero."""
 _DATA_COLOUR, _LAW_COLOUR = 0, 1  # indices into COLOURS: blue dots, a vermilion line
 _MAX_ROWS = 1000  # dots of a figure: more would hide each other in the 560 × 230 pixels of an SVG plot
 _MAX_NUMBERS = 100_000  # of all columns together: 800 kB, whatever the number of columns
@@ -65,6 +70,7 @@ class Series:
 class Figure:
     """Series on one pair of axes; with `log_y` the vertical one is logarithmic.
 
+    A zero has no place on a logarithmic axis: it is drawn as a triangle at the lower edge, which is labelled EXACT.
     `whole_x`: the horizontal axis counts something, so that its ticks are whole numbers.
     """
 
@@ -76,17 +82,13 @@ class Figure:
     whole_x: bool = False
 
 
-def front_figure(laws: Sequence[LawRow], selected: int, floor: float, loss_name: str) -> Figure:
-    """Loss against complexity, the chosen law marked; a loss up to `floor` is zero up to rounding.
+def front_figure(laws: Sequence[LawRow], selected: int, loss_name: str) -> Figure:
+    """Loss against complexity, the chosen law marked; losses that are not finite have no place.
 
     The axis of losses is logarithmic, unless some are negative.
     """
     negative = any(law.loss < 0 for law in laws)
-    drawn = (
-        [(law.complexity, law.loss) for law in laws if math.isfinite(law.loss)]
-        if negative
-        else front_points([law.complexity for law in laws], [law.loss for law in laws], floor)
-    )
+    drawn = [(law.complexity, law.loss) for law in laws if math.isfinite(law.loss)]
     chosen = [point for point in drawn if point[0] == laws[selected].complexity]
     return Figure(
         "The front: accuracy against simplicity",
@@ -123,21 +125,6 @@ def residual_figure(fitted: LawOnRows, target: str) -> Figure:
 
 def _line(label: str, x: Sequence[float] | Array, y: Sequence[float] | Array) -> Series:
     return Series(label, x, y, dots=False, joined="straight", colour=_LAW_COLOUR)
-
-
-def front_points(complexities: Sequence[int], losses: Sequence[float], floor: float) -> list[tuple[int, float]]:
-    """Complexity and loss of each law for a logarithmic axis; a loss that is zero up to rounding is drawn at the floor.
-
-    >>> front_points([1, 3], [0.5, 0.0], 1e-30)
-    [(1, 0.5), (3, 1e-30)]
-    """
-    positive = [loss for loss in losses if loss > floor and math.isfinite(loss)]
-    lowest = floor if floor > 0 else min(positive, default=1.0) / 10
-    return [
-        (complexity, max(loss, lowest))
-        for complexity, loss in zip(complexities, losses, strict=True)
-        if math.isfinite(loss)
-    ]
 
 
 @dataclass(frozen=True)

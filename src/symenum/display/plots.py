@@ -5,15 +5,20 @@ matplotlib is optional: pip install 'symenum[plot]'.
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from symenum.display.figures import (
     COLOURS,
+    EXACT,
+    ROOM_FOR_ZERO,
     Figure,
     FittedModel,
     LawOnRows,
@@ -39,11 +44,11 @@ _TITLE_LINES = 3  # lines of a title; a law that needs more is cut
 def plot_front(model: FittedModel, ax: Any = None) -> Any:
     """Draw loss against complexity, the chosen law marked; returns the axes.
 
-    A loss that is zero up to rounding is drawn at the level of rounding.
+    A loss of exactly zero is drawn as a triangle at the lower edge.
     """
     check_is_fitted(model, "front_")
     loss_name = "mean squared error" if model.loss == "mse" else "loss"
-    figure = front_figure(rows_of(model.front_), model.selected_index_, model.front_.floor, loss_name)
+    figure = front_figure(rows_of(model.front_), model.selected_index_, loss_name)
     return draw(replace(figure, title=_title(model, None)), ax)
 
 
@@ -74,10 +79,13 @@ def plot_residuals(
 def draw(figure: Figure, ax: Any = None) -> Any:
     """Draw a figure on the caller's axes, or on those of a new figure of matplotlib; returns the axes."""
     axes = new_axes(ax)
+    edge, lowest = _edge_for_zeros(figure)
     for series in figure.series:
-        _draw_series(axes, series)
+        _draw_series(axes, series, edge)
     if figure.log_y:
         axes.set_yscale("log")
+    if edge is not None and lowest is not None:
+        _label_edge(axes, edge, lowest)
     if figure.whole_x:
         from matplotlib.ticker import MaxNLocator
 
@@ -89,18 +97,50 @@ def draw(figure: Figure, ax: Any = None) -> Any:
     return axes
 
 
-def _draw_series(axes: Any, series: Series) -> None:
+def _edge_for_zeros(figure: Figure) -> tuple[float, float] | tuple[None, None]:
+    """The value at the lower edge of a logarithmic axis, where zeros are drawn, and the power of ten below the others.
+
+    None where there is no zero.
+    """
+    values = [float(y) for series in figure.series for y in series.y if y >= 0]
+    if not figure.log_y or all(values):
+        return None, None
+    decades = [math.log10(value) for value in values if 0 < value < math.inf] or [0.0]
+    low, high = math.floor(min(decades)), math.ceil(max(decades))
+    return max(10.0 ** (low - max(1.0, ROOM_FOR_ZERO * (high - low))), sys.float_info.min), 10.0**low
+
+
+def _label_edge(axes: Any, edge: float, lowest: float) -> None:
+    """Let the axis begin at the edge for zeros, and label it so; it has no number below `lowest`."""
+    from matplotlib.ticker import FuncFormatter
+
+    least = 0.99 * lowest  # a tick at a power of ten may be off by rounding
+    axes.set_ylim(bottom=edge)
+    powers = axes.yaxis.get_major_formatter()
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place: powers(value, place) if value >= least else ""))
+    axes.text(0.01, 0.01, EXACT, transform=axes.transAxes, ha="left", va="bottom")
+
+
+def _draw_series(axes: Any, series: Series, edge: float | None) -> None:
+    """Draw the line and the dots of a series; `edge`: the value at which zeros are drawn, as triangles."""
     colour = COLOURS[series.colour]
+    y = np.asarray(series.y, dtype=float)
+    zero = (y == 0) & (edge is not None)
     if series.joined:
         style = "steps-post" if series.joined == "steps" else "default"
         label, alpha = (None, 0.4) if series.dots else (series.label, 1.0)
-        axes.plot(series.x, series.y, drawstyle=style, color=colour, alpha=alpha, label=label)
+        axes.plot(series.x, np.where(zero, edge or 0.0, y), drawstyle=style, color=colour, alpha=alpha, label=label)
     if series.dots:
         # Dots on a line are few: opaque. Dots without a line are many and may hide each other: half transparent.
         opaque = series.large or bool(series.joined)
         size = {"markersize": 10} if series.large else {}
         alpha = 1.0 if opaque else 0.6
-        axes.plot(series.x, series.y, "o" if opaque else ".", color=colour, alpha=alpha, label=series.label, **size)
+        dots = np.where(zero, np.nan, y)
+        axes.plot(series.x, dots, "o" if opaque else ".", color=colour, alpha=alpha, label=series.label, **size)
+    if series.dots and zero.any():
+        # Not clipped: the triangles stand on the lower edge itself.
+        x = np.asarray(series.x, dtype=float)[zero]
+        axes.plot(x, np.full(len(x), edge), "v", color=colour, clip_on=False, zorder=3, **size)
 
 
 def _on_rows(model: FittedModel, X: object, y: object, index: int | None) -> LawOnRows:

@@ -36,20 +36,20 @@ _MAX_COLUMNS = 60  # columns of the data in the table: about two screens
 class ReportContent:
     """All that the page says.
 
-    `floor`: a loss up to it is zero up to rounding. `run`: how the law was found, as names and texts. `squared`: the
-    loss is the mean squared error, from which R² follows. `errors`: the numbers of the chosen law that are no integers,
-    from left to right, each with its standard error; None where they are not to be shown.
+    `run`: how the law was found, as names and texts. `squared`: the loss is the mean squared error, from which R²
+    follows. `errors`: the numbers of the chosen law that are no integers, from left to right, each with its standard
+    error; None where they are not to be shown. `confidence`: sentences on how sure the choice is.
     """
 
     target: str
     laws: Sequence[LawRow]
     selected: int
     data: DataSummary | None
-    floor: float = 0.0
     run: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     squared: bool = True
     errors: Sequence[tuple[float, float]] | None = None
+    confidence: Sequence[str] = ()
 
     @property
     def law(self) -> LawRow:
@@ -88,8 +88,9 @@ def _chosen_law(content: ReportContent) -> str:
     facts = f"{content.loss_name.capitalize()} {law.loss:.4g}, complexity {law.complexity}"
     if content.squared and content.data is not None and 0 < content.data.variance < np.inf:
         facts += f", {r_squared_text(law.loss / content.data.variance)}"
+    sure = "".join(f"<p>{escape(sentence)}</p>" for sentence in content.confidence)
     return (
-        f'<div class="law wide">{mathml_equation(content.target, law.written, SHOWN_DIGITS)}</div>'
+        f'<div class="law wide">{mathml_equation(content.target, law.written, SHOWN_DIGITS)}</div>{sure}'
         f"<p>{escape(facts)}. With every digit, to copy:</p>"
         f"<p><code>{escape(to_text(law.written))}</code></p>"
         f"<p>In LaTeX: <code>{escape(to_latex(law.written, SHOWN_DIGITS))}</code></p>"
@@ -97,7 +98,7 @@ def _chosen_law(content: ReportContent) -> str:
 
 
 def _front_plot(content: ReportContent) -> str:
-    return svg_figure(front_figure(content.laws, content.selected, content.floor, content.loss_name))
+    return svg_figure(front_figure(content.laws, content.selected, content.loss_name))
 
 
 def _notes(data: DataSummary, fitted: LawOnRows) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from symenum.display.figures import COLOURS, Figure, Series
+from symenum.display.figures import COLOURS, EXACT, ROOM_FOR_ZERO, Figure, Series
 
 __all__ = ["Dot", "bars", "labelled_dots", "points", "steps", "svg_figure"]
 
@@ -92,7 +92,7 @@ def labelled_dots(title: str, dots: Sequence[Dot], lines: Lines, x_label: str, y
 def svg_figure(figure: Figure) -> str:
     """A figure as SVG; "" if there is no point to draw.
 
-    Left out are points that are not finite, or not positive on a logarithmic axis.
+    Left out are points that are not finite, or negative on a logarithmic axis.
     """
     drawn = [
         [(x, y) for x, y in zip(series.x, series.y, strict=True) if _has_place(x, y, log_y=figure.log_y)]
@@ -108,12 +108,13 @@ def svg_figure(figure: Figure) -> str:
     body += [_tick_y(_y(share), text) for share, text in upward.ticks]
     for i, (series, line) in enumerate(zip(figure.series, drawn, strict=True)):
         places = [(_x_at(across.share(x)), _y(upward.share(y))) for x, y in line]
-        body += [*_marks(series, places), _legend(i, series.label, series.colour)]
+        zeros = [figure.log_y and y == 0 for _, y in line]
+        body += [*_marks(series, places, zeros), _legend(i, series.label, series.colour)]
     return _svg(body)
 
 
-def _marks(series: Series, places: Sequence[tuple[float, float]]) -> Iterator[str]:
-    """The line and the dots of a series at these places, in pixels."""
+def _marks(series: Series, places: Sequence[tuple[float, float]], zeros: Sequence[bool]) -> Iterator[str]:
+    """The line and the dots of a series at these places, in pixels; triangles for zeros of a logarithmic axis."""
     colour = _colour(series.colour)
     if series.joined:
         opacity = ' opacity="0.6"' if series.dots else ""
@@ -122,7 +123,12 @@ def _marks(series: Series, places: Sequence[tuple[float, float]]) -> Iterator[st
     if series.dots:
         # Dots on a line are few: opaque. Dots without a line are many and may hide each other: half transparent.
         radius, opacity = (5, "") if series.large else (3.5, "") if series.joined else (3, ' opacity="0.6"')
-        for x, y in places:
+        for (x, y), zero in zip(places, zeros, strict=True):
+            if zero:
+                side = 1.4 * radius
+                path = f"M{x - side:.1f},{y - 2 * side:.1f}h{2 * side:.1f}L{x:.1f},{y:.1f}z"
+                yield f'<path d="{path}" fill="{colour}"/>'
+                continue
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"{opacity}/>'
 
 
@@ -144,15 +150,20 @@ def _plain_axis(values: Sequence[float], *, whole: bool = False) -> _Axis:
 
 
 def _log_axis(values: Sequence[float]) -> _Axis:
-    low, high = _decades(values)
+    """A logarithmic axis; where a value is zero, its lower edge is the place of zeros."""
+    positive = [value for value in values if value > 0]
+    low, high = _decades(positive or [1.0])
     decades = range(low, high + 1, max(1, (high - low) // _LOG_TICKS))
     # From the exponents, not from the powers: 10**decade may lie outside the range of a double.
-    ticks = [((decade - low) / (high - low), _power(decade)) for decade in decades]
-    return _Axis(lambda value: (math.log10(value) - low) / (high - low), ticks)
+    edge = low if len(positive) == len(values) else low - max(1.0, ROOM_FOR_ZERO * (high - low))
+    ticks = [((decade - edge) / (high - edge), _power(decade)) for decade in decades]
+    if edge < low:
+        ticks.insert(0, (0.0, EXACT))
+    return _Axis(lambda value: (math.log10(value) - edge) / (high - edge) if value else 0.0, ticks)
 
 
 def _has_place(x: float, y: float, *, log_y: bool) -> bool:
-    return math.isfinite(x) and math.isfinite(y) and (y > 0 or not log_y)
+    return math.isfinite(x) and math.isfinite(y) and (y >= 0 or not log_y)
 
 
 def _path(places: Sequence[tuple[float, float]], *, stairs: bool) -> str:

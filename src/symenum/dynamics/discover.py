@@ -24,11 +24,13 @@ from symenum.expressions import Constant, Expression
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 from symenum.search import Settings, StepReport, Task, make_task, run
+from symenum.search.run import time_is_over
 
 __all__ = ["Discovery", "SystemReport", "Terms", "discover", "make_terms"]
 
 Array = npt.NDArray[np.float64]
 
+_SHARE_IS_OVER = "its share of the time limit is over"  # the equations divide the limit among them
 _COEFFICIENT_COST = 2  # complexity of a term's coefficient and sign, beside the term's own
 _MIN_FREE_ROWS = 3  # rows beyond the terms of a sum: one for the intercept, two to judge the fit by
 _SAME_COLUMN = 1e-9  # columns whose correlation differs from ±1 by less than this are one term, up to rounding
@@ -183,7 +185,7 @@ def discover(
         return Discovery(growing.front, "interrupted", interrupted=True)
     remaining = timer.remaining
     if remaining is not None and remaining <= 0:
-        return Discovery(growing.front, f"the time limit of {max_time:g} s is over")
+        return Discovery(growing.front, _SHARE_IS_OVER)
     outcome = run(
         _task(equation, points, settings),
         seed,
@@ -196,6 +198,8 @@ def discover(
     if isinstance(outcome.error, KeyboardInterrupt):  # the second Ctrl-C
         raise outcome.error
     reason = _reason(growing) if outcome.reason == "a callback asked to stop" else outcome.reason
+    if remaining is not None and reason == time_is_over(remaining):
+        reason = _SHARE_IS_OVER
     done = outcome.state
     return Discovery(growing.front, reason, done.iteration, done.scored, outcome.interrupted)
 

@@ -63,12 +63,23 @@ def law_table(front: Front, judged: Judged, names: Sequence[str]) -> pandas.Data
 
 
 def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: Sequence[int], order: int) -> str:
-    """One table for each state; `~` marks laws that the data cannot tell from the chosen one (row `chosen`)."""
+    """One table for each state; `~` marks laws that the data cannot tell from the chosen one (row `chosen`).
+
+    A last line says so where there is such a law.
+    """
     parts = []
     for (name, front), judge, selected in zip(fronts.items(), judged, chosen, strict=True):
         table = text_table(rows_of(front), selected, width=terminal_width(), alike=judge.indistinguishable)
         parts.append(f"{left_side(name, order)} =\n{table}")
+    marked = (alike for judge, row in zip(judged, chosen, strict=True) for alike in _others(judge, row))
+    if any(marked):
+        parts.append("~ marks laws that the data cannot tell from the chosen one.")
     return "\n\n".join(parts)
+
+
+def _others(judge: Judged, chosen: int) -> list[bool]:
+    """For each law but the chosen one, whether the data cannot tell it from the chosen one."""
+    return [bool(alike) for i, alike in enumerate(judge.indistinguishable) if i != chosen]
 
 
 def system_html(fronts: Mapping[str, Front], chosen: Sequence[int], order: int) -> str:
@@ -177,6 +188,7 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
             panel.plot(piece.t, simulated[:, i], linewidth=1.2, color=_LINE)
     for panel, name in zip(panels, model.state_names_, strict=True):
         panel.set_ylabel(name)
-    panels[0].legend(panels[0].lines[:2], ["measured", "simulated from the start of each piece"], loc="upper right")
+    labels = ["measured", "simulated from the start of each piece"]
+    panels[0].figure.legend(panels[0].lines[:2], labels, loc="outside upper center", ncols=2)  # inside it hides peaks
     panels[-1].set_xlabel("time")
     return panels[0].figure

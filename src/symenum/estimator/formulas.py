@@ -24,6 +24,7 @@ from symenum.expressions import (
     parse,
     substitute,
     variables,
+    written,
 )
 from symenum.expressions.parse import FORMULA_RESERVED
 from symenum.fitting import free_constants
@@ -45,6 +46,8 @@ __all__ = [
     "fit_form",
     "read_form",
 ]
+
+_MAX_NAMES = 20  # of variables in a message
 
 
 class UndeclaredNameError(ValueError):
@@ -144,7 +147,8 @@ def read_form(
 ) -> Form:
     """The form of a formula in the variables `names`; its other names, unless in `constants`, are to be fitted.
 
-    Raises UndeclaredNameError for a name of more than one letter that looks like a variable and is not in `start`.
+    Raises UndeclaredNameError for a name of more than one letter that looks like a variable and is not in `start`, and
+    ValueError for text without any variable: its names are then all constants, and were hardly meant so.
     """
     if isinstance(formula, (Variable, Constant, Apply)):
         expression: Expression = formula
@@ -165,6 +169,8 @@ def read_form(
         meant = looks_like(name, known) if len(name) > 1 and name not in (start or {}) else None
         if meant is not None:
             raise UndeclaredNameError(name, meant)
+    if isinstance(formula, str) and not any(name in known for name in variables(expression)):
+        raise ValueError(f"{formula!r} holds no variable; there are {', '.join(known[:_MAX_NAMES])}")
     if fit_numbers:
         numbers = free_constants(expression, integers=False)
         taken = {*known, *starts}
@@ -208,11 +214,12 @@ def compare_with_front(form: FittedForm, front: Front) -> FittedForm:
 
 
 def constant_errors(law: Expression, training: Training, loss: Loss) -> pandas.DataFrame:
-    """The numbers of a law that are not integers, from left to right, with their standard errors.
+    """The numbers of a law, as it is written, that are not integers, from left to right, with their standard errors.
 
     They come from the Fisher information of a fit of all these numbers at once, with σ² from the residuals. Where the
     data do not determine a number, its error is infinite.
     """
+    law = written(law)  # the law as it was found may have other signs, and two factors where people write one
     target = training.target
     factors = None if loss.is_squared else loss.weights(target.y, evaluate(law, training.columns))
     values = free_constants(law, integers=False)

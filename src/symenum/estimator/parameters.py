@@ -10,9 +10,10 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 __all__ = [
     "PARAMETERS",
@@ -24,8 +25,11 @@ __all__ = [
     "WholeNumber",
     "as_callbacks",
     "check_parameters",
+    "knows_words_of_pysr",
     "markdown_table",
 ]
+
+Make = TypeVar("Make", bound=Callable[..., Any])
 
 
 class Constraint(Protocol):
@@ -426,7 +430,7 @@ _ROWS = (
         "any other move the factor that it counts with (2.5 for growth, else 1); 0 leaves a move out. `schedule_` has "
         "the names",
         Predicate("a mapping from names of moves to numbers, or None", _is_shares),
-        (Option("--share", "Of a move, see --explain.", "MOVE=NUMBER", "assignments", repeated=True),),
+        (Option("--share", "Of a move, see --explain.", "MOVE=NUMBER", "shares", repeated=True),),
         page="../how-it-works.md",
     ),
     Parameter(
@@ -442,6 +446,42 @@ _ROWS = (
 
 PARAMETERS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _ROWS}
 """By name, in the order of `PSERegressor.__init__`."""
+
+
+_ONE_LIST = 'operators holds them all, such as operators=["+", "*", "sin"]'
+_NOT_BRED = "nothing takes its place, since laws are enumerated and not bred"
+# PySR's words that are others here, or have no counterpart.
+_WORDS_OF_PYSR = {
+    "binary_operators": _ONE_LIST,
+    "unary_operators": _ONE_LIST,
+    "niterations": "it is max_iterations",
+    "timeout_in_seconds": "it is max_time",
+    "early_stop_condition": "it is stop_loss",
+    "maxsize": "it is max_complexity",
+    "maxdepth": "it is max_depth",
+    "elementwise_loss": "it is loss",
+    "loss_function": "it is loss",
+    "verbosity": "it is verbose",
+    "heap_size_hint_in_bytes": "it is max_memory",
+    "extra_sympy_mappings": "operators of your own are made with make_operator",
+    "populations": _NOT_BRED,
+    "population_size": _NOT_BRED,
+    "parsimony": _NOT_BRED,
+    "ncycles_per_iteration": _NOT_BRED,
+}
+
+
+def knows_words_of_pysr(make: Make) -> Make:
+    """An `__init__` with the same signature, whose TypeError for a word of PySR's says the word for it here."""
+
+    @wraps(make)
+    def checked(self: object, *values: object, **named: object) -> None:
+        for name in named:
+            if name in _WORDS_OF_PYSR:
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}: {_WORDS_OF_PYSR[name]}")
+        make(self, *values, **named)
+
+    return cast(Make, checked)
 
 
 def as_callbacks(value: Callable[..., object] | Iterable[Callable[..., object]] | None) -> list[Callable[..., object]]:

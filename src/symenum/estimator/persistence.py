@@ -34,7 +34,7 @@ from symenum.estimator.data import FitData
 from symenum.estimator.knowledge import complexity_weights
 from symenum.estimator.parameters import PARAMETERS
 from symenum.estimator.preparation import denoised
-from symenum.estimator.saved_results import CHECKPOINT, MODEL, Result, RunSummary, read_result
+from symenum.estimator.saved_results import CHECKPOINT, MODEL, Result, RunSummary, holds_laws_of_motion, read_result
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import with_loss
@@ -373,7 +373,7 @@ class SavedModel:
     """All that a fitted estimator needs to predict, show and export: the laws, and which of them is chosen.
 
     `columns`: names of the columns of the table; None for an array. `training`: the rows of the fit, where they were
-    saved too.
+    saved too. `confidence`: sentences on how sure the choice is, where they were saved.
     """
 
     parameters: dict[str, Any]
@@ -386,6 +386,7 @@ class SavedModel:
     interrupted: bool
     training: Training | None = None
     target: str = "y"
+    confidence: tuple[str, ...] | None = None
 
 
 def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
@@ -397,6 +398,11 @@ def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -
     file = path
     if path.is_dir():
         file = next((path / name for name in (MODEL, CHECKPOINT) if (path / name).exists()), path / MODEL)
+        if holds_laws_of_motion(path):
+            raise ValueError(
+                f"the folder '{path}' is one of symenum fit-ode, whose laws are of motion: system.py in it has them as "
+                "a function for an ODE solver, such as scipy.integrate.solve_ivp(system, (0, 10), start)"
+            )
         if not file.exists():
             raise ValueError(f"the folder '{path}' holds no result of symenum: there is no {MODEL} in it")
     if not file.exists():
@@ -442,6 +448,7 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
         result.stop_reason,
         result.interrupted,
         target=result.target,
+        confidence=result.confidence,
     )
 
 

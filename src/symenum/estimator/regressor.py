@@ -50,10 +50,10 @@ from symenum.estimator.formulas import (
     read_form,
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
-from symenum.estimator.parameters import as_callbacks, check_parameters
+from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
 from symenum.estimator.preparation import denoised
-from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, write_results
+from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, stated_confidence, write_results
 from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
 from symenum.expressions import (
     Expression,
@@ -76,11 +76,14 @@ from symenum.fitting.losses import Loss, make_loss
 from symenum.fitting.recognise import count_fitted_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
+from symenum.sanity import Policy
 from symenum.search import Outcome, Settings, StepReport, make_task, run
+from symenum.search.believed import with_most_probable
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.exhausted import exhaust
 from symenum.search.front_update import loss_floor
 from symenum.selection import (
+    DEFAULT_RULE,
     Alternative,
     HeldOut,
     choose_law,
@@ -106,6 +109,7 @@ _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, af
 _LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
+_POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
 _ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
 
 
@@ -115,6 +119,21 @@ _OF_EACH = (
     *("front_", "equations_", "best_expression_", "selected_index_", "training_", "schedule_", "stop_reason_"),
     "selection_mask_",
 )
+
+
+class _OfASearch:
+    """An attribute that a search sets, and no file holds: where a model was loaded, an error says so."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: object, owner: type) -> Any:
+        if model is None:
+            return self
+        message = f"'{owner.__name__}' object has no attribute '{self.name}'"
+        if hasattr(model, "front_"):
+            message += ": it tells how a search went, and this model was loaded from a file, which holds the laws only"
+        raise AttributeError(message, name=self.name, obj=model)
 
 
 @dataclass(frozen=True)
@@ -272,11 +291,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     scored_: int
     elapsed_: float
     interrupted_: bool
+    schedule_: pandas.DataFrame = cast(Any, _OfASearch())
+    refused_: dict[str, int] = cast(Any, _OfASearch())
     _session: FitSession | None = None  # while a fit runs
     _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
     _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
+    _confidence: tuple[str, ...] | None = None  # the sentences of `confidence`, once they are known
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
+    @knows_words_of_pysr
     def __init__(
         self,
         operators: str | Iterable[str | Operator] = "koza",
@@ -454,6 +477,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.plan_, model.stop_reason_, model.interrupted_ = saved.run.plan, saved.stop_reason, saved.interrupted
         model.n_iter_, model.scored_, model.elapsed_ = saved.run.steps, saved.run.scored, saved.run.elapsed
         model._set_front(saved.front, saved.selected, None)
+        model._confidence = saved.confidence
         return model
 
     @one_target_only
@@ -484,6 +508,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.interrupted_,
             self.front_.rows,
             run=RunSummary.of(self),
+            confidence=self._stated_confidence(),
         )
         write_results(folder, result)
 
@@ -525,15 +550,16 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not return_std:
             return predicted
         alternatives = self._alternatives_of_best() if law == self.best_expression_ else self._find_alternatives(law)
-        band = make_band(law, alternatives, self._training(None, None, None))
-        return predicted, band.std({name: torch.from_numpy(column) for name, column in columns.items()})
+        band = make_band(law, alternatives, self.training_)
+        return predicted, band.std({name: torch.tensor(column) for name, column in columns.items()})
 
     @property
     def alternatives_(self) -> pandas.DataFrame:
         """The laws that the data cannot tell from the chosen one, of all that the search has kept; by falling weight.
 
-        A weight is the probability that the law is the right one, if one of these is. A law is left out if it is 20
-        times less probable than the chosen one.
+        A weight is the probability that the law is the right one, if one of these is; a law is its form, whatever the
+        digits of its constants and the way to write it. A law is left out if it is 20 times less probable than the
+        chosen one, or if `sanity` refuses it.
         """
         check_is_fitted(self, "front_")
         found = self._alternatives_of_best()
@@ -547,10 +573,21 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         They say whether other laws explain the data as well, whether any law is better than the mean and than a
         straight line, and which laws were ruled out for certain: for this all laws a*f + b with f of a few operators
-        are tried, which may take a second.
+        are tried, which may take a second. A saved result has the sentences with it.
         """
         check_is_fitted(self, "front_")
-        training = self._training(None, None, None)
+        if self._confidence is None:
+            self._confidence = tuple(self._find_confidence())
+        return list(self._confidence)
+
+    def _stated_confidence(self) -> tuple[str, ...] | None:
+        """What files say of how sure the choice is; None where the rows of the fit are not there to tell."""
+        if self._confidence is None and not hasattr(self, "training_"):
+            return None
+        return stated_confidence(self, self.model_selection)
+
+    def _find_confidence(self) -> list[str]:
+        training = self._training_of_fit("confidence()")
         loss = make_loss(self.loss, training.target)
         law, alternatives = self.best_expression_, self._alternatives_of_best()
         verdict = make_verdict(law, alternatives, training, self.front_.floor, loss)
@@ -674,11 +711,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             rows_of(self.front_),
             self.selected_index_,
             summarise_data(self, X, y),
-            self.front_.floor,
             run_facts(self.stop_reason_, self.elapsed_, self.n_iter_, self.scored_, self.plan_),
             self.get_params(deep=False),
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
+            confidence=self._stated_confidence() or (),
         )
         write_whole(Path(path), report_page(content))
 
@@ -792,6 +829,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         start.write_last_checkpoint(outcome)
         check_found(outcome.front, outcome.error)
         self.training_ = training
+        budget = session.budget_for_choice(self.max_time)
+        believed: Candidate | None = None
+        by_rows = settings.loss.rows(target.y, target.y) is not None  # else a user's loss, which may take long
+        if self.model_selection == DEFAULT_RULE and validation_rows is None and outcome.error is None and by_rows:
+            front, believed = with_most_probable(task, outcome.front, outcome.state, budget)
+            if front != outcome.front:
+                outcome = replace(outcome, front=front)
+                start.write_last_checkpoint(outcome)
         errors = data.errors(names, rows)
         if errors is not None and errors.x:
             outcome = replace(outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session))
@@ -800,9 +845,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.selection_mask_ = None if self.select_k_features is None else chosen
         self.target_name_ = target_name(y)
         self.plan_ = str(task.plan)
-        budget = session.budget_for_choice(self.max_time)
         held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed, budget)
-        self._set_results(outcome, held_out, settings.loss)
+        self._set_results(outcome, held_out, settings.loss, believed)
         if errors is not None:
             self._add_chi_square(errors)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
@@ -854,21 +898,25 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.best_expression_ = written(front[selected].expression)
         self.equations_: pandas.DataFrame = equations_table(rows_of(front), self.variable_names_, held_out_losses)
         self._kept: tuple[Candidate, ...] = tuple(front)
-        self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for
+        self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for,
+        self._confidence = None  # and so is this
 
-    def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss) -> None:
-        """Set the fitted attributes from a search that has ended."""
-        front = outcome.front.from_zero()
-        chosen = choose_law(front, self.model_selection, held_out, self.training_, loss)
+    def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss, believed: Candidate | None) -> None:
+        """Set the fitted attributes from a search that has ended; `believed`: the most probable law, if it decides."""
+        if believed in outcome.front.entries:
+            chosen = outcome.front.entries.index(believed)
+        else:
+            front = outcome.front.from_zero()
+            chosen = choose_law(front, self.model_selection, held_out, self.training_, loss)
         self._set_front(outcome.front, chosen, None if held_out is None else held_out.losses)
-        self._kept = (*outcome.front, *outcome.state.runners_up)
+        self._kept = (*outcome.front, *filter(outcome.front.may_hold, outcome.state.runners_up))
         self.n_iter_ = outcome.state.iteration
         self.scored_ = outcome.state.scored
         self.elapsed_ = outcome.state.elapsed
         self.stop_reason_ = outcome.reason
         self.interrupted_ = outcome.interrupted
-        self.schedule_: pandas.DataFrame = schedule_table(outcome.state)
-        self.refused_: dict[str, int] = {one.reason: one.count for one in outcome.state.refused}
+        self.schedule_ = schedule_table(outcome.state)
+        self.refused_ = {one.reason: one.count for one in outcome.state.refused}
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -920,9 +968,16 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._alternatives
 
     def _find_alternatives(self, law: Expression) -> tuple[Alternative, ...]:
-        training = self._training(None, None, None)
+        training = self._training_of_fit("alternatives_, or a band of predict,")
         loss = make_loss(self.loss, training.target)
-        return find_alternatives(law, self._kept, training, self.front_.floor, loss)
+        floor, on_front = self.front_.floor, {entry.expression for entry in self.front_}
+        part = training.at(sample_rows(training.target.rows, _POLICY_ROWS, 0, "rows that alternatives are judged on"))
+        policy = Policy.of(part.columns, part.target, training.columns, sanity=self.sanity)
+
+        def allowed(one: Candidate) -> bool:
+            return one.expression in on_front or policy.reason(one.expression, exact=one.loss <= floor) is None
+
+        return find_alternatives(law, self._kept, training, floor, loss, allowed)
 
     def _training(self, X: object, y: object, sample_weight: object) -> Training:
         """The rows of X and y, or without them those of the search."""
@@ -933,4 +988,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return make_training(values, y, sample_weight, self.variable_names_)
         if not hasattr(self, "training_"):
             raise ValueError("this model has come without the rows of its search: give X and y")
+        return self.training_
+
+    def _training_of_fit(self, what: str) -> Training:
+        """The rows of the search; where a model has come without them, an error says what to do for `what`."""
+        if not hasattr(self, "training_"):
+            raise ValueError(
+                f"{what} needs the rows of the search, which model.json does not hold: fit again, or load the "
+                "checkpoint of the search, which has its rows beside it (symenum fit --out results writes one: "
+                "load('results/checkpoint.json'))"
+            )
         return self.training_

@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,6 +30,7 @@ __all__ = [
     "FORMAT_VERSION",
     "MODEL",
     "RUN_FILES",
+    "Encoding",
     "FittedNumber",
     "Result",
     "RunSummary",
@@ -36,8 +38,10 @@ __all__ = [
     "files_of_a_run",
     "fitted_numbers",
     "front_csv",
+    "holds_laws_of_motion",
     "model_json",
     "read_result",
+    "stated_confidence",
     "write_results",
 ]
 
@@ -48,13 +52,15 @@ MODEL = "model.json"
 """The file that holds the whole result."""
 CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
+_MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # of `symenum fit-ode`
 RUN_FILES = (
     *(MODEL, "front.csv", "front.partial.csv", "law.txt", "law.tex", "law.py", "report.html"),
     *(CHECKPOINT, "checkpoint.labels.json"),
-    *("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png"),
+    *_MOTION_FILES,
 )
 """All that `symenum fit` and `symenum fit-ode` write: a folder with one of these names in it is taken."""
 _FUNCTION = "law"  # the name of the function in law.py
+_ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})")  # from which days count
 _NON_FINITE = ("inf", "-inf", "nan")  # how JSON, which has no such numbers, holds them: as text
 
 
@@ -88,12 +94,65 @@ class FittedNumber:
 
 
 @dataclass(frozen=True)
+class Encoding:
+    """How columns of a table that hold no numbers became numbers; another table of the same columns is encoded alike.
+
+    `dates`: the time from which a column of dates counts its days (ISO 8601, UTC). `categories`: all texts of a column
+    of texts, in order. Old files hold one of two texts only.
+    """
+
+    dates: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.dates or name in self.categories
+
+    @staticmethod
+    def read(record: object) -> Encoding:
+        """From JSON; ValueError where it is none. None is that of a table of numbers."""
+        if record is None:
+            return Encoding()
+        try:
+            dates, categories = record["dates"], record["categories"]  # type: ignore[index]
+            found = Encoding(dict(dates), {str(name): tuple(texts) for name, texts in categories.items()})
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise ValueError(f"no encoding of a table: {error}") from error
+        words = [*found.dates.values(), *(text for texts in found.categories.values() for text in texts)]
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError("no encoding of a table: it holds other things than texts")
+        wrong = [day for day in found.dates.values() if not _ISO_TIME.fullmatch(day)]
+        if wrong:
+            raise ValueError(f"no encoding of a table: {wrong[0][:40]!r} is no time")
+        return found
+
+    def indicators(self, name: str) -> dict[str, str]:
+        """The columns of 0 and 1 that a column becomes, each with its text; of two the first text is what remains."""
+        texts = self.categories.get(name, ())
+        return {f"{name}_{text}": text for text in (texts[1:] if len(texts) == 2 else texts)}
+
+    def knows_all(self, name: str) -> bool:
+        """Whether all texts of the column are known; not of a file of an old version, which left out one of two."""
+        return len(self.categories[name]) > 1
+
+    def columns_of(self, name: str) -> list[str]:
+        """The columns that a column of the file has become."""
+        return list(self.indicators(name)) or [name]
+
+    def file_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns of the file from which these were made, each once."""
+        sources = {column: name for name in self.categories for column in self.indicators(name)}
+        return tuple(dict.fromkeys(sources.get(column, column) for column in columns))
+
+
+@dataclass(frozen=True)
 class Result:
     """The result of a run.
 
     `names` are the names of the variables in the laws, `columns` those in the table; None for a column of an array.
     `rows`: of the table. `source`: the file that it came from. `errors`: the numbers of the chosen law from left to
     right with their standard errors; None where they were not asked for. `run` is None in files of old versions.
+    `confidence`: sentences on how sure the choice is; None where nothing is known of it (`stated_confidence`).
+    `encoding`: how dates and texts of the table became numbers.
     """
 
     target: str
@@ -108,6 +167,8 @@ class Result:
     source: str = ""
     run: RunSummary | None = None
     errors: tuple[FittedNumber, ...] | None = None
+    confidence: tuple[str, ...] | None = None
+    encoding: Encoding = Encoding()
 
     @property
     def law(self) -> LawRow:
@@ -129,9 +190,26 @@ def error_lines(errors: Sequence[FittedNumber]) -> list[str]:
     return ["Its constants and their standard errors:", *lines]
 
 
+def stated_confidence(model: Any, rule: str) -> tuple[str, ...] | None:
+    """The sentences on how sure a fitted model's choice is that go with its law, on the terminal and into files.
+
+    None unless `rule` is the default: the probabilities are those by which that rule has chosen, and another one may
+    choose an improbable law.
+    """
+    from symenum.selection import DEFAULT_RULE
+
+    return tuple(model.confidence()) if rule == DEFAULT_RULE else None
+
+
 def files_of_a_run(folder: Path) -> list[str]:
     """The names of files in the folder that a run of symenum would write, or has written; [] without a folder."""
     return [name for name in RUN_FILES if (folder / name).exists()]
+
+
+def holds_laws_of_motion(folder: Path) -> bool:
+    """Whether the folder is one of `symenum fit-ode`, and of no `symenum fit`."""
+    found = files_of_a_run(folder)
+    return bool(found) and set(found) <= set(_MOTION_FILES)
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:
@@ -164,8 +242,8 @@ def front_csv(laws: Sequence[LawRow]) -> str:
 
 
 def _law_text(result: Result) -> str:
-    """The law with every digit in the first line; below it the standard errors, where they were asked for."""
-    lines = [f"{result.target} = {result.law.written}"]
+    """The law with every digit in the first line; below it how sure it is, and the standard errors, where known."""
+    lines = [f"{result.target} = {result.law.written}", *(result.confidence or ())]
     if result.errors is not None:
         lines += error_lines(result.errors)
     return "\n".join(lines) + "\n"
@@ -233,6 +311,10 @@ def model_json(result: Result) -> str:
         document["standard_errors"] = [
             {"constant": one.constant, "standard_error": _json_number(one.standard_error)} for one in result.errors
         ]
+    if result.confidence is not None:
+        document["confidence"] = list(result.confidence)
+    if result.encoding != Encoding():
+        document["encoding"] = asdict(result.encoding)
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -276,7 +358,7 @@ def _result_of(document: Mapping[str, Any], operators: tuple[Operator, ...]) -> 
         )
         for entry in document["front"]
     )
-    run, errors = document.get("run"), document.get("standard_errors")
+    run, errors, confidence = (document.get(name) for name in ("run", "standard_errors", "confidence"))
     return Result(
         document["target"],
         tuple(variable["name"] for variable in document["variables"]),
@@ -290,6 +372,8 @@ def _result_of(document: Mapping[str, Any], operators: tuple[Operator, ...]) -> 
         document["source"],
         None if run is None else _run_of(run),
         None if errors is None else tuple(_fitted_number(one) for one in errors),
+        None if confidence is None else tuple(confidence),
+        Encoding.read(document.get("encoding")),
     )
 
 
@@ -311,9 +395,9 @@ def _check(result: Result) -> None:
     """Refuse what no search can have written: values of other types, and laws in unknown variables."""
     from symenum.expressions import variables
 
-    texts = (result.target, result.source, result.stop_reason, *result.names)
+    texts = (result.target, result.source, result.stop_reason, *result.names, *(result.confidence or ()))
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("target, source, stop_reason and the names of variables must be texts")
+        raise TypeError("target, source, stop_reason, the names of variables and confidence must be texts")
     if not all(column is None or isinstance(column, str) for column in result.columns):
         raise TypeError("the columns of variables must be texts or null")
     counts = (result.selected, result.rows, *(law.complexity for law in result.laws))

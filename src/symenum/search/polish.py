@@ -37,6 +37,7 @@ from symenum.search.problem import Task
 
 __all__ = [
     "fitted",
+    "in_few_digits",
     "in_supported_digits",
     "limit_in_disguise",
     "loosened",
@@ -251,10 +252,11 @@ def in_supported_digits(task: Task, front: Front) -> Front:
     """
     if task.settings.sanity == "off":
         return front
-    return replace(front, entries=()).update([_in_few_digits(task, entry, front.floor) for entry in front])
+    return replace(front, entries=()).update([in_few_digits(task, entry, front.floor) for entry in front])
 
 
-def _in_few_digits(task: Task, law: Candidate, floor: float) -> Candidate:
+def in_few_digits(task: Task, law: Candidate, floor: float) -> Candidate:
+    """A law with its loss on all rows, and its constants in the digits that the data support."""
     constants = free_constants(law.expression, integers=False)
     if not constants:
         return law

@@ -20,7 +20,7 @@ from symenum.search.schedule import check_shares, moves_of
 from symenum.search.state import State, StepReport, Turn
 from symenum.search.step import start, step, stop_reason
 
-__all__ = ["Outcome", "run"]
+__all__ = ["Outcome", "run", "time_is_over"]
 
 Callback = Callable[[StepReport], object]
 Keep = Callable[[State, Front], object]
@@ -32,6 +32,11 @@ _MIN_LAST_FIT = 0.2  # seconds for that fit, even where the last step took longe
 _SHORTEST = 1e-9  # seconds: a Budget needs a limit above 0, and rates need a time above 0
 _EASY = 0.5  # work units: a search that ends with less never needs the GPU made ready
 _INTERRUPTED = "interrupted"
+
+
+def time_is_over(max_time: float | None) -> str:
+    """Why a search ends at its time limit of so many seconds."""
+    return f"the time limit of {max_time:g} s is over"
 
 
 @dataclass(frozen=True)
@@ -186,7 +191,7 @@ class _Run:
         if self.searching.over():
             if self.stopping.over():  # since the first look above
                 return _INTERRUPTED
-            return f"the time limit of {self.max_time:g} s is over"
+            return time_is_over(self.max_time)
         if self.max_iterations is not None and state.iteration >= self.max_iterations:
             return f"the limit of {self.max_iterations} iterations is reached"
         return None

@@ -76,7 +76,10 @@ def check_shares(shares: Mapping[str, float], moves: Iterable[Move]) -> None:
     names = [move.name for move in moves]
     for name, share in shares.items():
         if name not in names:
-            raise ValueError(f"shares has {name!r}, and these data have no such move{did_you_mean(name, names)}")
+            raise ValueError(
+                f"shares has {name!r}, and these data have no such move{did_you_mean(name, names)}; the moves are: "
+                f"{', '.join(names)}"
+            )
         if not isfinite(share) or share < 0:
             raise ValueError(f"the share of {name!r} must be a number of at least 0, not {share!r}")
     if shares.get(NETWORK, 0.0) > 1:

@@ -2,11 +2,11 @@
 
 `rules`: what a rule of `model_selection` picks. `evidence`: the default rule, which weighs the fit of a law against the
 price of its structure. `held_out`: rules that look at rows that the laws were not fitted on. `alternatives`: the laws
-that the data cannot tell from the chosen one; `band`: how far the chosen one may be from the truth; `verdict`: how
-sure the choice is.
+that the data cannot tell from the chosen one; `same_law`: which of them count as one; `band`: how far the chosen one
+may be from the truth; `verdict`: how sure the choice is.
 """
 
-from symenum.selection.alternatives import Alternative, find_alternatives
+from symenum.selection.alternatives import Alternative, find_alternatives, most_probable
 from symenum.selection.band import Band, make_band
 from symenum.selection.evidence import evidence, law_price
 from symenum.selection.held_out import HELD_OUT, HeldOut, on_folds, on_rows
@@ -41,6 +41,7 @@ __all__ = [
     "law_price",
     "make_band",
     "make_verdict",
+    "most_probable",
     "on_folds",
     "on_rows",
     "reward",

@@ -20,7 +20,7 @@ Y = 2 * X[:, 0] / X[:, 1] + 3 * X[:, 2] ** 2 + RANDOM.normal(0, 0.05, 150)
 
 
 def quick(count: int = 4, **parameters: object) -> SymbolicTransformer:
-    given = {"operators": "arithmetic", "max_iterations": 8, "max_time": None, "random_state": 0}
+    given = {"operators": "arithmetic", "max_iterations": 12, "max_time": None, "random_state": 0}
     return SymbolicTransformer(count, **{**given, **parameters})
 
 

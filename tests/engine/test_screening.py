@@ -122,7 +122,7 @@ def planted(net, seed):
 
 # 15 and 36: steep laws, whose noise leaves thousands of candidates within 1% of the best.
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("seeds", [(12, 15, 36), pytest.param(range(5_000, 5_100), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [(15, 36), pytest.param(range(5_000, 5_100), marks=pytest.mark.slow)])
 def test_screening_finds_the_best_candidate_of_planted_laws(seeds):
     net = PSRN(2, "koza", 3)
     found = []

@@ -14,7 +14,7 @@ from symenum.expressions import evaluate, parse
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Custom, Huber, Relative, Squared
 from symenum.front import Front
-from symenum.selection.evidence import evidence, evidence_of_loss, growing_noise, law_price, noise_surprise
+from symenum.selection.evidence import evidence, growing_noise, law_price, noise_surprise
 from symenum.selection.rules import choose_law, select
 
 RNG = np.random.default_rng(0)

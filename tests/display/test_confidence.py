@@ -26,6 +26,12 @@ def test_no_more_than_a_line() -> None:
     assert "20 times less probable" in lines[1]
 
 
+def test_noise_that_grows_is_said_with_what_to_do() -> None:
+    first, _ = confidence_lines(Verdict(LAW, 1.0, (), exact=False, beats_mean=True, beats_line=True, noise_grows=True))
+    assert "errors grow" in first
+    assert "--loss relative" in first
+
+
 def test_others_are_named_with_their_weights() -> None:
     others = other("sin(x)", 0.2), other("1.23456*x", 0.15), other("x", 0.05)
     (line,) = confidence_lines(Verdict(LAW, 0.6, others, exact=False, beats_mean=True, beats_line=True))

@@ -14,7 +14,7 @@ from symenum.expressions import evaluate, parse
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Custom, Huber, Relative, Squared
 from symenum.front import Front
-from symenum.selection.evidence import evidence, evidence_of_loss, law_price, noise_surprise
+from symenum.selection.evidence import evidence, growing_noise, law_price, noise_surprise
 from symenum.selection.rules import choose_law, select
 
 RNG = np.random.default_rng(0)
@@ -70,6 +70,32 @@ def test_outliers_do_not_decide() -> None:
         assert straight > shifted + 30
 
 
+def test_noise_that_grows_with_the_law_is_seen() -> None:
+    """y falls over two decades with 5% of noise: a power fits the few large values best, and misses all small ones."""
+    temperature = RNG.uniform(280, 400, 40)
+    y = 2e6 * np.exp(-5500 / temperature) * (1 + 0.05 * RNG.standard_normal(40))
+    law, power = parse("exp(14.5 - 5500/x)"), parse("(3.006e-20*x**7.5713)**2")
+    training = training_of(temperature, y)
+    assert evidence([law], training, 0.0)[0] > evidence([power], training, 0.0)[0] + 20
+    assert growing_noise(law, training, 0.0, Squared()) > 20
+    even = training_of(temperature, 5 + np.exp(14.5 - 5500 / temperature) + 0.05 * RNG.standard_normal(40))
+    assert growing_noise(parse("5 + exp(14.5 - 5500/x)"), even, 0.0, Squared()) < 3
+    # Who gives weights has said what the noise is.
+    weight = np.linspace(1, 1.001, 40)
+    assert growing_noise(law, training_of(temperature, y, weight), 0.0, Squared()) == -math.inf
+    weighed = evidence([law, power], training_of(temperature, y, weight), 0.0)
+    constant = [-noise_surprise((np.asarray(evaluate(one, {"x": temperature})) - y) ** 2, 0.0) for one in (law, power)]
+    prices = [law_price(one, 40) for one in (law, power)]
+    assert weighed[0] - weighed[1] == pytest.approx(constant[0] - constant[1] - prices[0] + prices[1], abs=0.1)
+
+
+def test_of_a_law_that_changes_its_sign_the_noise_does_not_grow() -> None:
+    x = np.linspace(-1, 1, 40)
+    y = x + 0.1 * RNG.standard_normal(40)
+    (found,) = evidence([parse("x")], training_of(x, y), 0.0)
+    assert found == pytest.approx(-noise_surprise((x - y) ** 2, 0.0) - math.log(2) - law_price(parse("x"), 40))
+
+
 def test_a_law_that_has_no_value_on_a_row_has_no_evidence() -> None:
     x = np.linspace(-1, 1, 20)
     assert evidence([parse("log(x)")], training_of(x, x), 0.0) == (-math.inf,)
@@ -96,7 +122,8 @@ def test_many_rows_are_weighed_by_a_part_of_them() -> None:
     x = RNG.uniform(0, 1, 60_000)
     y = x + 0.1 * RNG.standard_normal(60_000)
     found = evidence([parse("x"), parse("x + 0.001*x*x")], training_of(x, y), 0.0)
-    assert found[0] == pytest.approx(evidence_of_loss(0.01, 0.0, 60_000) - law_price(parse("x"), 60_000), rel=0.02)
+    # 20,000 rows stand for all: their sum of logarithms is uncertain by about 100, which counts three times.
+    assert found[0] == pytest.approx(-noise_surprise((x - y) ** 2, 0.0) - law_price(parse("x"), 60_000), rel=0.02)
 
 
 def test_the_rule_of_a_front_agrees_where_the_noise_is_normal() -> None:

@@ -24,6 +24,11 @@ def confidence_lines(verdict: Verdict) -> list[str]:
     lines = []
     if not verdict.beats_line:
         lines.append("Nothing that was found explains the data better than a straight line, beyond chance.")
+    if verdict.noise_grows:
+        lines.append(
+            'The errors grow with the values: with loss "relative" (--loss relative) small values count as much as '
+            "large ones, which may find a better law."
+        )
     if not verdict.others:
         lines.append("Of all that the search has kept, every other law is at least 20 times less probable.")
         return lines

@@ -1,9 +1,10 @@
 """The evidence for a law, in nats: the log-likelihood of the rows under it, less the price of writing the law down.
 
-The residuals are noise of unknown size with the tails of Student's t, so that a few outliers do not decide. A law pays
-for each of its symbols, the more the more rows there are. Differences of evidence count: a law with 3 nats more is e³ =
-20 times as probable. Noise and price were chosen among many by benchmarks/choice.py, on random laws with noise and on
-held-out rows of tables.
+The residuals are noise of unknown size with the tails of Student's t, so that a few outliers do not decide. Where the
+user has said nothing about the noise, it is either as large on all rows, or grows in proportion to the law's values;
+before the rows are seen both are equally probable. A law pays for each of its symbols, the more the more rows there
+are. Differences of evidence count: a law with 3 nats more is e³ = 20 times as probable. Tails and price were chosen
+among many by benchmarks/choice.py, on random laws with noise and on held-out rows of tables.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from symenum.expressions import Expression, evaluate, walk
 from symenum.fitting.losses import Loss, Squared
 from symenum.heads.response import law_limit
 
-__all__ = ["evidence", "evidence_of_loss", "law_price", "noise_surprise"]
+__all__ = ["evidence", "evidence_of_loss", "growing_noise", "law_price", "noise_surprise"]
 
 Array = npt.NDArray[np.float64]
 
@@ -55,6 +56,7 @@ def evidence(
     degrees = _ROBUST_DEGREES if loss.robust else _DEGREES
     if loss.robust:  # its own floor is no square
         floor = law_limit(target)
+    unknown_noise = _is_unknown_noise(training, loss)
     found = []
     for law in laws:
         values = evaluate(law, part.columns).to(torch.float64)
@@ -63,6 +65,9 @@ def evidence(
             likelihood = -math.inf
         elif by_rows:
             likelihood = -noise_surprise(squares, floor, degrees)
+            if unknown_noise:
+                growing = _likelihood_of_growing_noise(squares, values.numpy(), floor, degrees)
+                likelihood = float(np.logaddexp(likelihood, growing)) - math.log(2)
         else:
             total = loss.total(target.y, values, target.weight) - min(floor, 0.0)  # a loss may be negative
             likelihood = evidence_of_loss(total, max(floor, 0.0), target.rows)
@@ -88,6 +93,41 @@ def noise_surprise(squares: Array, floor: float, degrees: float = _DEGREES) -> f
             break
     tails = 0.5 * (degrees + 1) * float(np.log1p(squares / (degrees * scale)).sum())
     return tails + len(squares) * (0.5 * math.log(scale) - _log_peak(degrees))
+
+
+def growing_noise(law: Expression, training: Training, floor: float, loss: Loss) -> float:
+    """How much more likely the rows are if the noise grows with the law's values than if it does not, in nats.
+
+    -inf where the user has said what the noise is, and for a law whose values have no common sign.
+    """
+    if not _is_unknown_noise(training, loss):
+        return -math.inf
+    values = evaluate(law, training.columns).to(torch.float64)
+    squares = (values - training.target.y).square().numpy()
+    if not bool(np.isfinite(squares).all()):
+        return -math.inf
+    return _likelihood_of_growing_noise(squares, values.numpy(), floor, _DEGREES) + noise_surprise(squares, floor)
+
+
+def _is_unknown_noise(training: Training, loss: Loss) -> bool:
+    """Whether neither the loss nor the weights of the rows say how large the noise of each row is."""
+    weight = training.target.weight
+    return isinstance(loss, Squared) and bool((weight == weight[0]).all())
+
+
+def _likelihood_of_growing_noise(squares: Array, values: Array, floor: float, degrees: float) -> float:
+    """The log-likelihood of residuals with these squares (rows,) where noise is a fixed part of a law's values (rows,).
+
+    -inf for a law whose values have no common sign: where it is zero, there would be no noise.
+    """
+    if not (bool((values > 0).all()) or bool((values < 0).all())):
+        return -math.inf
+    of_values = np.square(values)
+    part = np.divide(squares, of_values, out=np.full_like(squares, math.inf), where=of_values > 0)
+    if not bool(np.isfinite(part).all()):
+        return -math.inf
+    surprise = noise_surprise(part, floor / max(float(of_values.mean()), _MIN_SQUARE), degrees)
+    return -surprise - float(np.log(np.abs(values)).sum())
 
 
 @cache

@@ -12,7 +12,7 @@ from symenum.expressions import Constant, Expression, Variable, apply, variables
 from symenum.fitting.form_fit import linear_in
 from symenum.fitting.losses import Loss
 from symenum.selection.alternatives import INDISTINCT, Alternative
-from symenum.selection.evidence import evidence
+from symenum.selection.evidence import evidence, growing_noise
 
 __all__ = ["Verdict", "make_verdict"]
 
@@ -25,7 +25,8 @@ class Verdict:
 
     `weight`: its probability among the alternatives, and `others`: those, without it, by falling weight. `exact`: it
     equals the data up to rounding. `beats_mean`, `beats_line`: whether it is more probable, by more than chance, than
-    the mean of y, and than a straight line (a sum of multiples of the columns).
+    the mean of y, and than a straight line (a sum of multiples of the columns). `noise_grows`: the data say, by more
+    than chance, that the noise grows in proportion to the law's values.
     """
 
     law: Expression
@@ -34,6 +35,7 @@ class Verdict:
     exact: bool
     beats_mean: bool
     beats_line: bool
+    noise_grows: bool = False
 
 
 def make_verdict(
@@ -53,6 +55,7 @@ def make_verdict(
         own_alternative.law.loss <= floor,
         bool(variables(law)) and own - of_mean > INDISTINCT,
         not lines and own - of_line > INDISTINCT,
+        growing_noise(law, training, floor, loss) > INDISTINCT,
     )
 
 

@@ -14,9 +14,11 @@ from symenum.core.memory import DEFAULT_MEMORY, LEAST_MEMORY
 from symenum.expressions import parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
+from symenum.heads.stages import STAGE_NAMES
 from symenum.operators import get_operators
-from symenum.search import run, start, step
-from symenum.search.moves import HeadOnVariables, Network, Variants
+from symenum.search import problem, run, start, step
+from symenum.search import schedule as rule
+from symenum.search.moves import MOVES, HeadOnVariables, Network, Variants
 from symenum.search.schedule import Schedule, check_shares, front_decades, moves_of
 from symenum.search.state import Record, State
 
@@ -215,3 +217,14 @@ def test_more_memory_makes_turns_dearer_but_none_long(make) -> None:
     turns = [{move.name: move.work(start(task, 0)) for move in moves_of(task)} for task in (little, much)]
     assert turns[0]["residuals"] < turns[1]["residuals"]
     assert all(work < 1.5 for work_of in turns for name, work in work_of.items() if name != "network")
+
+
+def test_shares_are_of_moves_that_there_are() -> None:
+    assert set(rule._SHARES) <= {*MOVES, *STAGE_NAMES}
+
+
+def test_no_pass_takes_more_than_a_tenth_of_a_short_search(make) -> None:
+    free = {"operators": get_operators("koza"), "layers": None, "inputs": None}
+    short, long = (make(hard, rows=40, planned_time=seconds, **free).plan for seconds in (5.0, 600.0))
+    assert short.candidates < long.candidates
+    assert short.work - problem._PASS_FITS <= 0.5

@@ -320,7 +320,6 @@ def symbols(one: Judged, law: Candidate) -> float:
 RULES: dict[str, Rule] = {
     **{rule: named(rule) for rule in MODEL_SELECTIONS},
     # The default with other noise, and with its price less and more.
-    "evidence, noise of one size": least(lambda one, law: tails(one, law) + price(one, law)),
     "evidence, normal noise": least(lambda one, law: surprise(one, law) + price(one, law)),
     "evidence, t of 2": least(lambda one, law: tails(one, law, 2.0) + price(one, law)),
     "evidence, price * 0.8": least(lambda one, law: tails(one, law) + 0.8 * price(one, law)),

@@ -1,10 +1,10 @@
 """The evidence for a law, in nats: the log-likelihood of the rows under it, less the price of writing the law down.
 
-The residuals are noise of unknown size with the tails of Student's t, so that a few outliers do not decide. Where the
-user has said nothing about the noise, it is either as large on all rows, or grows in proportion to the law's values;
-before the rows are seen both are equally probable. A law pays for each of its symbols, the more the more rows there
-are. Differences of evidence count: a law with 3 nats more is e³ = 20 times as probable. Tails and price were chosen
-among many by benchmarks/choice.py, on random laws with noise and on held-out rows of tables.
+The residuals are noise of unknown size with the tails of Student's t, so that a few outliers do not decide. A law pays
+for each of its symbols, the more the more rows there are. Differences of evidence count: a law with 3 nats more is e³ =
+20 times as probable. Noise and price were chosen among many by benchmarks/choice.py, on random laws with noise and on
+held-out rows of tables. Noise that grows with the values of a law is told (`growing_noise`), but does not count: laws
+are fitted as if it did not grow, so none of them is as likely as it could be then.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ def evidence(
     degrees = _ROBUST_DEGREES if loss.robust else _DEGREES
     if loss.robust:  # its own floor is no square
         floor = law_limit(target)
-    unknown_noise = _is_unknown_noise(training, loss)
     found = []
     for law in laws:
         values = evaluate(law, part.columns).to(torch.float64)
@@ -65,9 +64,6 @@ def evidence(
             likelihood = -math.inf
         elif by_rows:
             likelihood = -noise_surprise(squares, floor, degrees)
-            if unknown_noise:
-                growing = _likelihood_of_growing_noise(squares, values.numpy(), floor, degrees)
-                likelihood = float(np.logaddexp(likelihood, growing)) - math.log(2)
         else:
             total = loss.total(target.y, values, target.weight) - min(floor, 0.0)  # a loss may be negative
             likelihood = evidence_of_loss(total, max(floor, 0.0), target.rows)
@@ -98,36 +94,19 @@ def noise_surprise(squares: Array, floor: float, degrees: float = _DEGREES) -> f
 def growing_noise(law: Expression, training: Training, floor: float, loss: Loss) -> float:
     """How much more likely the rows are if the noise grows with the law's values than if it does not, in nats.
 
-    -inf where the user has said what the noise is, and for a law whose values have no common sign.
+    -inf where the loss or the weights of the rows say how large the noise of each row is; and for a law whose values
+    have no common sign: where it is zero, there would be no noise.
     """
-    if not _is_unknown_noise(training, loss):
-        return -math.inf
-    values = evaluate(law, training.columns).to(torch.float64)
-    squares = (values - training.target.y).square().numpy()
-    if not bool(np.isfinite(squares).all()):
-        return -math.inf
-    return _likelihood_of_growing_noise(squares, values.numpy(), floor, _DEGREES) + noise_surprise(squares, floor)
-
-
-def _is_unknown_noise(training: Training, loss: Loss) -> bool:
-    """Whether neither the loss nor the weights of the rows say how large the noise of each row is."""
     weight = training.target.weight
-    return isinstance(loss, Squared) and bool((weight == weight[0]).all())
-
-
-def _likelihood_of_growing_noise(squares: Array, values: Array, floor: float, degrees: float) -> float:
-    """The log-likelihood of residuals with these squares (rows,) where noise is a fixed part of a law's values (rows,).
-
-    -inf for a law whose values have no common sign: where it is zero, there would be no noise.
-    """
-    if not (bool((values > 0).all()) or bool((values < 0).all())):
+    if not isinstance(loss, Squared) or not bool((weight == weight[0]).all()):
         return -math.inf
-    of_values = np.square(values)
-    part = np.divide(squares, of_values, out=np.full_like(squares, math.inf), where=of_values > 0)
-    if not bool(np.isfinite(part).all()):
+    values = evaluate(law, training.columns).to(torch.float64).numpy()
+    squares, of_values = np.square(values - training.target.y.numpy()), np.square(values)
+    same_sign = bool((values > 0).all()) or bool((values < 0).all())
+    if not same_sign or not bool(np.isfinite(squares).all()) or not bool((of_values > 0).all()):
         return -math.inf
-    surprise = noise_surprise(part, floor / max(float(of_values.mean()), _MIN_SQUARE), degrees)
-    return -surprise - float(np.log(np.abs(values)).sum())
+    relative = noise_surprise(squares / of_values, floor / float(of_values.mean()))
+    return noise_surprise(squares, floor) - relative - float(np.log(np.abs(values)).sum())
 
 
 @cache

@@ -15,7 +15,7 @@ demo: $(READY)
 	@$(RUN) -m symenum fit --example planets
 
 test: $(READY)
-	@$(RUN) -m pytest -n auto $(ARGS)
+	@$(RUN) -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(READY)
 	@$(RUN) -m ruff check .

@@ -58,7 +58,7 @@ X = random.uniform(0.5, 3.0, (60, 2))
 y = X[:, 0] * np.sin(X[:, 1]) + 0.7 * X[:, 1] ** 2
 left_out = ["transforms", "features times a polynomial", "two terms on a polynomial", "sums of terms"]
 left_out += ["growth of simple laws"]
-noisy = regressor(60, operators=["+", "*", "sin"], layers=2, inputs=4, shares=dict.fromkeys(left_out, 0.0))
+noisy = regressor(45, operators=["+", "*", "sin"], layers=2, inputs=4, shares=dict.fromkeys(left_out, 0.0))
 noisy.fit(X, y + 0.05 * y.std() * random.normal(size=60))
 tell(exact.front_, noisy.front_, scored=noisy.scored_)
 """

@@ -214,7 +214,8 @@ def test_more_memory_makes_turns_dearer_but_none_long(make) -> None:
         for memory in (LEAST_MEMORY, DEFAULT_MEMORY)
     )
     assert little.plan == much.plan
-    turns = [{move.name: move.work(start(task, 0)) for move in moves_of(task)} for task in (little, much)]
+    begun = [(task, start(task, 0)) for task in (little, much)]
+    turns = [{move.name: move.work(state) for move in moves_of(task)} for task, state in begun]
     assert turns[0]["residuals"] < turns[1]["residuals"]
     assert all(work < 1.5 for work_of in turns for name, work in work_of.items() if name != "network")
 

@@ -26,10 +26,10 @@ def test_no_more_than_a_line() -> None:
     assert "20 times less probable" in lines[1]
 
 
-def test_noise_that_grows_is_said_with_what_to_do() -> None:
+def test_noise_that_grows_is_said() -> None:
     first, _ = confidence_lines(Verdict(LAW, 1.0, (), exact=False, beats_mean=True, beats_line=True, noise_grows=True))
     assert "errors grow" in first
-    assert "--loss relative" in first
+    assert "weighed by the size of their errors" in first
 
 
 def test_others_are_named_with_their_weights() -> None:

@@ -20,9 +20,14 @@ def test_the_best_of_each_complexity_are_kept_and_a_function_once() -> None:
     found = candidates(("x + y", 2.0), ("y + x", 2.0), ("x*y", 1.0), ("sin(x) + y", 0.5), ("x - y", 3.0))
     kept = runners_up(found)
     assert [str(each.expression) for each in kept] == ["x*y", "x + y", "x - y", "sin(x) + y"]
-    many = [Candidate(parse(f"x + {i}"), float(i)) for i in range(1, 50)]
+    many = [Candidate(parse(f"x + z{i}"), float(i)) for i in range(1, 50)]
     assert runners_up(many) == tuple(many[: len(runners_up(many))])
     assert len(runners_up(many)) < len(many)
+
+
+def test_other_digits_of_its_constants_take_no_place_of_a_runner_up() -> None:
+    found = candidates(("1.25*x", 1.0), ("1.2*x", 2.0), ("1.3*x", 3.0), ("x/y", 4.0), ("2*x", 5.0))
+    assert [str(each.expression) for each in runners_up(found)] == ["1.25*x", "x/y"]
 
 
 def test_near_is_what_the_front_does_not_leave_far_behind(make) -> None:

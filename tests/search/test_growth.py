@@ -12,9 +12,10 @@ from symenum import PSERegressor
 from symenum.core.budget import Budget
 from symenum.core.target import check_target
 from symenum.expressions import parse, same_function, variables
+from symenum.fitting.free_constants import form_of
 from symenum.operators import get_operators
 from symenum.search import Settings, Task, make_task, start, step
-from symenum.search.growth import form_of, grown, price
+from symenum.search.growth import grown, price
 from symenum.search.moves import GROWTH, SIMPLE_GROWTH
 from symenum.search.schedule import moves_of
 from symenum.search.state import State

@@ -14,7 +14,7 @@ from symenum.expressions import evaluate, parse
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Custom, Huber, Relative, Squared
 from symenum.front import Front
-from symenum.selection.evidence import evidence, growing_noise, law_price, noise_surprise
+from symenum.selection.evidence import evidence, law_price, noise_surprise
 from symenum.selection.rules import choose_law, select
 
 RNG = np.random.default_rng(0)
@@ -68,25 +68,6 @@ def test_outliers_do_not_decide() -> None:
     for loss in (Squared(), Huber(0.1)):
         straight, shifted = evidence([line, bent], training_of(x, y), 0.0, loss)
         assert straight > shifted + 30
-
-
-def test_noise_that_grows_with_the_law_is_seen() -> None:
-    """y falls over two decades with 5% of noise; then the same with noise of one size."""
-    temperature = RNG.uniform(280, 400, 40)
-    noise = 0.05 * RNG.standard_normal(40)
-    law, clean = parse("exp(14.5 - 5500/x)"), np.exp(14.5 - 5500 / temperature)
-    assert growing_noise(law, training_of(temperature, clean * (1 + noise)), 0.0, Squared()) > 20
-    assert growing_noise(law, training_of(temperature, clean + noise), 0.0, Squared()) < 3
-
-
-def test_who_says_what_the_noise_is_is_not_told() -> None:
-    x = RNG.uniform(1, 100, 40)
-    y = x * (1 + 0.05 * RNG.standard_normal(40))
-    law = parse("x")
-    assert growing_noise(law, training_of(x, y), 0.0, Squared()) > 3
-    assert growing_noise(law, training_of(x, y), 0.0, Relative()) == -math.inf
-    assert growing_noise(law, training_of(x, y, np.linspace(1, 2, 40)), 0.0, Squared()) == -math.inf
-    assert growing_noise(parse("x - 50"), training_of(x, y), 0.0, Squared()) == -math.inf
 
 
 def test_a_law_that_has_no_value_on_a_row_has_no_evidence() -> None:

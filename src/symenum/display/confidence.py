@@ -26,8 +26,8 @@ def confidence_lines(verdict: Verdict) -> list[str]:
         lines.append("Nothing that was found explains the data better than a straight line, beyond chance.")
     if verdict.noise_grows:
         lines.append(
-            'The errors grow with the values: with loss "relative" (--loss relative) small values count as much as '
-            "large ones, which may find a better law."
+            "The errors grow with the values: the law was chosen, and its constants fitted, with rows weighed by the "
+            "size of their errors, so that small values count as much as large ones."
         )
     if not verdict.others:
         lines.append("Of all that the search has kept, every other law is at least 20 times less probable.")

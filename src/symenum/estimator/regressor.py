@@ -86,14 +86,18 @@ from symenum.selection import (
     DEFAULT_RULE,
     Alternative,
     HeldOut,
+    alternatives_by_noise,
     choose_law,
     find_alternatives,
     make_band,
     make_verdict,
+    noise_around,
+    noise_may_grow,
     on_folds,
     on_rows,
     rule_while_searching,
 )
+from symenum.selection.growing_noise import NoiseAround
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in `typing` from Python 3.11 on
@@ -107,6 +111,8 @@ _EXPORTS = ("python", "numpy", "jax", "torch", "c")
 _DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
 _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
 _LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
+_NOISE_SHARE = 0.03  # share of max_time for asking whether the noise grows with the values, without held-out rows,
+_MOST_FOR_NOISE = 0.3  # but not more than so many seconds: fits of thirty laws take less
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
@@ -296,6 +302,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _session: FitSession | None = None  # while a fit runs
     _checkpoint: Checkpoint | None = None  # from which `resume` lets the next fit go on
     _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
+    _noise_is_known = False  # whether the fit was told how large the errors of the rows are
     _confidence: tuple[str, ...] | None = None  # the sentences of `confidence`, once they are known
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
@@ -550,7 +557,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not return_std:
             return predicted
         alternatives = self._alternatives_of_best() if law == self.best_expression_ else self._find_alternatives(law)
-        band = make_band(law, alternatives, self.training_)
+        band = make_band(law, alternatives, self.training_, self._noise_around(law))
         return predicted, band.std({name: torch.tensor(column) for name, column in columns.items()})
 
     @property
@@ -590,7 +597,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         training = self._training_of_fit("confidence()")
         loss = make_loss(self.loss, training.target)
         law, alternatives = self.best_expression_, self._alternatives_of_best()
-        verdict = make_verdict(law, alternatives, training, self.front_.floor, loss)
+        noise = self._noise_around(law)
+        rows = training if noise is None else noise.weigh(training)
+        verdict = make_verdict(law, alternatives, rows, self.front_.floor, loss, noise_grows=noise is not None)
         lines = confidence_lines(verdict)
         found = exhaust(training, get_operators(self.operators)) if loss.is_squared and not verdict.exact else None
         return lines if found is None else [*lines, exhausted_line(found)]
@@ -694,6 +703,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         expression = self._expression(index)
         training = self._training(X, y, sample_weight)
+        noise = self._noise_around(expression) if X is None else None
+        training = training if noise is None else noise.weigh(training)
         return constant_errors(expression, training, make_loss(self.loss, training.target))
 
     @one_target_only
@@ -824,16 +835,19 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 keep=start.keeper,
                 stopping=session.stopping,
                 began=session.began,
-                reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
+                reserve=self._seconds_for_choice(held_out_rows=held_out_rows),
             )
         start.write_last_checkpoint(outcome)
         check_found(outcome.front, outcome.error)
         self.training_ = training
+        self._noise_is_known = y_error is not None or x_error is not None
         budget = session.budget_for_choice(self.max_time)
         believed: Candidate | None = None
         by_rows = settings.loss.rows(target.y, target.y) is not None  # else a user's loss, which may take long
         if self.model_selection == DEFAULT_RULE and validation_rows is None and outcome.error is None and by_rows:
-            front, believed = with_most_probable(task, outcome.front, outcome.state, budget)
+            front, believed = with_most_probable(
+                task, outcome.front, outcome.state, budget, noise_is_known=self._noise_is_known
+            )
             if front != outcome.front:
                 outcome = replace(outcome, front=front)
                 start.write_last_checkpoint(outcome)
@@ -851,6 +865,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._add_chi_square(errors)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
         return outcome
+
+    def _seconds_for_choice(self, *, held_out_rows: bool) -> float:
+        """The seconds of `max_time` that are kept for choosing a law, after the last step."""
+        if self.max_time is None:
+            return 0.0
+        if held_out_rows:
+            return _CHOICE_SHARE * self.max_time
+        return min(_NOISE_SHARE * self.max_time, _MOST_FOR_NOISE) if self.model_selection == DEFAULT_RULE else 0.0
 
     def _fitted_with_errors(self, front: Front, errors: MeasurementErrors, loss: Loss, session: FitSession) -> Front:
         """The front with its constants fitted by effective variance; losses are those of the search."""
@@ -968,6 +990,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._alternatives
 
     def _find_alternatives(self, law: Expression) -> tuple[Alternative, ...]:
+        """The alternatives of a law; where the noise grows, with constants that suit it."""
         training = self._training_of_fit("alternatives_, or a band of predict,")
         loss = make_loss(self.loss, training.target)
         floor, on_front = self.front_.floor, {entry.expression for entry in self.front_}
@@ -977,7 +1000,23 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         def allowed(one: Candidate) -> bool:
             return one.expression in on_front or policy.reason(one.expression, exact=one.loss <= floor) is None
 
-        return find_alternatives(law, self._kept, training, floor, loss, allowed)
+        noise = self._noise_around(law)
+        if noise is None:
+            return find_alternatives(law, self._kept, training, floor, loss, allowed)
+        return alternatives_by_noise(law, self._kept, training, noise, floor, loss, allowed)
+
+    def _noise_around(self, law: Expression) -> NoiseAround | None:
+        """The noise around a law, if the rows of the search say that it grows with the law's values.
+
+        Only the default rule looks for such noise, and only where the user has not said how large it is.
+        """
+        if self.model_selection != DEFAULT_RULE or self._noise_is_known:
+            return None
+        training = self.training_
+        if self.front_.has_law() or not noise_may_grow(training, make_loss(self.loss, training.target)):
+            return None
+        laws = [law, *(entry.expression for entry in self.front_)]
+        return noise_around(law, laws, training, self.front_.floor)
 
     def _training(self, X: object, y: object, sample_weight: object) -> Training:
         """The rows of X and y, or without them those of the search."""

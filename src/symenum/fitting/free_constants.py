@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TypeGuard
 
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, simplify, variables
 from symenum.expressions.algebra import as_product, as_sum, product_of, with_factor
 from symenum.operators.traits import ADDITIVE, ARITHMETIC, Role
 
 __all__ = [
+    "form_of",
     "free_constants",
+    "freed",
     "postfix",
     "rebuilt",
     "with_coefficients",
@@ -280,3 +284,30 @@ def _shortened(node: Expression, below: tuple[list[Expression], ...]) -> list[Ex
     elif role is Role.QUOTIENT:
         without_first = apply("div", Constant(1), second)
     return [*found, first, without_first]
+
+
+@lru_cache(maxsize=4096)  # asked for the laws of a front and those near it in every step
+def form_of(law: Expression) -> Expression:
+    """The law with 1 for each of its constants but exponents: laws that differ in these only have the same form."""
+    law = freed(law)
+    return with_constants(law, [1.0] * len(free_constants(law, integers=False)), integers=False)
+
+
+def freed(law: Expression) -> Expression:
+    """The law with its whole numbers free to be fitted, but for exponents and 1.
+
+    Laws of the front have rounded constants: beside a further part 16 may be no good number any more.
+    """
+
+    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        if not isinstance(node, Apply):
+            return node
+        kept = operands[1:] if node.operator.role is Role.POWER else ()
+        free = (Constant(float(one.value)) if _is_whole(one) else one for one in operands[: len(operands) - len(kept)])
+        return Apply(node.operator, (*free, *kept))
+
+    return fold(law, visit)
+
+
+def _is_whole(node: Expression) -> TypeGuard[Constant]:
+    return isinstance(node, Constant) and node.name is None and isinstance(node.value, int) and abs(node.value) != 1

@@ -20,6 +20,7 @@ from symenum.core.target import Target
 from symenum.expressions import Expression, evaluate
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import refit, with_loss
+from symenum.fitting.free_constants import form_of
 from symenum.fitting.losses import Loss, typical_size
 from symenum.front import Front
 from symenum.heads.head import LAST_FITS
@@ -145,12 +146,21 @@ def outlier_weights(law: Expression, columns: Mapping[str, Tensor], target: Targ
 
 
 def runners_up(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The twelve best of each complexity, at most 240 in all, each function once; by complexity, then loss."""
+    """The twelve best of each complexity, at most 240 in all, each function and each form once; by complexity and loss.
+
+    Other digits of its constants make no other law: they would take the places of laws that are others.
+    """
     best: dict[int, list[Candidate]] = {}
+    forms: set[Expression] = set()
     for candidate in sorted(candidates, key=lambda candidate: candidate.loss):
         alike = best.setdefault(candidate.complexity, [])
         known = alike and candidate.loss <= alike[-1].loss + EXACTNESS.tie * abs(alike[-1].loss)
-        if len(alike) < _RUNNERS_UP_PER_COMPLEXITY and not known:
+        if (
+            len(alike) < _RUNNERS_UP_PER_COMPLEXITY
+            and not known
+            and (form := form_of(candidate.expression)) not in forms
+        ):
+            forms.add(form)
             alike.append(candidate)
     return tuple(candidate for complexity in sorted(best) for candidate in best[complexity])[:_MAX_RUNNERS_UP]
 

@@ -14,28 +14,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
-from typing import TypeGuard
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget, CutShortError
-from symenum.expressions import Apply, Constant, Expression, Variable, apply, fold, simplify, variables
+from symenum.expressions import Apply, Constant, Expression, Variable, apply, simplify, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import (
     Fit,
     Number,
-    free_constants,
     least_squares,
     linear_combination,
     plain_number,
     refine,
-    with_constants,
     with_one_less,
 )
+from symenum.fitting.free_constants import form_of, freed
 from symenum.front import Front
 from symenum.heads.response import ONE, best_first
 from symenum.heads.stages import Scan
@@ -74,33 +72,6 @@ _VARYING = 4  # such functions that are tried
 _TURN, _JUDGING, _FITTING = 0.17, 1.4e-8, 0.011
 _FITTED = 30  # candidates of all heads, the best first, whose constants are fitted together
 _PAIR_FEATURES = 2000  # features of two more terms
-
-
-@lru_cache(maxsize=4096)  # asked for all laws of a front before every turn
-def form_of(law: Expression) -> Expression:
-    """The law with 1 for each of its constants but exponents: laws that differ in these only have the same form."""
-    law = freed(law)
-    return with_constants(law, [1.0] * len(free_constants(law, integers=False)), integers=False)
-
-
-def freed(law: Expression) -> Expression:
-    """The law with its whole numbers free to be fitted, but for exponents and 1.
-
-    Laws of the front have rounded constants: beside a further part 16 may be no good number any more.
-    """
-
-    def visit(node: Expression, operands: tuple[Expression, ...]) -> Expression:
-        if not isinstance(node, Apply):
-            return node
-        kept = operands[1:] if node.operator.role is Role.POWER else ()
-        free = (Constant(float(one.value)) if _is_whole(one) else one for one in operands[: len(operands) - len(kept)])
-        return Apply(node.operator, (*free, *kept))
-
-    return fold(law, visit)
-
-
-def _is_whole(node: Expression) -> TypeGuard[Constant]:
-    return isinstance(node, Constant) and node.name is None and isinstance(node.value, int) and abs(node.value) != 1
 
 
 def growth_work(sizes: Sizes, complexity: int) -> float:

@@ -14,16 +14,29 @@ import numpy as np
 
 from symenum.core.budget import Budget
 from symenum.expressions.candidate import Candidate
+from symenum.fitting.free_constants import form_of
 from symenum.heads.stages import Stage, in_turn
 from symenum.heads.work import Sizes
 from symenum.search.front_update import near
-from symenum.search.growth import bases, continued, form_of, grown, growth_work, parts_of_continuation, simple_bases
+from symenum.search.growth import bases, continued, grown, growth_work, parts_of_continuation, simple_bases
+from symenum.search.noisy_rows import law_with_growing_noise, with_least_squares
 from symenum.search.passes import network_pass
 from symenum.search.polish import loosened, pruned
 from symenum.search.problem import Plan, Task
 from symenum.search.state import State
 
-__all__ = ["MOVES", "NETWORK", "Growth", "HeadOnVariables", "HeadsOnTokens", "Move", "Network", "Residuals", "Variants"]
+__all__ = [
+    "MOVES",
+    "NETWORK",
+    "Growth",
+    "HeadOnVariables",
+    "HeadsOnTokens",
+    "Move",
+    "Network",
+    "NoisyRows",
+    "Residuals",
+    "Variants",
+]
 
 Found = tuple[list[Candidate], State]
 
@@ -34,6 +47,10 @@ GROWTH = "growth"
 """The name of the move that goes on from the law of the lowest price."""
 SIMPLE_GROWTH = "growth of simple laws"
 """The name of the move that goes on from the simplest laws."""
+
+NOISY_ROWS = "rows by their noise"
+"""The name of the move that searches with rows weighed by noise that grows."""
+_FIRST_LOOK = 2.0  # work units: by then the opening has found what the residuals tell the noise by
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _LAWS_AT_ONCE = 24  # laws whose variants are tried in one turn,
@@ -89,6 +106,42 @@ class HeadOnVariables:
         if self.stage.scan(record.part) is None:
             record = replace(record, part=0, rounds=record.rounds + 1, ended=record.rounds + 1 == self.rounds)
         return found, state.with_record(record)
+
+
+@dataclass(frozen=True)
+class NoisyRows:
+    """The stages on the raw variables once more, with rows weighed by the noise, if that grows with the values.
+
+    The first turn looks whether the laws of the front say so. If they do, each further turn is one slice of a stage; if
+    not, the next look comes when twice the work is done. The finds are fitted anew with the weights of the user.
+    """
+
+    slices: tuple[tuple[Stage, int], ...]
+    looking_work: float
+    name: ClassVar[str] = NOISY_ROWS
+    opens: bool = True
+
+    def work(self, state: State) -> float:
+        stage, number = self.slices[state.record(self.name).part - 1]
+        return self.looking_work if not state.record(self.name).part else stage.work_of(number)
+
+    def ready(self, state: State) -> bool:
+        record = state.record(self.name)
+        return bool(record.part) or sum(one.work for one in state.records) >= _FIRST_LOOK * 2**record.rounds
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        record = state.record(self.name)
+        fitted = law_with_growing_noise(task, state.front, budget)
+        if fitted is None:
+            return [], state.with_record(replace(record, part=0, rounds=record.rounds + 1))
+        found: list[Candidate] = []
+        if record.part:
+            stage, number = task.under(fitted.noise, fitted.law).slices[record.part - 1]
+            found = stage.run(number, budget)
+        record = replace(record, part=record.part + 1)
+        if record.part > len(self.slices):
+            record = replace(record, part=0, rounds=record.rounds + 1, ended=True)
+        return with_least_squares(task, found, budget), state.with_record(record)
 
 
 @dataclass(frozen=True)
@@ -238,5 +291,7 @@ class Network:
         return network_pass(task, state, rng, budget)
 
 
-MOVES = frozenset([*(move.name for move in (HeadsOnTokens, Variants, Residuals, Network)), GROWTH, SIMPLE_GROWTH])
+MOVES = frozenset(
+    [*(move.name for move in (NoisyRows, HeadsOnTokens, Variants, Residuals, Network)), GROWTH, SIMPLE_GROWTH]
+)
 """The names of the moves that are no stage of the heads."""

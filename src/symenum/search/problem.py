@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from torch import Tensor
 from symenum.core.devices import ANY_WORK, choose_devices
 from symenum.core.memory import DEFAULT_MEMORY
 from symenum.core.seeds import sample_rows
-from symenum.core.target import Target
+from symenum.core.target import Target, Training
 from symenum.engine.architecture import check_mask_fits, fits_memory
 from symenum.engine.layer import layer_sizes
 from symenum.engine.network import PSRN
@@ -31,7 +32,7 @@ from symenum.fitting.losses import Loss, Squared
 from symenum.front import Front
 from symenum.heads.operator_grammar import NO_PRIOR, Prior
 from symenum.heads.response import Data, make_data
-from symenum.heads.stages import SCAN_ROWS, TRANSFORMS, AllHeads, Stage, informative_columns, joined
+from symenum.heads.stages import SCAN_ROWS, TRANSFORMS, AllHeads, Stage, in_turn, informative_columns, joined
 from symenum.heads.work import Work
 from symenum.operators import Operator, get_operators
 from symenum.operators.traits import ARITHMETIC
@@ -39,6 +40,7 @@ from symenum.sanity import Policy
 from symenum.search.column_screening import ranked_columns
 from symenum.search.front_update import loss_floor, outlier_weights
 from symenum.selection import DISCOUNT
+from symenum.selection.growing_noise import GrowingNoise
 from symenum.tokens import TokenContext, TokenGenerator, get_generator
 
 __all__ = ["NETWORK_ROWS", "Plan", "Settings", "Task", "make_plan", "make_task"]
@@ -79,6 +81,7 @@ _CHOSEN_COLUMNS = 40  # of more columns so many are, those that say most about y
 _TOKEN_ROWS = 256  # rows that token generators see
 _SLOT_ROWS = 256  # rows that the heads scan on the slots of a pass
 _HEAD_CANDIDATES = 10  # that a head hands back, at most
+_MAX_SLICES = 300  # of the heads' stages that are scanned for noise that grows: as many as a minute has turns
 _SPARE_FACTOR = 5  # times as many candidates are asked for where a prior may forbid some
 
 
@@ -317,6 +320,26 @@ class Task:
     def _last_reweighted(self) -> dict[Expression, Task]:
         """The task of the last law, by that law, so that its stages are not laid out anew in every step."""
         return {}
+
+    def under(self, noise: GrowingNoise, law: Expression) -> Task:
+        """The task whose scans weigh the rows as they should be weighed if this is the law, with that noise."""
+        if (noise, law) not in self._last_under_noise:
+            data = self.data
+            rows = Training(data.columns, data.target)
+            target = noise.around(law, rows).weigh(rows).target
+            self._last_under_noise.clear()
+            self._last_under_noise[noise, law] = replace(self, data=replace(data, target=target), origin=self)
+        return self._last_under_noise[noise, law]
+
+    @cached_property
+    def _last_under_noise(self) -> dict[tuple[GrowingNoise, Expression], Task]:
+        """The task of the last such law, so that its stages are not laid out anew in every step."""
+        return {}
+
+    @cached_property
+    def slices(self) -> tuple[tuple[Stage, int], ...]:
+        """The slices of the stages on variables, those that end cheapest first."""
+        return tuple(islice(in_turn(self.stages.on_variables), _MAX_SLICES))
 
     @cached_property
     def stages(self) -> Stages:

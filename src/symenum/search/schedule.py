@@ -22,6 +22,7 @@ from itertools import pairwise
 from math import isfinite, log, log10, sqrt
 from statistics import mean
 
+from symenum.core.target import Training
 from symenum.core.words import did_you_mean
 from symenum.front import Front
 from symenum.search.growth import parts_of_continuation
@@ -34,11 +35,14 @@ from symenum.search.moves import (
     HeadsOnTokens,
     Move,
     Network,
+    NoisyRows,
     Residuals,
     Variants,
 )
+from symenum.search.noisy_rows import looking_work
 from symenum.search.problem import Task
 from symenum.search.state import State
+from symenum.selection.growing_noise import noise_may_grow
 
 __all__ = ["Schedule", "check_shares", "front_decades", "moves_of"]
 
@@ -67,9 +71,11 @@ def moves_of(task: Task) -> tuple[Move, ...]:
     heads = [HeadOnVariables(stage, rounds) for stage in task.stages.on_variables]
     on_tokens = [HeadsOnTokens(mean([stage.work for stage in task.stages.on_slots]))] if task.stages.on_slots else []
     further: list[Move] = []
+    if noise_may_grow(Training(task.data.columns, task.data.target), task.settings.loss):
+        further = [NoisyRows(task.slices, looking_work(task.heads.sizes))]
     if parts_of_continuation(task):
         sizes = task.heads.sizes
-        further = [Growth(sizes), Growth(sizes, simple=True), Residuals(task.residuals_work)]
+        further += [Growth(sizes), Growth(sizes, simple=True), Residuals(task.residuals_work)]
     return (*heads, *on_tokens, *further, Variants(), Network(task.plan))
 
 

@@ -1,14 +1,16 @@
 """How a law is chosen from a front, and how sure that choice is: the one home of these decisions.
 
 `rules`: what a rule of `model_selection` picks. `evidence`: the default rule, which weighs the fit of a law against the
-price of its structure. `held_out`: rules that look at rows that the laws were not fitted on. `alternatives`: the laws
-that the data cannot tell from the chosen one; `same_law`: which of them count as one; `band`: how far the chosen one
-may be from the truth; `verdict`: how sure the choice is.
+price of its structure; `growing_noise`: the same where the noise grows with the values. `held_out`: rules that look at
+rows that the laws were not fitted on. `alternatives`: the laws that the data cannot tell from the chosen one;
+`same_law`: which of them count as one; `band`: how far the chosen one may be from the truth; `verdict`: how sure the
+choice is.
 """
 
-from symenum.selection.alternatives import Alternative, find_alternatives, most_probable
+from symenum.selection.alternatives import Alternative, alternatives_by_noise, find_alternatives, most_probable
 from symenum.selection.band import Band, make_band
 from symenum.selection.evidence import evidence, law_price
+from symenum.selection.growing_noise import noise_around, noise_may_grow
 from symenum.selection.held_out import HELD_OUT, HeldOut, on_folds, on_rows
 from symenum.selection.rules import (
     DEFAULT_RULE,
@@ -33,6 +35,7 @@ __all__ = [
     "Band",
     "HeldOut",
     "Verdict",
+    "alternatives_by_noise",
     "choose_law",
     "description_length",
     "description_lengths",
@@ -42,6 +45,8 @@ __all__ = [
     "make_band",
     "make_verdict",
     "most_probable",
+    "noise_around",
+    "noise_may_grow",
     "on_folds",
     "on_rows",
     "reward",

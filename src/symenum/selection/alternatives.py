@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,13 +17,12 @@ from symenum.core.target import Training
 from symenum.expressions import Expression, evaluate
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Loss
-from symenum.selection.evidence import evidence, evidence_of_loss, law_price
+from symenum.selection.evidence import INDISTINCT, evidence, evidence_of_loss, law_price
+from symenum.selection.growing_noise import NoiseAround, fitted_to_growing_noise
 from symenum.selection.same_law import families, same_as
 
-__all__ = ["Alternative", "find_alternatives", "most_probable"]
+__all__ = ["Alternative", "alternatives_by_noise", "find_alternatives", "most_probable", "most_promising"]
 
-INDISTINCT = math.log(20.0)
-"""Nats of evidence: a law that is less than 20 times less probable than another cannot be told from it, as at 95%."""
 _JUDGED = 60  # laws, the best by their loss and price, whose evidence is worked out
 
 
@@ -67,6 +66,27 @@ def find_alternatives(
     return tuple(sorted(found, key=lambda one: -one.weight))
 
 
+def alternatives_by_noise(
+    chosen: Expression,
+    kept: Iterable[Candidate],
+    training: Training,
+    noise: NoiseAround,
+    floor: float,
+    loss: Loss,
+    allowed: Callable[[Candidate], bool] = lambda law: True,
+) -> tuple[Alternative, ...]:
+    """`find_alternatives` where the noise grows: laws are compared with constants that suit it, on rows weighed by it.
+
+    `noise`: that around the chosen law. Losses are those on the rows of the fit, as everywhere.
+    """
+    by_noise = noise.weigh(training)
+    promising = most_promising(kept, floor, training.target.rows)
+    fitted = [one.law for one in fitted_to_growing_noise(promising, training, floor) if one.nats > -math.inf]
+    suited = [Candidate(law, _loss(law, by_noise, loss)) for law in fitted]
+    found = find_alternatives(chosen, suited, by_noise, floor, loss, allowed)
+    return tuple(replace(one, law=replace(one.law, loss=_loss(one.law.expression, training, loss))) for one in found)
+
+
 def most_probable(
     front: Sequence[Candidate],
     others: Iterable[Candidate],
@@ -97,14 +117,19 @@ def _weighed(
     first: Sequence[Expression], kept: Iterable[Candidate], training: Training, floor: float, loss: Loss
 ) -> dict[Expression, float]:
     """The evidence for the first laws, and for the best of the kept ones by their loss and price."""
-    rows = training.target.rows
-    others = {law.expression: law.loss for law in kept if law.expression not in first}
+    others = most_promising((law for law in kept if law.expression not in first), floor, training.target.rows)
+    laws = [*first, *others]
+    return dict(zip(laws, evidence(laws, training, floor, loss), strict=True))
+
+
+def most_promising(laws: Iterable[Candidate], floor: float, rows: int) -> list[Expression]:
+    """At most sixty of the laws, the best first by their loss on so many rows and their price."""
+    losses = {law.expression: law.loss for law in laws}
 
     def rough(expression: Expression) -> float:
-        return evidence_of_loss(others[expression], floor, rows) - law_price(expression, rows)
+        return evidence_of_loss(losses[expression], floor, rows) - law_price(expression, rows)
 
-    laws = [*first, *sorted(others, key=rough, reverse=True)[:_JUDGED]]
-    return dict(zip(laws, evidence(laws, training, floor, loss), strict=True))
+    return sorted(losses, key=rough, reverse=True)[:_JUDGED]
 
 
 def _loss(law: Expression, training: Training, loss: Loss) -> float:

@@ -24,6 +24,7 @@ from symenum.expressions import Expression, Variable, evaluate
 from symenum.fitting.form_fit import derivatives
 from symenum.fitting.free_constants import free_constants, with_leaves
 from symenum.selection.alternatives import Alternative
+from symenum.selection.growing_noise import NoiseAround
 
 __all__ = ["Band", "make_band"]
 
@@ -42,11 +43,15 @@ _BLOCK = 2000  # points at once, so that the products with all rows stay small
 
 @dataclass(frozen=True)
 class Band:
-    """The standard deviations of a law's values; `around` is the law, `laws` are its alternatives."""
+    """The standard deviations of a law's values; `around` is the law, `laws` are its alternatives.
+
+    `missed` is in units of the `noise` around the law, where that grows.
+    """
 
     around: Expression
     laws: tuple[_Sloped, ...]
     missed: _Missed | None
+    noise: NoiseAround | None = None
 
     def std(self, columns: Columns) -> Array:
         """The standard deviation at each point (points,); columns (points,) float64 by name. NaN: not defined."""
@@ -57,15 +62,23 @@ class Band:
                 values, spread = law.at(columns)
                 variance += law.weight * (spread + (values - centre) ** 2)
             if self.missed is not None:
-                variance += self.missed.mean_square(columns)
+                unit = 1.0 if self.noise is None else self.noise.sizes(columns).numpy() ** 2
+                variance += unit * self.missed.mean_square(columns)
             std: Array = np.where(np.isfinite(variance), np.sqrt(variance), np.nan)
         return std
 
 
-def make_band(around: Expression, alternatives: Sequence[Alternative], training: Training, seed: int = 0) -> Band:
-    """The band of a law, one of its alternatives, that was fitted on these rows."""
-    laws = tuple(_sloped(one.law.expression, one.weight, training) for one in alternatives)
-    return Band(around, laws, _missed(around, training, seed))
+def make_band(
+    around: Expression,
+    alternatives: Sequence[Alternative],
+    training: Training,
+    noise: NoiseAround | None = None,
+    seed: int = 0,
+) -> Band:
+    """The band of a law, one of its alternatives, that was fitted on these rows; `noise`: around it, if it grows."""
+    rows = training if noise is None else noise.weigh(training)
+    laws = tuple(_sloped(one.law.expression, one.weight, rows) for one in alternatives)
+    return Band(around, laws, _missed(around, training, seed, noise=noise), noise)
 
 
 @dataclass(frozen=True)
@@ -153,10 +166,13 @@ class _Process:
         return square
 
 
-def _missed(law: Expression, training: Training, seed: int, none: float = _NONE) -> _Missed | None:
-    """The Gaussian process on the residuals of a law; None where there is nothing to tell."""
+def _missed(
+    law: Expression, training: Training, seed: int, none: float = _NONE, noise: NoiseAround | None = None
+) -> _Missed | None:
+    """The Gaussian process on the residuals of a law, in units of the noise where it grows; None: nothing to tell."""
     part = sample_rows(training.target.rows, _MISSED_ROWS, seed, "rows that tell what a law has missed")
-    residual = (training.target.y - evaluate(law, training.columns).to(torch.float64)).numpy()[part.numpy()]
+    left = training.target.y - evaluate(law, training.columns).to(torch.float64)
+    residual = (left if noise is None else left / noise.sizes(training.columns)).numpy()[part.numpy()]
     X = np.stack([column.numpy()[part.numpy()] for column in training.columns.values()], axis=1)
     spread = X.std(axis=0)
     varying = spread > 0

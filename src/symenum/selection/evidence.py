@@ -3,8 +3,7 @@
 The residuals are noise of unknown size with the tails of Student's t, so that a few outliers do not decide. A law pays
 for each of its symbols, the more the more rows there are. Differences of evidence count: a law with 3 nats more is e³ =
 20 times as probable. Noise and price were chosen among many by benchmarks/choice.py, on random laws with noise and on
-held-out rows of tables. Noise that grows with the values of a law is told (`growing_noise`), but does not count: laws
-are fitted as if it did not grow, so none of them is as likely as it could be then.
+held-out rows of tables. For noise that grows with the values see `growing_noise`.
 """
 
 from __future__ import annotations
@@ -23,10 +22,19 @@ from symenum.expressions import Expression, evaluate, walk
 from symenum.fitting.losses import Loss, Squared
 from symenum.heads.response import law_limit
 
-__all__ = ["evidence", "evidence_of_loss", "growing_noise", "law_price", "noise_surprise"]
+__all__ = [
+    "INDISTINCT",
+    "evidence",
+    "evidence_of_loss",
+    "law_price",
+    "noise_surprise",
+    "rows_to_weigh_on",
+]
 
 Array = npt.NDArray[np.float64]
 
+INDISTINCT = math.log(20.0)
+"""Nats of evidence: a law that is less than 20 times less probable than another cannot be told from it, as at 95%."""
 # Degrees of freedom of Student's t. With 8 a normal residual of 3 standard deviations counts as 2.6, one of 30 as 8;
 # up to a ninth of the rows may be outliers, with 2 up to a third. benchmarks/choice.py.
 _DEGREES = 8.0
@@ -40,15 +48,21 @@ _MIN_SQUARE = 1e-300  # near the smallest normal double: logarithms are taken of
 
 
 def evidence(
-    laws: Sequence[Expression], training: Training, floor: float, loss: Loss | None = None
+    laws: Sequence[Expression],
+    training: Training,
+    floor: float,
+    loss: Loss | None = None,
+    *,
+    most_rows: int = _ROWS,
 ) -> tuple[float, ...]:
     """The evidence for each law on these rows, up to a number that is common to all; -inf where one is not finite.
 
     `floor`: losses up to it are zero up to rounding. `loss`: what the laws were fitted by, if not the mean square.
+    `most_rows`: rows that are looked at, if there are more.
     """
     loss = Squared() if loss is None else loss
     rows = training.target.rows
-    part = training.at(sample_rows(rows, _ROWS, 0, "rows that laws are weighed on"))
+    part = rows_to_weigh_on(training, most_rows)
     target = part.target
     factors = loss.row_weights(target.y)
     scale = target.rows * (target.weight if factors is None else target.weight * factors)
@@ -71,6 +85,11 @@ def evidence(
     return tuple(found)
 
 
+def rows_to_weigh_on(training: Training, most_rows: int) -> Training:
+    """The rows, or so many of them; of the same rows always the same."""
+    return training.at(sample_rows(training.target.rows, most_rows, 0, "rows that laws are weighed on"))
+
+
 def evidence_of_loss(loss: float, floor: float, rows: int) -> float:
     """The log-likelihood of rows with a mean square of `loss` under normal noise of the size that suits it best."""
     return -0.5 * rows * (math.log(max(loss, floor, _MIN_SQUARE)) + 1 + math.log(2 * math.pi))
@@ -89,24 +108,6 @@ def noise_surprise(squares: Array, floor: float, degrees: float = _DEGREES) -> f
             break
     tails = 0.5 * (degrees + 1) * float(np.log1p(squares / (degrees * scale)).sum())
     return tails + len(squares) * (0.5 * math.log(scale) - _log_peak(degrees))
-
-
-def growing_noise(law: Expression, training: Training, floor: float, loss: Loss) -> float:
-    """How much more likely the rows are if the noise grows with the law's values than if it does not, in nats.
-
-    -inf where the loss or the weights of the rows say how large the noise of each row is; and for a law whose values
-    have no common sign: where it is zero, there would be no noise.
-    """
-    weight = training.target.weight
-    if not isinstance(loss, Squared) or not bool((weight == weight[0]).all()):
-        return -math.inf
-    values = evaluate(law, training.columns).to(torch.float64).numpy()
-    squares, of_values = np.square(values - training.target.y.numpy()), np.square(values)
-    same_sign = bool((values > 0).all()) or bool((values < 0).all())
-    if not same_sign or not bool(np.isfinite(squares).all()) or not bool((of_values > 0).all()):
-        return -math.inf
-    relative = noise_surprise(squares / of_values, floor / float(of_values.mean()))
-    return noise_surprise(squares, floor) - relative - float(np.log(np.abs(values)).sum())
 
 
 @cache

@@ -18,6 +18,7 @@ from symenum.fitting.losses import Loss
 from symenum.fitting.recognise import constant_bits
 from symenum.heads.response import law_limit
 from symenum.selection.evidence import evidence, evidence_of_loss, law_price
+from symenum.selection.growing_noise import judged_if_noise_grows, noise_may_grow
 from symenum.selection.held_out import HELD_OUT, HeldOut
 
 __all__ = [
@@ -148,8 +149,14 @@ def choose_law(front: Laws, rule: str, held: HeldOut | None, training: Training,
             return chosen
     rule = rule_while_searching(rule)
     if rule == "evidence" and loss.rows(training.target.y, training.target.y) is not None:
-        weighed = evidence([entry.expression for entry in front.entries], training, front.floor, loss)
-        return max(range(len(weighed)), key=lambda i: weighed[i])
+        laws = [entry.expression for entry in front.entries]
+        exact = any(entry.loss <= front.floor for entry in front.entries)
+        if not exact and noise_may_grow(training, loss):
+            growing = judged_if_noise_grows(laws, training, front.floor)
+            if growing is not None:
+                return max(range(len(laws)), key=lambda i: growing[i].nats)
+        weighed = evidence(laws, training, front.floor, loss)
+        return max(range(len(laws)), key=lambda i: weighed[i])
     if not loss.robust:
         return select(front.entries, rule, floor=front.floor, rows=front.rows, discount=front.discount)
     typical = _with_median_losses(front.entries, training)

@@ -24,7 +24,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Training
 from symenum.expressions import Expression, evaluate
-from symenum.fitting.free_constants import free_constants, with_constants
+from symenum.fitting.free_constants import form_of
 from symenum.fitting.losses import typical_size
 from symenum.fitting.refine import refine
 
@@ -51,8 +51,8 @@ def same_as(law: Expression, others: Sequence[Expression], training: Training) -
     size = math.sqrt(float(part.target.y.square().mean()))
     exact = EXACTNESS.scanned * size
     values = _values(law, part)
-    form = _form(law)
-    same = [_form(other) == form for other in others]
+    form = form_of(law)
+    same = [form_of(other) == form for other in others]
     open_places = [i for i, known in enumerate(same) if not known and bool(torch.isfinite(values).all())]
     others_values = {i: _values(others[i], part) for i in open_places}
     open_places = [i for i in open_places if bool(torch.isfinite(others_values[i]).all())]
@@ -79,7 +79,3 @@ def _values(law: Expression, part: Training) -> Tensor:
     """The values (rows,) of a law, float64."""
     values: Tensor = evaluate(law, part.columns).to(torch.float64)
     return values.expand(part.target.rows)
-
-
-def _form(law: Expression) -> Expression:
-    return with_constants(law, [1.0] * len(free_constants(law)))

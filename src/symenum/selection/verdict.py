@@ -11,8 +11,8 @@ from symenum.core.target import Training
 from symenum.expressions import Constant, Expression, Variable, apply, variables
 from symenum.fitting.form_fit import linear_in
 from symenum.fitting.losses import Loss
-from symenum.selection.alternatives import INDISTINCT, Alternative
-from symenum.selection.evidence import evidence, growing_noise
+from symenum.selection.alternatives import Alternative
+from symenum.selection.evidence import INDISTINCT, evidence
 
 __all__ = ["Verdict", "make_verdict"]
 
@@ -26,7 +26,7 @@ class Verdict:
     `weight`: its probability among the alternatives, and `others`: those, without it, by falling weight. `exact`: it
     equals the data up to rounding. `beats_mean`, `beats_line`: whether it is more probable, by more than chance, than
     the mean of y, and than a straight line (a sum of multiples of the columns). `noise_grows`: the data say, by more
-    than chance, that the noise grows in proportion to the law's values.
+    than chance, that the noise grows with the law's values.
     """
 
     law: Expression
@@ -39,9 +39,18 @@ class Verdict:
 
 
 def make_verdict(
-    law: Expression, alternatives: Sequence[Alternative], training: Training, floor: float, loss: Loss
+    law: Expression,
+    alternatives: Sequence[Alternative],
+    training: Training,
+    floor: float,
+    loss: Loss,
+    *,
+    noise_grows: bool = False,
 ) -> Verdict:
-    """The verdict on a law, one of the alternatives, on the rows of its fit; `floor` and `loss` as in `evidence`."""
+    """The verdict on a law, one of the alternatives, on the rows of its fit; `floor` and `loss` as in `evidence`.
+
+    `noise_grows`: the rows have said so, and are weighed by it.
+    """
     mean = Constant(float((training.target.y * training.target.weight).sum()))
     line = _line(training) if len(training.columns) < training.target.rows // _ROWS_PER_CONSTANT else mean
     own, of_mean, of_line = evidence([law, mean, line], training, floor, loss)
@@ -55,7 +64,7 @@ def make_verdict(
         own_alternative.law.loss <= floor,
         bool(variables(law)) and own - of_mean > INDISTINCT,
         not lines and own - of_line > INDISTINCT,
-        growing_noise(law, training, floor, loss) > INDISTINCT,
+        noise_grows,
     )
 
 

@@ -66,6 +66,11 @@ def test_a_function_appears_once_in_its_simplest_form() -> None:
     assert same_function(front[0].expression, parse("x*(x + 1)"))
 
 
+def test_a_product_of_powers_of_one_base_stands_there_as_one_power() -> None:
+    front = front_of(("x**1.4998", 2.0), ("1.0005*x**1.4997", 1.1), ("1.0004*x*x**0.4997", 1.0))
+    assert [(str(entry.expression), entry.loss) for entry in front] == [("x**1.4998", 2.0), ("1.0004*x**1.4997", 1.0)]
+
+
 def test_what_is_too_complex_does_not_enter() -> None:
     front = Front.of(TARGET).update([Candidate(parse("x"), 2.0), Candidate(parse("sin(sin(x))"), 1.0)], 5)
     assert [str(entry.expression) for entry in front] == ["x"]

@@ -16,6 +16,7 @@ from typing import overload
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.expressions import Expression, same_function, variables
+from symenum.expressions.algebra import with_joined_powers
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
@@ -59,6 +60,16 @@ class Front(Sequence[Candidate]):
         """The candidate with the complexity that counts on this front."""
         return candidate if self.weights is None else replace(candidate, weighted=self.weights.of(candidate.expression))
 
+    def in_its_form(self, candidate: Candidate) -> Candidate:
+        """The candidate in the form in which it may stand on this front: powers of one base are one power there.
+
+        Its values are the same, and so its loss is; the complexity is that of the shorter form.
+        """
+        expression = with_joined_powers(candidate.expression)
+        return self.weighed(
+            candidate if expression is candidate.expression else replace(candidate, expression=expression)
+        )
+
     @overload
     def __getitem__(self, index: int) -> Candidate: ...
     @overload
@@ -89,7 +100,7 @@ class Front(Sequence[Candidate]):
         """
         pool = {
             candidate.expression: candidate
-            for candidate in map(self.weighed, (*candidates, *self.entries))
+            for candidate in map(self.in_its_form, (*candidates, *self.entries))
             if (max_complexity is None or candidate.complexity <= max_complexity) and self.may_hold(candidate)
         }
         entries: list[Candidate] = []

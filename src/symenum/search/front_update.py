@@ -115,7 +115,7 @@ def admitted(
             if reason is not None:
                 refused[entry.expression] = reason
             if limit is not None:
-                limits.append(limit)
+                limits.append(front.in_its_form(limit))
         possible = [one for one in (*possible, *limits) if one.expression not in refused]
 
 

@@ -114,7 +114,7 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
         if not new_laws or budget.over():
             break
         known.update(new_laws)
-        new = fitted(task, new_laws, budget)
+        new = [task.empty_front.in_its_form(law) for law in fitted(task, new_laws, budget)]
         found += new
         front = Front.of(task.data.target, weights=task.settings.weights).update(found, task.settings.max_complexity)
         expressions = [entry.expression for entry in front if entry in new]

@@ -21,7 +21,7 @@ from symenum.expressions import Expression, evaluate
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import refit, with_loss
 from symenum.fitting.losses import Loss, typical_size
-from symenum.front import Front
+from symenum.front import Front, with_digits_of
 from symenum.heads.head import LAST_FITS
 from symenum.heads.response import law_limit, surplus_constants
 from symenum.sanity import Policy
@@ -99,13 +99,14 @@ def admitted(
     """
     possible = _may_enter(front, found)
     refused: dict[Expression, str] = {}
+    out: set[Expression] = set()  # what was refused, and the finds that it has its digits from
     judged: set[Expression] = {entry.expression for entry in front}
     limits: list[Candidate] = []
     while True:
         new = front.update(possible, max_complexity)
         entering = [entry for entry in new if entry.expression not in judged]
         if not entering:
-            rest = [candidate for candidate in found if candidate.expression not in refused]
+            rest = [candidate for candidate in found if candidate.expression not in out]
             return Admitted(new, [*rest, *limits], tuple(refused.values()))
         for entry in entering:
             judged.add(entry.expression)
@@ -114,9 +115,12 @@ def admitted(
             reason = policy.reason(entry.expression, exact=exact) if limit is None else DISGUISED_LIMIT
             if reason is not None:
                 refused[entry.expression] = reason
+                alike = [one.expression for one in possible if one.loss == entry.loss]
+                out |= {one for one in alike if with_digits_of(entry.expression, one) == entry.expression}
+                out.add(entry.expression)
             if limit is not None:
                 limits.append(front.in_its_form(limit))
-        possible = [one for one in (*possible, *limits) if one.expression not in refused]
+        possible = [one for one in (*possible, *limits) if one.expression not in out]
 
 
 def _may_enter(front: Front, found: Sequence[Candidate]) -> list[Candidate]:

@@ -21,7 +21,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
 from symenum.estimator.classifier import search_parameters
-from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.parameters import PARAMETERS, knows_words_of_pysr
 from symenum.estimator.regressor import PSERegressor
 from symenum.expressions import Apply, Expression, Variable, evaluate, simplify, variables, walk
 from symenum.expressions.algebra import as_product
@@ -66,6 +66,7 @@ class SymbolicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     1.0
     """
 
+    @knows_words_of_pysr
     def __init__(
         self,
         n_components: int = 10,

@@ -302,10 +302,15 @@ def test_columns_of_errors_are_no_variables_and_reach_the_estimator(symenum, mod
     assert models.errors["y_error"].tolist() == [0.2, 0.2, 0.4]
     assert models.errors["x_error"]["x"].tolist() == [0.1, 0.1, 0.2]
     assert "Chi-square 19 on 3 rows: 0.5 for each degree of freedom" in result.stdout
+    assert "The loss is the mean squared error, rows weighted by 1/error², in squared units of y." in result.stdout
     symenum("fit", table(ERRORS), "--y-error", "0.5", "--features", "x")
     assert models.errors["y_error"].tolist() == [0.5, 0.5, 0.5]
     assert "x_error" not in models.errors
-    assert "Chi-square" not in symenum("fit", table(ERRORS)).stdout
+    without = symenum("fit", table(ERRORS)).stdout
+    assert "Chi-square" not in without
+    assert "weighted" not in without
+    other_loss = symenum("fit", table(ERRORS), "--y-error", "dy", "--loss", "mae").stdout
+    assert "The loss is a mean over the rows, weighted by 1/error²." in other_loss
 
 
 def test_errors_of_rows_that_are_left_out_or_held_out_go_with_them(symenum, models, table):

@@ -726,6 +726,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
             confidence=self._stated_confidence() or (),
+            weighted_by_errors="chi_square" in self.equations_.columns,
         )
         write_whole(Path(path), report_page(content))
 

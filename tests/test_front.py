@@ -66,6 +66,23 @@ def test_a_function_appears_once_in_its_simplest_form() -> None:
     assert same_function(front[0].expression, parse("x*(x + 1)"))
 
 
+def test_a_product_of_powers_of_one_base_stands_there_as_one_power() -> None:
+    front = front_of(("x**1.4998", 2.0), ("1.0005*x**1.4997", 1.1), ("1.0004*x*x**0.4997", 1.0))
+    assert [(str(entry.expression), entry.loss) for entry in front] == [("x**1.4998", 2.0), ("1.0004*x**1.4997", 1.0)]
+
+
+def test_of_two_laws_that_print_alike_the_shorter_count_stays_with_the_better_digits() -> None:
+    front = front_of(("x", 9.0), ("3*x*x/y", 1.0), ("3.01*x**2/y", 0.9))
+    assert [(str(entry.expression), entry.loss) for entry in front] == [("x", 9.0), ("3.01*x*x/y", 0.9)]
+    between = front_of(("x", 9.0), ("3*x*x*(y*y + 1)", 2.0), ("x*y*y*y*y*y*y", 1.0), ("2.9*x**2*(y**2 + 1.1)", 0.9))
+    assert [str(entry.expression) for entry in between] == ["x", "2.9*x*x*(y*y + 1.1)"]
+
+
+def test_a_constant_that_the_shorter_law_does_not_have_makes_another_law() -> None:
+    front = front_of(("x", 9.0), ("(x + x)*x", 1.0), ("2.3*x**2", 0.1))
+    assert [str(entry.expression) for entry in front] == ["x", "(x + x)*x", "2.3*x**2"]
+
+
 def test_what_is_too_complex_does_not_enter() -> None:
     front = Front.of(TARGET).update([Candidate(parse("x"), 2.0), Candidate(parse("sin(sin(x))"), 1.0)], 5)
     assert [str(entry.expression) for entry in front] == ["x"]

@@ -16,18 +16,22 @@ from typing import overload
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.expressions import Expression, same_function, variables
+from symenum.expressions.algebra import with_joined_powers
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
+from symenum.expressions.written import written
+from symenum.fitting.free_constants import free_constants, free_leaves, with_constants, with_leaves
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
 from symenum.selection import DEFAULT_RULE, DISCOUNT, description_lengths, reward, scores, select
 
-__all__ = ["Front"]
+__all__ = ["Front", "with_digits_of"]
 
 _MIN_ALLOWED = 2  # fitted constants that every law may have, however few the rows: those of a straight line
 # A constant that is not needed still takes about loss/rows off the loss, since it fits some of the noise. A law with
 # one more constant must take off more than this number times that.
 _BY_CHANCE = 1.5
+_ANY_NUMBER = 0.5  # in the place of every number of a law: any that is not whole, since whole ones stay whole
 _ROWS_PER_CONSTANT = 3  # rows that each fitted constant needs; both by trial, see benchmarks/constants.py
 
 
@@ -59,6 +63,16 @@ class Front(Sequence[Candidate]):
         """The candidate with the complexity that counts on this front."""
         return candidate if self.weights is None else replace(candidate, weighted=self.weights.of(candidate.expression))
 
+    def in_its_form(self, candidate: Candidate) -> Candidate:
+        """The candidate in the form in which it may stand on this front: powers of one base are one power there.
+
+        Its values are the same, and so its loss is; the complexity is that of the shorter form.
+        """
+        expression = with_joined_powers(candidate.expression)
+        return self.weighed(
+            candidate if expression is candidate.expression else replace(candidate, expression=expression)
+        )
+
     @overload
     def __getitem__(self, index: int) -> Candidate: ...
     @overload
@@ -85,11 +99,12 @@ class Front(Sequence[Candidate]):
     def update(self, candidates: Iterable[Candidate], max_complexity: int | None = None) -> Front:
         """The front of its entries and the candidates; a function appears once, in its simplest form.
 
-        A candidate with more fitted constants than a third of the rows is left out, unless it has at most two.
+        Of laws that print alike but for their digits, the simplest tree stays, with the best digits. A candidate with
+        more fitted constants than a third of the rows is left out, unless it has at most two.
         """
         pool = {
             candidate.expression: candidate
-            for candidate in map(self.weighed, (*candidates, *self.entries))
+            for candidate in map(self.in_its_form, (*candidates, *self.entries))
             if (max_complexity is None or candidate.complexity <= max_complexity) and self.may_hold(candidate)
         }
         entries: list[Candidate] = []
@@ -97,7 +112,7 @@ class Front(Sequence[Candidate]):
         for _, equally_complex in itertools.groupby(in_order, key=lambda candidate: candidate.complexity):
             candidate = self._plainest(list(equally_complex))
             if not entries or self._improves(candidate, entries[-1]):
-                entries.append(candidate)
+                _enter(entries, candidate)
         return replace(self, entries=tuple(entries))
 
     def may_hold(self, candidate: Candidate) -> bool:
@@ -195,6 +210,36 @@ class Front(Sequence[Candidate]):
             return False
         twins = loss > best_loss * (1 - EXACTNESS.scanned_tie)
         return not (twins and same_function(candidate.expression, best.expression))
+
+
+def _enter(entries: list[Candidate], candidate: Candidate) -> None:
+    """Add a candidate that is better than all entries, as the simpler entry that prints alike where there is one.
+
+    3*x*x and 3.01*x**2 print alike, but x*x counts less. Such an entry takes over the better digits. Those after it are
+    then no better, and leave.
+    """
+    for place, entry in enumerate(entries):
+        shorter = with_digits_of(entry.expression, candidate.expression)
+        if shorter is not None:
+            entries[place:] = [replace(entry, expression=shorter, loss=candidate.loss)]
+            return
+    entries.append(candidate)
+
+
+def with_digits_of(law: Expression, other: Expression) -> Expression | None:
+    """The law with the constants of another that prints alike but for its digits; None where this is another law."""
+    constants, digits = free_leaves(law), free_leaves(other)
+    if not digits or len(constants) != len(digits) or variables(law) != variables(other) or _form(law) != _form(other):
+        return None
+    changed = with_leaves(law, digits)
+    return changed if same_function(changed, other) else None
+
+
+@lru_cache(maxsize=20_000)  # as for `_plainness`
+def _form(law: Expression) -> Expression:
+    """The law as it is printed, all its numbers alike."""
+    shown = written(law)
+    return with_constants(shown, [_ANY_NUMBER] * len(free_constants(shown)))
 
 
 @lru_cache(maxsize=20_000)  # the same laws are compared in every step of a search, which has some thousands at hand

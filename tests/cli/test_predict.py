@@ -167,6 +167,18 @@ def test_the_table_of_the_fit_itself_is_predicted_with_its_dates_and_texts(
     assert np.allclose(frame["y_predicted"], frame["y"])
 
 
+@pytest.mark.parametrize("name", ["dates", "kinds", "two"])
+def test_a_model_that_was_loaded_and_saved_again_predicts_dates_and_texts_as_before(
+    encoded: Path, tmp_path: Path, name: str
+) -> None:
+    PSERegressor.load(encoded / name).save(tmp_path / "again")
+    before, after = (
+        symenum("predict", saved, encoded / f"{name}.csv") for saved in (encoded / name, tmp_path / "again")
+    )
+    assert after.exit_code == 0, after.output
+    assert after.stdout == before.stdout
+
+
 def test_dates_of_another_table_count_from_the_day_of_the_fit(encoded: Path, table: Path) -> None:
     table.write_text("date\n2024-02-10\n1.2.2024\n")
     assert "holds '1.2.2024' in row 2, which is no date" in symenum("predict", encoded / "dates", table).stderr

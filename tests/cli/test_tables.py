@@ -65,6 +65,32 @@ def test_tables_are_read_whatever_their_form(symenum, models, table, text, name)
     assert "y = a**2 + sin(a)" in result.stdout.splitlines()
 
 
+@pytest.mark.parametrize("units", ["s,m/s,K", "[s],,-", '"s","kg m",""'])
+def test_a_line_of_units_below_the_header_is_left_out_and_this_is_said(symenum, models, table, units):
+    result = symenum("fit", table(GOOD.replace("y\n", f"y\n{units}\n", 1)))
+    assert result.exit_code == 0, result.output
+    assert models.X.to_numpy().tolist() == [[1, 2], [2, 5], [3, 7]]
+    assert models.y.tolist() == [3, 4, 9]
+    assert "The line below the header holds units (" in result.stderr
+
+
+@pytest.mark.parametrize("line", ["s,1,K", "4,m,K"])
+def test_a_line_that_holds_a_number_is_no_line_of_units(symenum, table, line):
+    assert "holds 1 value that is no number (row 1:" in refused(symenum, table(GOOD.replace("y\n", f"y\n{line}\n", 1)))
+
+
+def test_a_first_row_above_a_column_of_text_is_no_line_of_units(symenum, table):
+    message = refused(symenum, table("kind,a,y\nkind,m,K\nb,1,2\nc,2,3\nb,3,5\n"))
+    assert "(row 1: 'm')" in message
+    assert "units" not in message
+
+
+def test_a_first_row_of_missing_values_is_no_line_of_units(symenum, models, table):
+    result = symenum("fit", table(GOOD.replace("y\n", "y\nNA,,-\n", 1)))
+    assert "1 of 4 row has missing" in result.stderr
+    assert "units" not in result.stderr
+
+
 @pytest.mark.parametrize("options", [[], ["--no-header"]])
 def test_without_a_header_columns_are_numbered(symenum, models, table, options):
     result = symenum("fit", table("1 2 3\n2 5 4\n3 7 9\n"), *options)
@@ -276,10 +302,15 @@ def test_columns_of_errors_are_no_variables_and_reach_the_estimator(symenum, mod
     assert models.errors["y_error"].tolist() == [0.2, 0.2, 0.4]
     assert models.errors["x_error"]["x"].tolist() == [0.1, 0.1, 0.2]
     assert "Chi-square 19 on 3 rows: 0.5 for each degree of freedom" in result.stdout
+    assert "The loss is the mean squared error, rows weighted by 1/error², in squared units of y." in result.stdout
     symenum("fit", table(ERRORS), "--y-error", "0.5", "--features", "x")
     assert models.errors["y_error"].tolist() == [0.5, 0.5, 0.5]
     assert "x_error" not in models.errors
-    assert "Chi-square" not in symenum("fit", table(ERRORS)).stdout
+    without = symenum("fit", table(ERRORS)).stdout
+    assert "Chi-square" not in without
+    assert "weighted" not in without
+    other_loss = symenum("fit", table(ERRORS), "--y-error", "dy", "--loss", "mae").stdout
+    assert "The loss is a mean over the rows, weighted by 1/error²." in other_loss
 
 
 def test_errors_of_rows_that_are_left_out_or_held_out_go_with_them(symenum, models, table):

@@ -147,3 +147,9 @@ def test_an_exact_law_has_a_place_on_a_logarithmic_axis() -> None:
     assert plot.count('z" fill=') == 2  # a triangle for each series instead of a dot
     assert ">0 (exact)<" not in svg_figure(front_figure(laws[:3], 2, "loss"))
     assert ">0 (exact)<" in svg_figure(front_figure(laws[3:], 0, "loss"))
+
+
+def test_a_report_says_what_the_loss_is_where_the_target_has_errors() -> None:
+    sentence = "The loss is the mean squared error, rows weighted by 1/error², in squared units of y."
+    assert sentence in report_page(content("a + b", X.sum(axis=1), weighted_by_errors=True))
+    assert "weighted" not in report_page(content("a + b", X.sum(axis=1)))

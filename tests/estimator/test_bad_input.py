@@ -134,6 +134,7 @@ def test_errors_weigh_the_rows_and_fill_the_table() -> None:
     assert "chi_square" not in by_weight.equations_.columns
     law = by_error.equations_.iloc[by_error.selected_index_]
     residual = (y - by_error.predict(X)) / error
+    assert law["loss"] == pytest.approx(np.average((residual * error) ** 2, weights=1 / error**2), rel=1e-9)
     assert law["chi_square"] == pytest.approx(np.square(residual).sum(), rel=1e-9)
     assert law["reduced_chi_square"] >= law["chi_square"] / ROWS
 

@@ -10,12 +10,13 @@ import click
 import numpy as np
 import pytest
 
-from symenum import PSERegressor
+from symenum import ODERegressor, PSERegressor, SymbolicClassifier, SymbolicTransformer
 from symenum.cli.fit import fit_command
 from symenum.estimator.parameters import PARAMETERS, check_parameters, markdown_table
 from symenum.selection import HELD_OUT, MODEL_SELECTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
+ESTIMATORS = [PSERegressor, SymbolicClassifier, SymbolicTransformer, ODERegressor]
 
 
 def test_the_constructor_has_these_parameters_with_these_defaults() -> None:
@@ -106,8 +107,21 @@ def test_a_search_without_an_end_is_refused() -> None:
         ("populations", "enumerated and not bred"),
     ],
 )
-def test_words_of_pysr_are_answered_with_ours(word: str, ours: str) -> None:
-    with pytest.raises(TypeError, match=f"PSERegressor has no parameter '{word}': .*{ours}"):
-        PSERegressor(**{word: 3})
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_words_of_pysr_are_answered_with_ours(estimator: type, word: str, ours: str) -> None:
+    with pytest.raises(TypeError, match=f"{estimator.__name__} has no parameter '{word}': .*{ours}"):
+        estimator(**{word: 3})
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
-        PSERegressor(nonsense=3)
+        estimator(nonsense=3)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_no_estimator_names_a_parameter_that_it_does_not_have(estimator: type) -> None:
+    known = set(estimator().get_params())
+    for word, ours in (("maxdepth", "max_depth"), ("early_stop_condition", "stop_loss"), ("denoise", "denoise")):
+        if word in known:
+            continue
+        with pytest.raises(TypeError, match=f"has no parameter '{word}': it is ") as raised:
+            estimator(**{word: 3})
+        assert str(raised.value).endswith(f"it is {ours}") == (ours in known)
+        assert ("of PSERegressor" in str(raised.value)) == (ours not in known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas
 import pytest
@@ -45,6 +47,20 @@ def test_features_are_what_their_names_say(fitted: SymbolicTransformer) -> None:
     assert values.shape == (150, len(fitted.expressions_))
     for name, column in zip(fitted.get_feature_names_out(), values.T, strict=True):
         np.testing.assert_array_equal(evaluate(parse(name), {f"x{i + 1}": X[:, i] for i in range(3)}), column)
+
+
+def test_long_names_are_short_and_unlike_and_the_others_stay_whole(fitted: SymbolicTransformer) -> None:
+    long = "1.2345678901234*sin(2.3456789012345*x1)*exp(x2/3.4567890123456)"
+    longer = "*".join(f"sin({i}.125*x1 + x2)" for i in range(1, 9))
+    texts = ["x1/x2", long, long.replace("345*x1", "346*x1"), longer, f"{longer}*x3", "sin(x3)*1.23456789012345"]
+    model = copy.copy(fitted)
+    model.expressions_ = [parse(text) for text in texts]
+    names = model.get_feature_names_out().tolist()
+    assert len(set(names)) == len(texts)
+    assert max(map(len, names)) <= 50
+    assert [names[0], names[5]] == [texts[0], texts[5]]
+    assert names[1].startswith("1.2346*sin(2.3457*x1)*exp(")
+    assert names[3].startswith("sin(1.125*x1 + x2)*sin(2.125*x1")
 
 
 def test_features_are_independent_of_one_another(fitted: SymbolicTransformer) -> None:

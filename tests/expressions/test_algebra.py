@@ -25,7 +25,7 @@ from symenum.expressions import (
     variables,
     walk,
 )
-from symenum.expressions.algebra import plain_form
+from symenum.expressions.algebra import plain_form, with_joined_powers
 from symenum.operators import make_operator
 
 
@@ -306,3 +306,37 @@ def test_points_lie_in_the_three_domains():
 def test_inputs_must_be_a_whole_number(inputs):
     with pytest.raises(ValueError, match="whole number"):
         sample_points(inputs)
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("1.0004*x*x**0.4997", "1.0004*x**1.4997"),
+        ("x**0.3*y*x**0.4", "x**0.7*y"),
+        ("x*x/x**0.4", "x**1.6"),
+        ("x**0.3/(x*y)", "x**(-0.7)/y"),
+        ("sin(-x*sqrt(x)*x**0.25) + 1", "sin(-x**1.75) + 1"),
+    ],
+)
+def test_powers_of_one_base_with_a_fitted_exponent_are_one_power(text, joined):
+    assert str(with_joined_powers(parse(text))) == joined
+
+
+@pytest.mark.parametrize("text", ["x**2/x", "x*sqrt(x)", "x*x", "x*x**pi", "x**y*x**0.3", "x**0.3/x**0.3", "x*y**0.3"])
+def test_products_without_a_fitted_exponent_of_a_shared_base_stay(text):
+    assert with_joined_powers(parse(text)) == parse(text)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([1, 2, -1, 0.5, 0.25, -0.75, 1.3]), st.booleans()), min_size=1, max_size=4),
+    st.sampled_from([0.0, 0.3, 1.0, 2.5, -1.5]),
+)
+def test_a_joined_power_has_the_values_that_the_product_has(powers, value):
+    product = "1.5"
+    for exponent, below in powers:
+        product += f"{'/' if below else '*'}x**({exponent})"
+    tree, x = parse(product), torch.tensor([value], dtype=torch.float64)
+    before, after = (float(evaluate(one, {"x": x})) for one in (tree, with_joined_powers(tree)))
+    if np.isfinite(before):
+        assert after == pytest.approx(before, rel=1e-12)
+    assert with_joined_powers(tree).complexity <= tree.complexity

@@ -1,4 +1,4 @@
-"""A smooth step whose steepness no row determines becomes its limit; one that rows determine stays."""
+"""A constant that no row determines gives way to the limit of the law; one that rows determine stays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from symenum.expressions import evaluate, parse, same_function
-from symenum.fitting import Refined, limit_of_law, refine
+from symenum.fitting import Refined, limit_of_law, limit_of_tiny_arguments, refine
 from symenum.fitting.limits_of_laws import limit_of_step
 from symenum.operators import make_operator
 from symenum.operators.traits import Interval, Traits
@@ -94,3 +94,19 @@ def test_the_limit_of_any_step_follows_from_its_range(
     steep = evaluate(parse("step(900*(x - 1))", operators=[step]), columns)
     torch.testing.assert_close(evaluate(limit_of_step(step, parse("900*(x - 1)")), columns), steep)
     torch.testing.assert_close(evaluate(limit_of_step(step, parse("-900*(x - 1)")), columns), low + high - steep)
+
+
+@pytest.mark.parametrize("start", ["z*(1.0 - 5.02e-08*x)**56731431", "z*(5.02e-08*x + 1.00000001)**(-56731431.5)"])
+def test_a_giant_power_is_an_exponential(start: str) -> None:
+    law, columns, y, weight = fitted("z*exp(-2.85*x)", start, noise=0.1)
+    found = limit_of_tiny_arguments(law, columns, y, weight)
+    assert found is not None
+    best = refine([parse("z*exp(-2.8*x)")], columns, y, weight)[0]
+    assert found.loss < 1.0001 * best.loss
+    assert "exp" in str(found.expression)
+    assert limit_of_tiny_arguments(law, columns, y, weight, exponentials=False) is None
+
+
+@pytest.mark.parametrize("law", ["z*(x + 3)**2.5", "(x + 4.5)**0.5 + z", "(3*z + 10)**(-3)"])
+def test_powers_that_people_write_stay(law: str) -> None:
+    assert limit_of_tiny_arguments(*fitted(law, law, noise=0.01)) is None

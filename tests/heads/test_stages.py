@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Constant
 from symenum.expressions.candidate import Candidate
+from symenum.heads import exponents, work
 from symenum.heads.head import RegisteredHead
+from symenum.heads.inner_constants import InnerConstants
 from symenum.heads.operator_grammar import NO_PRIOR, OperatorGrammar
 from symenum.heads.response import Data
 from symenum.heads.stages import (
@@ -31,6 +33,7 @@ from symenum.heads.stages import (
     informative_columns,
 )
 from symenum.operators import get_operators
+from symenum.scans import products
 
 KOZA = get_operators("koza")
 
@@ -178,3 +181,9 @@ def test_informative_columns_are_those_that_differ_from_all_before(
         if not constant and not any(torch.equal(columns[:, i], columns[:, j]) for j in expected):
             expected.append(i)
     assert informative_columns(columns) == (expected or [0])
+
+
+def test_work_is_estimated_with_the_limits_of_the_heads() -> None:
+    assert (work._MAX_COMPANIONS, work._ROWS_PER_UNKNOWN) == (exponents._MAX_COMPANIONS, exponents._ROWS_PER_UNKNOWN)
+    assert work._MAX_FUNCTION_SLOTS == products._MAX_FUNCTION_SLOTS
+    assert (InnerConstants.max_bases, InnerConstants.family_pairs) == (work._MAX_BASES, work._FAMILY_PAIRS)

@@ -9,7 +9,7 @@ from symenum.core.target import Target
 from symenum.expressions import parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.search.front_update import near, outlier_weights, runners_up
+from symenum.search.front_update import admitted, near, outlier_weights, runners_up
 
 
 def candidates(*pairs: tuple[str, float]) -> list[Candidate]:
@@ -47,3 +47,17 @@ def test_rows_far_from_the_law_weigh_less() -> None:
     assert float(target.weight.sum()) == pytest.approx(1.0)
     assert float(target.weight[3]) < 1e-4 * float(target.weight.median())
     assert float(target.weight.min()) == float(target.weight[3])
+
+
+def test_a_law_that_is_refused_does_not_come_back_in_the_digits_of_one_that_prints_alike() -> None:
+    class NoDigits:
+        """Refuses laws with the constant 3.01."""
+
+        def reason(self, law, *, exact=False):
+            return "refused" if "3.01" in str(law) else None
+
+    found = candidates(("x", 9.0), ("3*x*x/y", 1.0), ("3.01*x**2/y", 0.5))
+    result = admitted(Front(rows=50), found, NoDigits(), lambda law: None, 30)
+    assert [str(entry.expression) for entry in result.front] == ["x", "3*x*x/y"]
+    assert result.reasons == ("refused",)
+    assert [str(one.expression) for one in result.found] == ["x", "3*x*x/y"]

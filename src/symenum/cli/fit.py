@@ -49,7 +49,7 @@ from symenum.cli.tables import (
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.progress import Observer, Report, observer_for_command
-from symenum.display.table import LawRow, r_squared_text, rows_of, short_text, text_table
+from symenum.display.table import LawRow, r_squared_text, rows_of, short_text, text_table, weighted_loss_text
 from symenum.estimator.parameters import PARAMETERS
 
 __all__ = ["fit_command", "make_regressor", "operators_of", "run_fit"]
@@ -297,6 +297,8 @@ def run_fit(
             problems += problem
         problems += _deliver(result, table, RunSummary.of(model, recorder.last), out, quiet, example)
         if table.y_error is not None and model is not None and not quiet:
+            squared = result.settings.get("loss", "mse") == "mse"
+            problems += _print(weighted_loss_text(result.target, squared=squared))
             problems += _print(_chi_square_line(model, len(table.y)))
         if result.confidence and not quiet:
             problems += _print("\n".join(result.confidence))

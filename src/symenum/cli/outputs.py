@@ -176,6 +176,7 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
         squared=squared,
         errors=None if result.errors is None else [(one.constant, one.standard_error) for one in result.errors],
         confidence=result.confidence or (),
+        weighted_by_errors=table.y_error is not None,
     )
     return report_page(content)
 

@@ -142,6 +142,8 @@ def read_frame(path: Path, note: Note, *, header: bool | None = None, delimiter:
     frame = _read_text(path, layout)
     if layout.marks != _ENGLISH:
         note(f"Numbers are read with {layout.marks}.")
+    if layout.units:
+        note(f"The line below the header holds units ({_listed(layout.units)}) and no numbers: it is left out.")
     if layout.names is None:
         frame.columns = [f"x{i + 1}" for i in range(frame.shape[1])]
         note(f"No header found: the columns are x1 to x{frame.shape[1]}, in the order of the file.")
@@ -205,7 +207,8 @@ class Layout:
     """How to read a text file.
 
     `names` is None without a header, `width` the number of columns, `skip` the number of lines before the first row.
-    `comments`: there are lines that begin with #.
+    `comments`: there are lines that begin with #. `units`: the cells of a line below the header that holds units and is
+    one of the lines before the first row; () without one.
     """
 
     encoding: str
@@ -215,6 +218,7 @@ class Layout:
     width: int
     skip: int
     comments: bool
+    units: tuple[str, ...] = ()
 
 
 def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str | None) -> Layout:
@@ -236,11 +240,14 @@ def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str
     rows = [_split(line, delimiter) for line in sample]
     marks = _find_marks(rows, delimiter)
     names: tuple[str, ...] | None = None
+    units: tuple[str, ...] = ()
     first = 0
     if header if header is not None else _has_header(rows, marks):
         names, first = tuple(rows[0]), 1
         if len(rows) == 1:
             raise InputError(f"'{path}' has a header and no rows: the columns are {_listed(names)}.")
+        if _are_units(rows[1], rows[2:], marks):
+            units, first = tuple(rows[1]), 2
     elif above and header is None:
         # numpy.savetxt writes its header as a comment.
         found = _split(above[-1].lstrip("# \t"), delimiter)
@@ -249,7 +256,7 @@ def find_layout(path: Path, start: bytes, *, header: bool | None, delimiter: str
     width = Counter(len(row) for row in rows[first:]).most_common(1)[0][0]
     if names is not None and len(names) != width:
         names = _fitted_names(path, names, rows[first:], width)
-    return Layout(encoding, delimiter, marks, names, width, content[first][0], bool(comments))
+    return Layout(encoding, delimiter, marks, names, width, content[first][0], bool(comments), units)
 
 
 def _decoded(path: Path, start: bytes) -> tuple[str, str]:
@@ -325,6 +332,18 @@ def _has_header(rows: Sequence[Sequence[str]], marks: Marks) -> bool:
     if not any(numbers):
         return True
     return any(word and i < len(row) and _is_number(row[i], marks) for row in rows[1:] for i, word in enumerate(words))
+
+
+def _are_units(cells: Sequence[str], rows: Sequence[Sequence[str]], marks: Marks) -> bool:
+    """Whether a line below the header holds units: words and no number, in a table that has only numbers below it.
+
+    A table with a column of text has texts in its first row too: there nothing tells units from a row.
+    """
+    words = [cell for cell in cells if cell.casefold() not in _MISSING]
+    if not words or any(_is_number(cell, marks) for cell in words):
+        return False
+    below = [cell for row in rows for cell in row if cell]
+    return bool(below) and all(_is_number(cell, marks) for cell in below)
 
 
 def _fitted_names(path: Path, names: tuple[str, ...], rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ __all__ = ["draw", "new_axes", "new_panels", "plot_fit", "plot_front", "plot_res
 _SIZE = (6.4, 4.0)  # inches, width and height: matplotlib's own width
 _TITLE_FONT = 10.0  # points: small enough for most laws on one line, as large as the labels of the axes
 _CHARACTER = 0.6  # mean width of a character as a part of the font's size; those of DejaVu Sans, bold ones included
-_POINTS_PER_INCH = 72
+_POINTS_PER_INCH = 72  # by the definition of the point, which fonts are measured in
 _TITLE_LINES = 3  # lines of a title; a law that needs more is cut
 
 

@@ -22,7 +22,7 @@ from symenum.display.figures import (
 )
 from symenum.display.html import Markup, Table, html_page, html_table
 from symenum.display.svg import svg_figure
-from symenum.display.table import LawRow, r_squared_text
+from symenum.display.table import LawRow, r_squared_text, weighted_loss_text
 from symenum.expressions import Expression, mathml_equation, to_latex, to_mathml, to_text
 from symenum.expressions.render import SHOWN_DIGITS
 from symenum.version import __version__
@@ -38,7 +38,8 @@ class ReportContent:
 
     `run`: how the law was found, as names and texts. `squared`: the loss is the mean squared error, from which R²
     follows. `errors`: the numbers of the chosen law that are no integers, from left to right, each with its standard
-    error; None where they are not to be shown. `confidence`: sentences on how sure the choice is.
+    error; None where they are not to be shown. `confidence`: sentences on how sure the choice is. `weighted_by_errors`:
+    the target has errors, by which rows count in the loss.
     """
 
     target: str
@@ -50,6 +51,7 @@ class ReportContent:
     squared: bool = True
     errors: Sequence[tuple[float, float]] | None = None
     confidence: Sequence[str] = ()
+    weighted_by_errors: bool = False
 
     @property
     def law(self) -> LawRow:
@@ -111,10 +113,15 @@ def _notes(data: DataSummary, fitted: LawOnRows) -> list[str]:
 
 
 def _front_table(content: ReportContent) -> Table:
+    note = (
+        "Each law is more accurate than all simpler ones; the chosen one is marked. Score: how fast the logarithm of "
+        "the loss falls with complexity."
+    )
+    if content.weighted_by_errors:
+        note += f" {weighted_loss_text(content.target, squared=content.squared)}"
     return Table(
         "The front",
-        "Each law is more accurate than all simpler ones; the chosen one is marked. Score: how fast the logarithm of "
-        "the loss falls with complexity.",
+        note,
         ("complexity", "loss", "score", content.target),
         tuple((*law.numbers(), _formula(law.written)) for law in content.laws),
         content.selected,

@@ -28,6 +28,7 @@ __all__ = [
     "short_text",
     "terminal_width",
     "text_table",
+    "weighted_loss_text",
 ]
 
 MARK = ">>>>"
@@ -138,6 +139,17 @@ def r_squared_text(unexplained: float) -> str:
     """
     shown_whole = unexplained > 1e-3 or unexplained == 0  # four digits show a share of 1e-3 and no less
     return f"R² = {1 - unexplained:.4g}" if shown_whole else f"R² = 1 - {unexplained:.2g}"
+
+
+def weighted_loss_text(target: str, *, squared: bool) -> str:
+    """What the loss is where the target has errors; `squared`: it is the mean squared error.
+
+    >>> weighted_loss_text("y", squared=True)
+    'The loss is the mean squared error, rows weighted by 1/error², in squared units of y.'
+    """
+    if squared:
+        return f"The loss is the mean squared error, rows weighted by 1/error², in squared units of {target}."
+    return "The loss is a mean over the rows, weighted by 1/error²."
 
 
 def terminal_width() -> int | None:

@@ -32,7 +32,7 @@ from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_fron
 from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
 from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
-from symenum.estimator.parameters import as_callbacks, check_parameters
+from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy, written
 from symenum.expressions.render import SHOWN_DIGITS
 from symenum.front import Front
@@ -107,6 +107,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     x2' = 2*x1
     """
 
+    @knows_words_of_pysr
     def __init__(
         self,
         operators: str | Iterable[str | Operator] = "koza",

@@ -30,7 +30,7 @@ from symenum.core.seeds import sample_rows
 from symenum.core.target import Target, Training
 from symenum.core.threads import single_threaded
 from symenum.display.table import rows_of, terminal_width, text_table
-from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.parameters import PARAMETERS, knows_words_of_pysr
 from symenum.estimator.regressor import PSERegressor
 from symenum.expressions import Constant, Expression, Variable, apply, evaluate, simplify, substitute, to_torch
 from symenum.expressions.candidate import Candidate
@@ -147,6 +147,7 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     (True, array(['same sign'], dtype='<U9'))
     """
 
+    @knows_words_of_pysr
     def __init__(
         self,
         operators: str | Iterable[str | Operator] = "koza",

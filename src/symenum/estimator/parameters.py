@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -450,19 +451,22 @@ PARAMETERS: Mapping[str, Parameter] = {parameter.name: parameter for parameter i
 
 _ONE_LIST = 'operators holds them all, such as operators=["+", "*", "sin"]'
 _NOT_BRED = "nothing takes its place, since laws are enumerated and not bred"
-# PySR's words that are others here, or have no counterpart.
-_WORDS_OF_PYSR = {
+# PySR's words that are others here, by our parameter.
+_RENAMED_OF_PYSR = {
+    "niterations": "max_iterations",
+    "timeout_in_seconds": "max_time",
+    "early_stop_condition": "stop_loss",
+    "maxsize": "max_complexity",
+    "maxdepth": "max_depth",
+    "elementwise_loss": "loss",
+    "loss_function": "loss",
+    "verbosity": "verbose",
+    "heap_size_hint_in_bytes": "max_memory",
+}
+# Those that have no counterpart, or another form, and what to know instead.
+_OTHERS_OF_PYSR = {
     "binary_operators": _ONE_LIST,
     "unary_operators": _ONE_LIST,
-    "niterations": "it is max_iterations",
-    "timeout_in_seconds": "it is max_time",
-    "early_stop_condition": "it is stop_loss",
-    "maxsize": "it is max_complexity",
-    "maxdepth": "it is max_depth",
-    "elementwise_loss": "it is loss",
-    "loss_function": "it is loss",
-    "verbosity": "it is verbose",
-    "heap_size_hint_in_bytes": "it is max_memory",
     "extra_sympy_mappings": "operators of your own are made with make_operator",
     "populations": _NOT_BRED,
     "population_size": _NOT_BRED,
@@ -472,16 +476,31 @@ _WORDS_OF_PYSR = {
 
 
 def knows_words_of_pysr(make: Make) -> Make:
-    """An `__init__` with the same signature, whose TypeError for a word of PySR's says the word for it here."""
+    """An `__init__` with the same signature, whose TypeError for a word of PySR's says the word for it here.
+
+    A word that is a parameter of PSERegressor, and none of this estimator, is answered with where it is to be found.
+    """
+    own = frozenset(signature(make).parameters)
 
     @wraps(make)
     def checked(self: object, *values: object, **named: object) -> None:
         for name in named:
-            if name in _WORDS_OF_PYSR:
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r}: {_WORDS_OF_PYSR[name]}")
+            answer = None if name in own else _answer_to_pysr(name, own)
+            if answer is not None:
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}: {answer}")
         make(self, *values, **named)
 
     return cast(Make, checked)
+
+
+def _answer_to_pysr(name: str, own: Collection[str]) -> str | None:
+    """What to say to a parameter that an estimator with its `own` parameters does not have; None: nothing is known."""
+    ours = _RENAMED_OF_PYSR.get(name, name)
+    if ours in own:
+        return f"it is {ours}"
+    if ours in PARAMETERS:
+        return f"it is {'one' if ours == name else ours} of PSERegressor, and nothing takes its place here"
+    return _OTHERS_OF_PYSR.get(name)
 
 
 def as_callbacks(value: Callable[..., object] | Iterable[Callable[..., object]] | None) -> list[Callable[..., object]]:

@@ -18,7 +18,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +34,15 @@ from symenum.estimator.data import FitData
 from symenum.estimator.knowledge import complexity_weights
 from symenum.estimator.parameters import PARAMETERS
 from symenum.estimator.preparation import denoised
-from symenum.estimator.saved_results import CHECKPOINT, MODEL, Result, RunSummary, holds_laws_of_motion, read_result
+from symenum.estimator.saved_results import (
+    CHECKPOINT,
+    MODEL,
+    Encoding,
+    Result,
+    RunSummary,
+    holds_laws_of_motion,
+    read_result,
+)
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import with_loss
@@ -323,7 +331,7 @@ def _json_value(value: Any) -> Any:
 
 def _is_plain_record(value: Any) -> bool:
     """Whether the text of a value identifies it, like Huber(0.1); the text of a callable differs between processes."""
-    return is_dataclass(value) and all(isinstance(field, (int, float, str)) for field in vars(value).values())
+    return is_dataclass(value) and all(isinstance(one, (int, float, str)) for one in vars(value).values())
 
 
 def _tuples(value: Any) -> Any:
@@ -373,7 +381,8 @@ class SavedModel:
     """All that a fitted estimator needs to predict, show and export: the laws, and which of them is chosen.
 
     `columns`: names of the columns of the table; None for an array. `training`: the rows of the fit, where they were
-    saved too. `confidence`: sentences on how sure the choice is, where they were saved.
+    saved too. `confidence`: sentences on how sure the choice is, where they were saved. `encoding`: how dates and texts
+    of the table became numbers.
     """
 
     parameters: dict[str, Any]
@@ -387,6 +396,7 @@ class SavedModel:
     training: Training | None = None
     target: str = "y"
     confidence: tuple[str, ...] | None = None
+    encoding: Encoding = field(default_factory=Encoding)
 
 
 def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
@@ -449,6 +459,7 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
         result.interrupted,
         target=result.target,
         confidence=result.confidence,
+        encoding=result.encoding,
     )
 
 

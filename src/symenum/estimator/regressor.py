@@ -53,7 +53,14 @@ from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
 from symenum.estimator.preparation import denoised
-from symenum.estimator.saved_results import Result, RunSummary, files_of_a_run, stated_confidence, write_results
+from symenum.estimator.saved_results import (
+    Encoding,
+    Result,
+    RunSummary,
+    files_of_a_run,
+    stated_confidence,
+    write_results,
+)
 from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
 from symenum.expressions import (
     Expression,
@@ -304,6 +311,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
     _noise_is_known = False  # whether the fit was told how large the errors of the rows are
     _confidence: tuple[str, ...] | None = None  # the sentences of `confidence`, once they are known
+    _encoding = Encoding()  # of the table of a model that was loaded: only the command line encodes tables
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
     @knows_words_of_pysr
@@ -485,6 +493,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.n_iter_, model.scored_, model.elapsed_ = saved.run.steps, saved.run.scored, saved.run.elapsed
         model._set_front(saved.front, saved.selected, None)
         model._confidence = saved.confidence
+        model._encoding = saved.encoding
         return model
 
     @one_target_only
@@ -516,6 +525,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.front_.rows,
             run=RunSummary.of(self),
             confidence=self._stated_confidence(),
+            encoding=self._encoding,
         )
         write_results(folder, result)
 
@@ -727,6 +737,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
             confidence=self._stated_confidence() or (),
+            weighted_by_errors="chi_square" in self.equations_.columns,
         )
         write_whole(Path(path), report_page(content))
 
@@ -922,6 +933,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._kept: tuple[Candidate, ...] = tuple(front)
         self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for,
         self._confidence = None  # and so is this
+        self._encoding = Encoding()
 
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss, believed: Candidate | None) -> None:
         """Set the fitted attributes from a search that has ended; `believed`: the most probable law, if it decides."""

@@ -7,6 +7,7 @@ the model that follows adds them up with coefficients of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -21,10 +22,11 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
 from symenum.estimator.classifier import search_parameters
-from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.parameters import PARAMETERS, knows_words_of_pysr
 from symenum.estimator.regressor import PSERegressor
-from symenum.expressions import Apply, Expression, Variable, evaluate, simplify, variables, walk
+from symenum.expressions import Apply, Expression, Variable, evaluate, simplify, to_text, variables, walk
 from symenum.expressions.algebra import as_product
+from symenum.expressions.render import SHOWN_DIGITS
 from symenum.operators import Operator
 from symenum.operators.traits import ADDITIVE
 from symenum.search import StepReport
@@ -34,6 +36,7 @@ __all__ = ["SymbolicTransformer"]
 Array = npt.NDArray[np.float64]
 
 _MIN_LAW_COMPLEXITY = 50  # of the laws whose terms become features: PSERegressor's own limit
+_LONGEST_NAME = 50  # characters of a feature's name: pandas cuts longer cells (display.max_colwidth)
 _MAX_TERMS = 2000  # features to choose from, the simplest first: a second of choosing for 2048 rows
 
 
@@ -66,6 +69,7 @@ class SymbolicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     1.0
     """
 
+    @knows_words_of_pysr
     def __init__(
         self,
         n_components: int = 10,
@@ -146,7 +150,11 @@ class SymbolicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return np.column_stack([evaluate(feature, columns) for feature in self.expressions_])
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
-        """The features as text, in the order of the columns of `transform`."""
+        """The features as text of at most 50 characters, in the order of the columns of `transform`.
+
+        A feature with a longer text has five digits of its constants; one that is still too long, or then like another,
+        is cut and ends in its number, from 1. `expressions_` has all of them whole.
+        """
         check_is_fitted(self, "expressions_")
         known = getattr(self, "feature_names_in_", None)
         if input_features is not None:
@@ -158,12 +166,27 @@ class SymbolicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
                     f"input_features should have length equal to number of features ({self.n_features_in_}), got "
                     f"{len(given)}"
                 )
-        return np.array([str(feature) for feature in self.expressions_], dtype=object)
+        return np.array(_names(self.expressions_), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _names(features: Sequence[Expression]) -> list[str]:
+    """A short text for each feature, no two alike."""
+    whole = [str(feature) for feature in features]
+    names = [
+        text if len(text) <= _LONGEST_NAME else to_text(f, SHOWN_DIGITS)
+        for text, f in zip(whole, features, strict=True)
+    ]
+    count = Counter(names)
+    for place, name in enumerate(names):
+        if len(name) > _LONGEST_NAME or (count[name] > 1 and name != whole[place]):
+            number = f"...#{place + 1}"  # no text of a formula holds a #
+            names[place] = name[: _LONGEST_NAME - len(number)] + number
+    return names
 
 
 def _terms(model: PSERegressor, max_complexity: int) -> list[Expression]:

@@ -3,6 +3,7 @@
 - `canonical`: one order for all trees that differ only by commuting and re-associating sums and products.
 - `simplify`: constants folded and written as people write them; nothing is cancelled, expanded or factored.
 - `powers_of`, `power_product`: flat products of powers; (x/y)²·y is x²/y.
+- `with_joined_powers`: powers of one base as one power, where an exponent was fitted; x*x**0.4997 is x**1.4997.
 - `plain_form`: the sum of products that people write for positive quantities; sqrt(y/x**2)*x is sqrt(y).
 - `same_function`, `fingerprint`: equality of functions, by their values on fixed points.
 
@@ -16,7 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -49,6 +50,7 @@ __all__ = [
     "simplify",
     "sort_key",
     "with_factor",
+    "with_joined_powers",
 ]
 
 # Canonical order. Re-association may move the last digits of a value, and an overflow, but not the function.
@@ -133,7 +135,7 @@ def sort_key(expression: Expression) -> SortKey:
 # Constants folded. Whole numbers stay whole and fractions of them stay fractions; sqrt(2), 2*pi and 1/3 stay.
 # 0·f becomes 0, also where f has no value.
 
-_ADD, _SUB, _MUL, _DIV, _NEG = (OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg"))
+_ADD, _SUB, _MUL, _DIV, _NEG, _POW = (OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "pow"))
 _LARGEST = 1e300  # numbers above this, or below its inverse, are not folded: a further product could leave the doubles
 _EXACT_WHOLE = 2**53  # doubles hold every whole number up to this one
 _LARGEST_WRITTEN_WHOLE = 10**9  # floats with a whole value below this are written as whole numbers, larger as 1.5e+20
@@ -373,6 +375,97 @@ def with_factor(factor: Expression, term: Expression) -> Expression:
         first, second = term.operands
         return Apply(term.operator, (factor if first == Constant(1) else with_factor(factor, first), second))
     return Apply(_MUL, (factor, term))
+
+
+# Powers of one base as one, where an exponent is no whole number. Such a power has values on bases of at least 0 only,
+# and where the product has a value, the joined power has the same. (At 0 a product with a negative exponent is 0*inf,
+# no value; the joined power may have one.) Products of whole powers stay: x**2/x is left to whoever wrote it.
+
+
+@lru_cache(maxsize=20_000)  # every find is asked for this, again and again; a search has some thousands at hand
+def with_joined_powers(expression: Expression) -> Expression:
+    """The expression with the powers of each base in a product as one power, where an exponent is a fitted number.
+
+    >>> from symenum.expressions import parse
+    >>> print(with_joined_powers(parse("2.5*x*y*x**0.5003")), with_joined_powers(parse("x*x*sqrt(y)/x**0.3")))
+    2.5*x**1.5003*y x**1.7*sqrt(y)
+    """
+    if not _has_fitted_power(expression):
+        return expression
+    joined = _with_joined(fold(expression, _join_node))
+    return joined if joined.complexity < expression.complexity else expression
+
+
+def _has_fitted_power(expression: Expression) -> bool:
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply):
+            if _numeric_power(node)[2]:
+                return True
+            stack += node.operands
+    return False
+
+
+def _join_node(node: Expression, operands: tuple[Expression | Product, ...]) -> Expression | Product:
+    if not isinstance(node, Apply):
+        return node
+    role = node.operator.role
+    if role is Role.NEGATION:
+        product = as_product(operands[0])
+        return replace(product, numerator=-product.numerator)
+    if role in MULTIPLICATIVE:
+        folded = _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
+        if folded is not None:
+            return folded
+    return Apply(node.operator, tuple(map(_with_joined, operands)))
+
+
+def _with_joined(piece: Expression | Product) -> Expression:
+    """The product as one expression, a power of a base in the place of the first one that was fitted."""
+    if not isinstance(piece, Product):
+        return piece
+    signed = [(factor, 1) for factor in piece.factors] + [(divisor, -1) for divisor in piece.divisors]
+    alike: dict[Expression, list[tuple[float, bool]]] = {}
+    for factor, sign in signed:
+        base, exponent, fitted = _numeric_power(factor)
+        alike.setdefault(base, []).append((sign * exponent, fitted))
+    joined = {
+        base: total
+        for base, powers in alike.items()
+        if len(powers) > 1
+        and any(fitted for _, fitted in powers)
+        and (total := math.fsum(exponent for exponent, _ in powers))  # a base that would vanish stays
+    }
+    if not joined:
+        return piece.close()
+    factors: list[Expression] = []
+    divisors: list[Expression] = []
+    for factor, sign in signed:
+        base, _, fitted = _numeric_power(factor)
+        if base not in alike:
+            continue  # its power is there already
+        if base not in joined:
+            (factors if sign > 0 else divisors).append(factor)
+        elif fitted:
+            del alike[base]
+            factors.append(_folded(Apply(_POW, (base, number_constant(joined[base])))))
+    return replace(piece, factors=tuple(factors), divisors=tuple(divisors)).close()
+
+
+def _numeric_power(factor: Expression) -> tuple[Expression, float, bool]:
+    """The base and the exponent, a number, that a factor is; and whether this is a number that is not whole.
+
+    A root is a half, which was not fitted. Any other factor is itself to the power of 1.
+    """
+    if isinstance(factor, Apply):
+        if factor.operator.role is Role.ROOT:
+            return factor.operands[0], 0.5, False
+        if factor.operator.role is Role.POWER:
+            exponent = _number_of(factor.operands[1])
+            if exponent is not None:
+                return factor.operands[0], exponent, exponent != round(exponent)
+    return factor, 1, False
 
 
 # The form that people write for positive quantities. Roots of products become products of roots and sums are multiplied

@@ -5,8 +5,8 @@
 -(b - a), x**0.17 for 1/x**(-0.17), cos(2*x) for cos(-2*x), and puts factors in the usual order: number, other
 constants, variables, sums, functions.
 
-It is for the eye: a law keeps the complexity of the tree that the search has found, and the search itself never asks
-for this form.
+It is for the eye: a law keeps the complexity of the tree that the search has found. Of the search, only the front asks
+for this form: of laws that print alike it keeps one.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from symenum.operators.traits import ADDITIVE, ARITHMETIC, Role
 __all__ = [
     "form_of",
     "free_constants",
+    "free_leaves",
     "freed",
     "postfix",
     "rebuilt",
@@ -65,11 +66,12 @@ def free_constants(expression: Expression, *, integers: bool = True) -> tuple[fl
     >>> free_constants(parse("2*x**2 + sin(1.5*pi*x)")), free_constants(parse("2*x + 1.5"), integers=False)
     ((2.0, 1.5), (1.5,))
     """
-    return tuple(
-        float(node.value)
-        for node, free in postfix(expression, integers=integers)
-        if free and isinstance(node, Constant)
-    )
+    return tuple(float(leaf.value) for leaf in free_leaves(expression, integers=integers))
+
+
+def free_leaves(expression: Expression, *, integers: bool = True) -> tuple[Constant, ...]:
+    """The free constants themselves, from left to right."""
+    return tuple(node for node, free in postfix(expression, integers=integers) if free and isinstance(node, Constant))
 
 
 def with_constants(expression: Expression, values: Sequence[float], *, integers: bool = True) -> Expression:

@@ -4,13 +4,16 @@ A fit may drive a parameter towards infinity or zero, where the loss no longer d
 nothing of the data, and the law stands for its limit, which has one constant less. The limit is taken where it explains
 the data as well as the law does.
 
-Two families of such parameters are known here. The first is the steepness c of a smooth step s(c·f). A smooth step is
+Three families of such parameters are known here. The first is the steepness c of a smooth step s(c·f). A smooth step is
 any operator whose traits say so (`Operator.smooth_step`: monotone, with a bounded range). As c grows, s(c·f) tends to
 one end of that range where f < 0 and to the other where f > 0, which is middle + half width · sign(f). Only rows on the
 slope, between the two ends, determine c.
 
 The second is the scale c of a tiny argument: 3e6*sin(1e-7*x) is 0.3*x. As c falls, f(c·g) tends to the first terms of
 its series at zero, f(0) + f'(0)·c·g, or f(0) + f''(0)/2·(c·g)² where the slope is zero; and g**c tends to 1.
+
+The third is a giant exponent: (1 - 5e-8*x)**5.7e7 is exp(-2.85*x). As n grows, (a + g)**n with a small g tends to
+aⁿ·exp(n·g/a).
 
 Not for constants that are known badly but known (`uncertainty`), nor for those that may be zero (`snap`).
 """
@@ -19,16 +22,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, simplify, variables, walk
+from symenum.expressions.algebra import as_sum
 from symenum.fitting.free_constants import free_constants
 from symenum.fitting.refine import Refined, refine
 from symenum.operators import OPERATORS, Operator
-from symenum.operators.traits import Role
+from symenum.operators.traits import ADDITIVE, Role
 
 __all__ = ["limit_of_law", "limit_of_tiny_arguments"]
 
@@ -39,6 +44,7 @@ _MAX_ON_SLOPE = 0.05  # part of the rows that may lie on the slope of a step who
 _TINY = 1e-3  # largest argument, by definition: sin(u) differs from u by 2e-7 of it
 _STEP_SIZE = 1e-4  # of the differences that give a second derivative
 _PLAIN = (Role.IDENTITY, Role.NEGATION, Role.MAGNITUDE)  # functions that are their own series, or have none
+_LARGEST_OFFSET = 600.0  # in an exponential: exp of more is near to the end of the doubles
 _MAX_STEPS = 4  # of Levenberg–Marquardt for the limit, whose constants fit already
 
 
@@ -70,12 +76,19 @@ def limit_of_tiny_arguments(
     *,
     budget: Budget | None = None,
     seed: int = 0,
+    exponentials: bool = True,
 ) -> Refined | None:
     """The law with the series of its functions in place of those whose argument is tiny on all rows.
 
-    None where no argument is tiny, or where the rows tell the difference. Arguments as in `limit_of_law`.
+    None where no argument is tiny, or where the rows tell the difference. `exponentials`: whether a giant power may
+    become one. Other arguments as in `limit_of_law`.
     """
-    limit = fold(law.expression, lambda node, operands: _series_of_node(node, operands, columns))
+
+    def limit_of_node(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+        power = _exponential_of_node(node, operands, columns) if exponentials else None
+        return _series_of_node(node, operands, columns) if power is None else power
+
+    limit = fold(law.expression, limit_of_node)
     # Twice: numbers inside a sum that has become a product are folded the second time.
     return _fitted_limit(law, simplify(simplify(limit)), columns, y, weight, budget, seed)
 
@@ -125,6 +138,30 @@ def _series_of_node(node: Expression, operands: tuple[Expression, ...], columns:
     if series and _is_tiny(evaluate(node.operands[0], columns)):
         return _first_terms(node.operator, operands[0])
     return result
+
+
+def _exponential_of_node(
+    node: Expression, operands: tuple[Expression, ...], columns: Mapping[str, Tensor]
+) -> Expression | None:
+    """exp(n·g/a + n·log(a)) for a power (a + g)**n whose g is tiny beside a on all rows; None for anything else.
+
+    Powers that are tiny changes of 1 themselves are left to the series.
+    """
+    if not isinstance(node, Apply) or node.operator.role is not Role.POWER or not variables(node):
+        return None
+    exponent, base = node.operands[1], operands[0]
+    if not isinstance(exponent, Constant) or not isinstance(base, Apply) or base.operator.role not in ADDITIVE:
+        return None
+    terms = as_sum(simplify(base))
+    start, power = float(terms.number), float(exponent.value)
+    change = replace(terms, number=0).close()
+    if start <= 0 or not variables(change) or not _is_tiny(evaluate(change, columns) / start):
+        return None
+    offset = power * math.log(start)
+    if abs(offset) > _LARGEST_OFFSET or _is_tiny(evaluate(node, columns).log()):
+        return None
+    argument = apply("mul", Constant(power / start), change)
+    return apply("exp", argument if offset == 0 else apply("add", argument, Constant(offset)))
 
 
 def _is_tiny(values: Tensor) -> bool:

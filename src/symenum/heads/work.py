@@ -30,10 +30,10 @@ _DISTINCT_UNARY = 0.8  # the same share of u(v) of all features
 _FITS_OF_A_RATIO = 5  # least-squares fits of one ratio
 _LEAST_FIT = 100_000  # multiplications that take as long as the overhead of a least-squares fit,
 _TERM_OF_A_POLYNOMIAL = 90_000  # and those that take as long as the values of one term of a polynomial (65 µs)
-# As in the heads.
-_MAX_COMPANIONS, _ROWS_PER_UNKNOWN = 64, 3
-_MAX_FUNCTION_SLOTS = 6
-_MAX_BASES, _FAMILY_PAIRS = 40, 3000
+# The limits of the heads themselves, whose work is estimated; a test compares them.
+_MAX_COMPANIONS, _ROWS_PER_UNKNOWN = 64, 3  # of `heads.exponents`
+_MAX_FUNCTION_SLOTS = 6  # of `scans.products`
+_MAX_BASES, _FAMILY_PAIRS = 40, 3000  # of `heads.inner_constants`
 _INNER = (Role.SINE, Role.COSINE, Role.EXPONENTIAL, Role.LOGARITHM)
 _SCORES_AT_ONCE = 160_000_000  # products of four times rows, in one part of a beam: half a second, at most two
 _VALUES_AT_ONCE = 30_000_000  # values of features (features times rows) that one slice scans for all responses

@@ -22,7 +22,7 @@ from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import refit, with_loss
 from symenum.fitting.free_constants import form_of
 from symenum.fitting.losses import Loss, typical_size
-from symenum.front import Front
+from symenum.front import Front, with_digits_of
 from symenum.heads.head import LAST_FITS
 from symenum.heads.response import law_limit, surplus_constants
 from symenum.sanity import Policy
@@ -100,13 +100,14 @@ def admitted(
     """
     possible = _may_enter(front, found)
     refused: dict[Expression, str] = {}
+    out: set[Expression] = set()  # what was refused, and the finds that it has its digits from
     judged: set[Expression] = {entry.expression for entry in front}
     limits: list[Candidate] = []
     while True:
         new = front.update(possible, max_complexity)
         entering = [entry for entry in new if entry.expression not in judged]
         if not entering:
-            rest = [candidate for candidate in found if candidate.expression not in refused]
+            rest = [candidate for candidate in found if candidate.expression not in out]
             return Admitted(new, [*rest, *limits], tuple(refused.values()))
         for entry in entering:
             judged.add(entry.expression)
@@ -115,9 +116,12 @@ def admitted(
             reason = policy.reason(entry.expression, exact=exact) if limit is None else DISGUISED_LIMIT
             if reason is not None:
                 refused[entry.expression] = reason
+                alike = [one.expression for one in possible if one.loss == entry.loss]
+                out |= {one for one in alike if with_digits_of(entry.expression, one) == entry.expression}
+                out.add(entry.expression)
             if limit is not None:
-                limits.append(limit)
-        possible = [one for one in (*possible, *limits) if one.expression not in refused]
+                limits.append(front.in_its_form(limit))
+        possible = [one for one in (*possible, *limits) if one.expression not in out]
 
 
 def _may_enter(front: Front, found: Sequence[Candidate]) -> list[Candidate]:

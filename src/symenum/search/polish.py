@@ -114,7 +114,7 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
         if not new_laws or budget.over():
             break
         known.update(new_laws)
-        new = fitted(task, new_laws, budget)
+        new = [task.empty_front.in_its_form(law) for law in fitted(task, new_laws, budget)]
         found += new
         front = Front.of(task.data.target, weights=task.settings.weights).update(found, task.settings.max_complexity)
         expressions = [entry.expression for entry in front if entry in new]
@@ -193,8 +193,17 @@ def limit_in_disguise(task: Task, law: Candidate, budget: Budget) -> Candidate |
         return None
     target, columns = data.target, data.columns
     (refined,) = refine([law.expression], columns, target.y, target.weight, starts=0, steps=0)
-    limit = limit_of_tiny_arguments(refined, columns, target.y, target.weight, budget=budget, seed=settings.seed)
-    if limit is None and any(operator.role is Role.STEP for operator in settings.operators):
+    roles = {operator.role for operator in settings.operators}
+    limit = limit_of_tiny_arguments(
+        refined,
+        columns,
+        target.y,
+        target.weight,
+        budget=budget,
+        seed=settings.seed,
+        exponentials=Role.EXPONENTIAL in roles,
+    )
+    if limit is None and Role.STEP in roles:
         limit = limit_of_law(refined, columns, target.y, target.weight, budget=budget, seed=settings.seed)
     if limit is None or not task.allows(limit.expression):
         return None

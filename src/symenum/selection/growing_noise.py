@@ -70,7 +70,7 @@ class GrowingNoise:
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """A law, the evidence for it if the noise grows, the noise that suits it best, and its size as part of the values."""
+    """A law, the evidence for it if the noise grows, the noise that suits it best, and its size beside the values."""
 
     law: Expression
     nats: float

@@ -118,6 +118,11 @@ def test_who_says_what_the_noise_is_is_not_asked() -> None:
     assert not noise_may_grow(weighted, Squared())
 
 
+def test_a_few_rows_are_not_asked() -> None:
+    rows = steep(0)
+    assert not noise_may_grow(rows.at(torch.arange(10)), Squared())
+
+
 def test_a_law_without_a_value_is_never_the_best() -> None:
     rows = steep(0)
     laws = [parse("log(x - 300)"), parse(STEEP)]

@@ -388,7 +388,7 @@ def with_joined_powers(expression: Expression) -> Expression:
 
     >>> from symenum.expressions import parse
     >>> print(with_joined_powers(parse("2.5*x*y*x**0.5003")), with_joined_powers(parse("x*x*sqrt(y)/x**0.3")))
-    2.5*x**1.5003*y x**1.7*sqrt(y)
+    2.5*y*x**1.5003 sqrt(y)*x**1.7
     """
     if not _has_fitted_power(expression):
         return expression

@@ -45,6 +45,7 @@ _LEAST_GAIN = 0.1
 # R² 0.72 instead of 0.86 (autoPrice), 0.64 instead of 0.81 (sleuth_case1202), 0.92 instead of 0.95 (emp), 0.52 instead
 # of 0.59 (accel).
 _LARGEST_NOISE = 0.15
+_FEWEST_ROWS = 15  # that can tell how large the noise is at small values and at large ones: five for each constant
 _LIKELY = 2  # bases that are looked at with the tails of Student's t, which take six times as long
 _ROWS = 2000  # rows that are looked at, drawn at random: fits of sixty laws take a second
 _ROUNDS = 3  # of fitting constants by the weights of the law's values, and taking these values anew
@@ -79,9 +80,12 @@ class FittedLaw:
 
 
 def noise_may_grow(training: Training, loss: Loss) -> bool:
-    """Whether the size of the noise is an open question: no loss and no weights of the rows have answered it."""
+    """Whether the size of the noise is an open question that the rows can answer.
+
+    No loss and no weights of the rows have answered it, and there are fifteen rows at least.
+    """
     weight = training.target.weight
-    return loss.is_squared and bool((weight == weight[0]).all())
+    return loss.is_squared and len(weight) >= _FEWEST_ROWS and bool((weight == weight[0]).all())
 
 
 def judged_if_noise_grows(laws: Sequence[Expression], training: Training, floor: float) -> list[FittedLaw] | None:

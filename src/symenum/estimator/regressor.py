@@ -118,8 +118,6 @@ _EXPORTS = ("python", "numpy", "jax", "torch", "c")
 _DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
 _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
 _LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
-_NOISE_SHARE = 0.03  # share of max_time for asking whether the noise grows with the values, without held-out rows,
-_MOST_FOR_NOISE = 0.3  # but not more than so many seconds: fits of thirty laws take less
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
@@ -846,7 +844,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 keep=start.keeper,
                 stopping=session.stopping,
                 began=session.began,
-                reserve=self._seconds_for_choice(held_out_rows=held_out_rows),
+                reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
             )
         start.write_last_checkpoint(outcome)
         check_found(outcome.front, outcome.error)
@@ -876,14 +874,6 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._add_chi_square(errors)
         self._last_run = LastRun(outcome.whole, start.signature, self.loss)
         return outcome
-
-    def _seconds_for_choice(self, *, held_out_rows: bool) -> float:
-        """The seconds of `max_time` that are kept for choosing a law, after the last step."""
-        if self.max_time is None:
-            return 0.0
-        if held_out_rows:
-            return _CHOICE_SHARE * self.max_time
-        return min(_NOISE_SHARE * self.max_time, _MOST_FOR_NOISE) if self.model_selection == DEFAULT_RULE else 0.0
 
     def _fitted_with_errors(self, front: Front, errors: MeasurementErrors, loss: Loss, session: FitSession) -> Front:
         """The front with its constants fitted by effective variance; losses are those of the search."""

@@ -117,7 +117,7 @@ _EXPORTS = ("python", "numpy", "jax", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
 _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
-_LEAST_CHOICE = 0.3  # and so many seconds, even where the last step took longer than it should
+_LEAST_CHOICE = 0.5  # and so many seconds, even where the last step took longer than it should
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does

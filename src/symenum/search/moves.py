@@ -19,7 +19,7 @@ from symenum.heads.stages import Stage, in_turn
 from symenum.heads.work import Sizes
 from symenum.search.front_update import near
 from symenum.search.growth import bases, continued, grown, growth_work, parts_of_continuation, simple_bases
-from symenum.search.noisy_rows import law_with_growing_noise, with_least_squares
+from symenum.search.noisy_rows import law_with_growing_noise, looking_work, with_least_squares
 from symenum.search.passes import network_pass
 from symenum.search.polish import loosened, pruned
 from symenum.search.problem import Plan, Task
@@ -110,20 +110,24 @@ class HeadOnVariables:
 
 @dataclass(frozen=True)
 class NoisyRows:
-    """The stages on the raw variables once more, with rows weighed by the noise, if that grows with the values.
+    """The quick stages on the raw variables once more, with rows weighed by the noise, if that grows with the values.
 
     The first turn looks whether the laws of the front say so. If they do, each further turn is one slice of a stage; if
     not, the next look comes when twice the work is done. The finds are fitted anew with the weights of the user.
+    `task`: of the search.
     """
 
-    slices: tuple[tuple[Stage, int], ...]
-    looking_work: float
+    task: Task
     name: ClassVar[str] = NOISY_ROWS
     opens: bool = True
 
     def work(self, state: State) -> float:
-        stage, number = self.slices[state.record(self.name).part - 1]
-        return self.looking_work if not state.record(self.name).part else stage.work_of(number)
+        part = state.record(self.name).part
+        found = self.task.quick_slice(part - 1) if part else None
+        if found is None:
+            return looking_work(self.task.heads.sizes)
+        stage, number = found
+        return stage.work_of(number)
 
     def ready(self, state: State) -> bool:
         record = state.record(self.name)
@@ -135,11 +139,12 @@ class NoisyRows:
         if fitted is None:
             return [], state.with_record(replace(record, part=0, rounds=record.rounds + 1))
         found: list[Candidate] = []
-        if record.part:
-            stage, number = task.under(fitted.noise, fitted.law).slices[record.part - 1]
+        place = task.under(fitted.noise, fitted.law).quick_slice(record.part - 1) if record.part else None
+        if place is not None:
+            stage, number = place
             found = stage.run(number, budget)
         record = replace(record, part=record.part + 1)
-        if record.part > len(self.slices):
+        if self.task.quick_slice(record.part - 1) is None:
             record = replace(record, part=0, rounds=record.rounds + 1, ended=True)
         return with_least_squares(task, found, budget), state.with_record(record)
 

@@ -7,11 +7,10 @@ problem and the memory limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -81,7 +80,6 @@ _CHOSEN_COLUMNS = 40  # of more columns so many are, those that say most about y
 _TOKEN_ROWS = 256  # rows that token generators see
 _SLOT_ROWS = 256  # rows that the heads scan on the slots of a pass
 _HEAD_CANDIDATES = 10  # that a head hands back, at most
-_MAX_SLICES = 300  # of the heads' stages that are scanned for noise that grows: as many as a minute has turns
 _SPARE_FACTOR = 5  # times as many candidates are asked for where a prior may forbid some
 
 
@@ -336,10 +334,22 @@ class Task:
         """The task of the last such law, so that its stages are not laid out anew in every step."""
         return {}
 
+    def quick_slice(self, number: int) -> tuple[Stage, int] | None:
+        """A slice of the quick stages on the variables, and of those for transforms; those that end cheapest first.
+
+        None: there are not so many. They are laid out as they are asked for, since that is work too.
+        """
+        known, more = self._quick_slices
+        while len(known) <= number:
+            found = next(more, None)
+            if found is None:
+                return None
+            known.append(found)
+        return known[number]
+
     @cached_property
-    def slices(self) -> tuple[tuple[Stage, int], ...]:
-        """The slices of the stages on variables, those that end cheapest first."""
-        return tuple(islice(in_turn(self.stages.on_variables), _MAX_SLICES))
+    def _quick_slices(self) -> tuple[list[tuple[Stage, int]], Iterator[tuple[Stage, int]]]:
+        return [], in_turn((*self.heads.on_reduced(), *self.heads.on_transforms()))
 
     @cached_property
     def stages(self) -> Stages:

@@ -39,7 +39,6 @@ from symenum.search.moves import (
     Residuals,
     Variants,
 )
-from symenum.search.noisy_rows import looking_work
 from symenum.search.problem import Task
 from symenum.search.state import State
 from symenum.selection.growing_noise import noise_may_grow
@@ -72,7 +71,7 @@ def moves_of(task: Task) -> tuple[Move, ...]:
     on_tokens = [HeadsOnTokens(mean([stage.work for stage in task.stages.on_slots]))] if task.stages.on_slots else []
     further: list[Move] = []
     if noise_may_grow(Training(task.data.columns, task.data.target), task.settings.loss):
-        further = [NoisyRows(task.slices, looking_work(task.heads.sizes))]
+        further = [NoisyRows(task)]
     if parts_of_continuation(task):
         sizes = task.heads.sizes
         further += [Growth(sizes), Growth(sizes, simple=True), Residuals(task.residuals_work)]

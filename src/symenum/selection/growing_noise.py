@@ -49,6 +49,7 @@ _FEWEST_ROWS = 15  # that can tell how large the noise is at small values and at
 _LIKELY = 2  # bases that are looked at with the tails of Student's t, which take six times as long
 _ROWS = 2000  # rows that are looked at, drawn at random: fits of sixty laws take a second
 _ROUNDS = 3  # of fitting constants by the weights of the law's values, and taking these values anew
+_HOPELESS = 20.0  # nats behind the best law after a round: the next round brings a few
 _STEPS = 12  # of Levenberg-Marquardt in each round: the constants are near those of least squares
 
 
@@ -105,8 +106,8 @@ def fitted_to_growing_noise(
     """Each law with the constants of the highest evidence, near those that it has, if the noise grows."""
     part, rows = rows_to_weigh_on(training, _ROWS), training.target.rows
     best = _judged(laws, part, floor, rows)
+    places = [i for i, one in enumerate(best) if one.nats > -math.inf]
     for _ in range(_ROUNDS):
-        places = [i for i, one in enumerate(best) if one.nats > -math.inf]
         if not places or budget.over():
             break
         weights = torch.stack([best[i].noise.around(best[i].law, part).weigh(part).target.weight for i in places])
@@ -123,6 +124,8 @@ def fitted_to_growing_noise(
         )
         for i, new in zip(places, _judged([one.expression for one in results], part, floor, rows), strict=True):
             best[i] = max(best[i], new, key=lambda one: one.nats)
+        top = max(one.nats for one in best)
+        places = [i for i in places if best[i].nats > top - _HOPELESS]
     return best
 
 

@@ -15,7 +15,7 @@ from typing import overload
 
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
-from symenum.expressions import Expression, same_function, variables
+from symenum.expressions import Apply, Expression, same_function, variables, walk
 from symenum.expressions.algebra import with_joined_powers
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
@@ -23,6 +23,7 @@ from symenum.expressions.written import written
 from symenum.fitting.free_constants import free_constants, free_leaves, with_constants, with_leaves
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
+from symenum.operators.traits import Role
 from symenum.selection import DEFAULT_RULE, DISCOUNT, description_lengths, reward, scores, select
 
 __all__ = ["Front", "with_digits_of"]
@@ -32,6 +33,7 @@ _MIN_ALLOWED = 2  # fitted constants that every law may have, however few the ro
 # one more constant must take off more than this number times that.
 _BY_CHANCE = 1.5
 _ANY_NUMBER = 0.5  # in the place of every number of a law: any that is not whole, since whole ones stay whole
+_NAMED_FUNCTIONS = (Role.EXPONENTIAL, Role.LOGARITHM, Role.FUNCTION)  # that print as they are, beside periodic ones
 _ROWS_PER_CONSTANT = 3  # rows that each fitted constant needs; both by trial, see benchmarks/constants.py
 
 
@@ -228,11 +230,25 @@ def _enter(entries: list[Candidate], candidate: Candidate) -> None:
 
 def with_digits_of(law: Expression, other: Expression) -> Expression | None:
     """The law with the constants of another that prints alike but for its digits; None where this is another law."""
-    constants, digits = free_leaves(law), free_leaves(other)
-    if not digits or len(constants) != len(digits) or variables(law) != variables(other) or _form(law) != _form(other):
+    if _parts(law) != _parts(other) or _form(law) != _form(other):
         return None
-    changed = with_leaves(law, digits)
-    return changed if same_function(changed, other) else None
+    digits = free_leaves(other)
+    changed = with_leaves(law, digits) if digits else law
+    return changed if digits and same_function(changed, other) else None
+
+
+@lru_cache(maxsize=20_000)  # as for `_plainness`
+def _parts(law: Expression) -> tuple[int, frozenset[str], tuple[str, ...]]:
+    """The number of fitted constants, the variables, and the functions in order: told faster than how a law prints.
+
+    Functions that print as powers, signs and quotients are not counted.
+    """
+    functions = [
+        node.operator.name
+        for node in walk(law)
+        if isinstance(node, Apply) and (node.operator.role in _NAMED_FUNCTIONS or node.operator.traits.period)
+    ]
+    return len(free_leaves(law)), frozenset(variables(law)), tuple(sorted(functions))
 
 
 @lru_cache(maxsize=20_000)  # as for `_plainness`

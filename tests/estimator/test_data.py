@@ -23,6 +23,7 @@ DATES = pandas.date_range("2020-01-01", periods=20)
         (X, ["a"] * 20, r"^y: could not convert"),
         (X, np.array([*Y[:-1], None], dtype=object), r"^y has NaN"),
         (X, np.where(np.arange(20) == 3, np.nan, Y), r"y contains NaN"),
+        (X, np.array([*Y[:-1], np.nan], dtype=object), r"^y: Input contains NaN"),
         (np.where(np.arange(40).reshape(20, 2) == 3, np.inf, X), Y, r"X contains infinity"),
         (X[:1], Y[:1], r"^X: Found array with 1 sample"),
         (X, Y * 1e200, r"^y has a largest absolute value"),

@@ -61,3 +61,19 @@ def test_every_column_has_one_place_and_the_order_repeats() -> None:
 
 def test_a_constant_target_is_no_error() -> None:
     assert sorted(ranked(np.random.default_rng(0).normal(size=(20, 4)), np.ones(20))) == [0, 1, 2, 3]
+
+
+def test_thousands_of_columns_are_judged_alone_and_the_best_of_them_in_pairs() -> None:
+    """Memory and time of all pairs would grow with the square of the columns: 5,000 have 2e8 bytes for each matrix."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 3000))
+    y = X[:, 17] + X[:, 17] * X[:, 2100] - 2 * X[:, 900] + 0.1 * rng.normal(size=400)
+    order = ranked(X, y)
+    assert set(order[:2]) == {17, 900}
+    assert sorted(order) == list(range(3000))
+
+
+def test_pairs_of_1000_columns_are_all_judged() -> None:
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(600, 1000))
+    assert set(ranked(X, X[:, 123] * X[:, 456] + 0.1 * rng.normal(size=600))[:2]) == {123, 456}

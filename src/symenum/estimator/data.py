@@ -349,10 +349,16 @@ def _naming_arguments(y: object) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         if "contains NaN" in str(error):  # what follows in scikit-learn's message recommends other estimators
             first = str(error).splitlines()[0].rstrip(".")
-            raise ValueError(f"{first}: remove those rows, or say missing='drop' or missing='impute'") from error
+            named = first if _ARGUMENT_NAME.search(first) else f"{_culprit(y)}: {first}"  # of an array of objects
+            raise ValueError(f"{named}: remove those rows, or say missing='drop' or missing='impute'") from error
         if _ARGUMENT_NAME.search(str(error)):
             raise
-        raise type(error)(f"{'X' if _is_finite(y) else 'y'}: {error}") from error
+        raise type(error)(f"{_culprit(y)}: {error}") from error
+
+
+def _culprit(y: object) -> str:
+    """The argument that must be wrong where one of X and y is."""
+    return "X" if _is_finite(y) else "y"
 
 
 def _is_finite(y: object) -> bool:

@@ -169,8 +169,8 @@ class FormScan:
         for rows, columns in tiles:
             if budget.over():
                 return done
-            if not self._too_far(rows, columns):
-                self._tile(rows, columns, left)
+            if not self._too_far(rows, columns) and not self._tile(rows, columns, left, budget):
+                return done
             done += len(rows) * len(columns)
         with self._lock:
             self._unfinished -= 1
@@ -178,7 +178,11 @@ class FormScan:
                 self._right.clear()  # the factors of a finished form make room for the next one's
         return done
 
-    def _tile(self, rows: range, columns: range, left: dict[torch.dtype, Tensor | None]) -> None:
+    def _tile(self, rows: range, columns: range, left: dict[torch.dtype, Tensor | None], budget: Budget) -> bool:
+        """Score a tile; False: the time was over before its last candidate.
+
+        Where nearly all candidates are equally bad, no bound excludes any, and one tile takes seconds.
+        """
         for dtype in (torch.float32, torch.float64):
             rung = (dtype, self._margin(rows, columns))
             self._tries[rung] += 1
@@ -191,23 +195,31 @@ class FormScan:
                 continue
             bounds, constant = product
             if float(bounds.amin()) > self._scorer.pool.limit / self._scale2 - constant:
-                return
-            if self._score(bounds.add_(constant).mul_(self._scale2), rows, columns):
-                return
+                return True
+            if self._score(bounds.add_(constant).mul_(self._scale2), rows, columns, budget):
+                return not budget.over()
             self._fails[rung] += 1
         for some_rows in _pieces(rows, DIRECT_TILE[0]):
             for some_columns in _pieces(columns, DIRECT_TILE[1]):
                 pair = self._columns(some_rows), self._columns(some_columns)
                 bounds = _direct_bounds(self._scorer, self._form.value, *pair)
-                self._score(bounds, some_rows, some_columns, at_any_cost=True)
+                self._score(bounds, some_rows, some_columns, budget, at_any_cost=True)
+                if budget.over():
+                    return False
+        return True
 
-    def _score(self, bounds: Tensor, rows: range, columns: range, *, at_any_cost: bool = False) -> bool:
-        """Evaluate the candidates that the bounds do not exclude; False: too many, try better bounds first."""
+    def _score(self, bounds: Tensor, rows: range, columns: range, budget: Budget, *, at_any_cost: bool = False) -> bool:
+        """Evaluate the candidates that the bounds do not exclude, as long as there is time.
+
+        False: too many, try better bounds first.
+        """
         if self._form.symmetric:
             _drop_below_diagonal(bounds, rows, columns)
         pool = self._scorer.pool
         for i, j, waiting in _survivors(self._scorer, bounds, rows, columns):
             self._scorer.form(self._form, i, j)
+            if budget.over():
+                return True
             better_bounds_help = waiting > _MAX_SURVIVORS and pool.full and not at_any_cost
             if better_bounds_help and int((bounds <= pool.limit).sum()) > _MAX_SURVIVORS:
                 return False

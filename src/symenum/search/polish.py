@@ -12,7 +12,7 @@ from itertools import islice, permutations
 
 from torch import Tensor
 
-from symenum.core.budget import Budget
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Constant, Expression, Variable, apply, simplify, substitute, variables
 from symenum.expressions.candidate import Candidate
@@ -251,49 +251,61 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
     return front.update(sane, task.settings.max_complexity)
 
 
-def in_supported_digits(task: Task, front: Front) -> Front:
+def in_supported_digits(task: Task, front: Front, budget: Budget = NO_LIMIT) -> Front:
     """The front with constants in the digits that the data support: two of the first digits of their standard error.
 
     A constant that is so near to a number of few digits that this is hardly chance becomes that number: 0.5 for 0.50007
     with an error of 0.0001. Where constants depend on each other, as those of a line far from zero, more digits are
     needed: one more at a time, until the loss grows by no more than a hundredth of what one constant takes off it by
-    chance.
+    chance. The best laws come first; those that are left when the time is over keep all their digits.
     """
     if task.settings.sanity == "off":
         return front
-    return replace(front, entries=()).update([in_few_digits(task, entry, front.floor) for entry in front])
+    written = [entry if budget.over() else in_few_digits(task, entry, front.floor) for entry in reversed(front)]
+    return replace(front, entries=()).update(written)
 
 
 def in_few_digits(task: Task, law: Candidate, floor: float) -> Candidate:
-    """A law with its loss on all rows, and its constants in the digits that the data support."""
+    """A law with its loss on all rows, and its constants in the digits that the data support.
+
+    How much the loss grows by fewer digits is told by the working rows.
+    """
     constants = free_constants(law.expression, integers=False)
     if not constants:
         return law
-    working = task.working
-    on_working = standard_errors(law.expression, task.data.columns, working.y, working.weight, integers=False)
+    columns, working, loss = task.data.columns, task.working, task.settings.loss
+    on_working = standard_errors(law.expression, columns, working.y, working.weight, integers=False)
     fewer_rows = math.sqrt(working.rows / task.target.rows)  # errors fall with the number of rows
     errors = [fewer_rows * error for error in on_working]
     digits = [_digits(value, error) for value, error in zip(constants, errors, strict=True)]
     few = [_likely_digits(value, error) for value, error in zip(constants, errors, strict=True)]
     exact = law.loss <= floor
+
+    def loss_of(expression: Expression) -> float:
+        return with_loss(expression, columns, working.y, working.weight, loss).loss
+
+    before = loss_of(law.expression)
     if not exact and any(few):
         likely = [number or most for number, most in zip(few, digits, strict=True)]
-        short = _in_digits(task, law, constants, likely)
-        if short.loss <= law.loss * (1 + _CHANCE_WINDOW**2 * sum(map(bool, few)) / task.target.rows):
-            return short
-    allowed = floor if exact else law.loss * (1 + _DIGITS_COST / task.target.rows)
+        short = _in_digits(law.expression, constants, likely)
+        if loss_of(short) <= before * (1 + _CHANCE_WINDOW**2 * sum(map(bool, few)) / task.target.rows):
+            return _on_all_rows(task, short)
+    allowed = floor if exact else before * (1 + _DIGITS_COST / task.target.rows)
     for more in range(_MAX_DIGITS):
-        short = _in_digits(task, law, constants, [number + more for number in digits])
-        if short.loss <= allowed:
-            return short
+        short = _in_digits(law.expression, constants, [number + more for number in digits])
+        if loss_of(short) <= allowed:
+            return _on_all_rows(task, short)
     return law
 
 
-def _in_digits(task: Task, law: Candidate, constants: Sequence[float], digits: Sequence[int]) -> Candidate:
-    """The law with so many significant digits of each constant, and its loss on all rows."""
+def _on_all_rows(task: Task, law: Expression) -> Candidate:
+    return with_loss(law, task.columns, task.target.y, task.target.weight, task.settings.loss)
+
+
+def _in_digits(law: Expression, constants: Sequence[float], digits: Sequence[int]) -> Expression:
+    """The law with so many significant digits of each constant."""
     values = [float(f"{value:.{min(d, _MAX_DIGITS)}g}") for value, d in zip(constants, digits, strict=True)]
-    written = with_constants(law.expression, values, integers=False)
-    return with_loss(written, task.columns, task.target.y, task.target.weight, task.settings.loss)
+    return with_constants(law, values, integers=False)
 
 
 def _likely_digits(value: float, error: float) -> int:

@@ -150,7 +150,7 @@ class _Run:
             front = refitted(self.task, front, self._budget(1.0, at_least=_MIN_LAST_FIT))
         front = self._with_known(front)
         if self.task.settings.constants and error is None:
-            front = in_supported_digits(self.task, front)
+            front = in_supported_digits(self.task, front, self._budget(1.0, at_least=_MIN_LAST_FIT))
         state = replace(state, elapsed=earlier + self.clock() - self.began)
         return Outcome(state, front, reason, whole, reason == _INTERRUPTED, error)
 

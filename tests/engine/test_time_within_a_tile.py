@@ -1,21 +1,31 @@
-"""A scan that is told to stop stops inside a tile, where no bound excludes any candidate."""
+"""A scan that is told to stop stops inside a tile: where all laws are equally bad, one tile holds a million of them."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from symenum import PSRN
+from symenum.engine import cpu
+from symenum.engine.shortlist import Scorer
 
 
-def test_a_scan_of_equally_bad_candidates_stops_inside_a_tile() -> None:
-    """y is so large that all candidates are equally far from it, so that each of them must be looked at."""
-    X = 1e-8 * np.random.default_rng(0).uniform(1, 2, (5, 5))
-    asked = [0]
+def test_a_scan_stops_between_two_groups_of_candidates_of_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).uniform(1, 2, (20, 3))
+    scored = [0]
+    form, survivors = Scorer.form, cpu._survivors
 
-    def stop() -> bool:
-        asked[0] += 1
-        return asked[0] > 30
+    def counted(self: Scorer, *arguments: object) -> None:
+        scored[0] += 1
+        form(self, *arguments)
 
-    shortlist = PSRN(5, "koza", 3).search(X, np.full(5, 1e30), k=5, stop=stop, threads=1, device="cpu")
-    assert not shortlist.complete
-    assert asked[0] < 60  # after the first yes the scan asks a few times more, once in each part that it leaves
+    def many_groups(*arguments: object):
+        for group in survivors(*arguments):
+            for _ in range(1000):
+                yield group
+
+    monkeypatch.setattr(Scorer, "form", counted)
+    monkeypatch.setattr(cpu, "_survivors", many_groups)
+    stopped = PSRN(3, "koza", 2).search(X, X[:, 0] + 0.1, k=5, stop=lambda: scored[0] >= 10, threads=1, device="cpu")
+    assert not stopped.complete
+    assert scored[0] == 10

@@ -11,7 +11,7 @@ from symenum.search.column_screening import ranked_columns
 
 def ranked(X: np.ndarray, y: np.ndarray, **settings) -> list[int]:
     weight = torch.full((len(y),), 1 / len(y), dtype=torch.float64)
-    return ranked_columns(torch.tensor(X.T.copy()), torch.tensor(y), weight, **settings)
+    return ranked_columns([*torch.tensor(X.T.copy())], torch.tensor(y), weight, **settings)
 
 
 @pytest.mark.parametrize(

@@ -81,3 +81,18 @@ def test_variables_that_are_left_out_cannot_be_asked_for(asked, parameter: str) 
     target = Target(X[:, 0], torch.full((30,), 1 / 30, dtype=torch.float64))
     with pytest.raises(ValueError, match=f"{parameter} has x2"):
         make_task(("x1", "x2"), X, target, Settings(**asked))
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_a_table_whose_columns_are_contiguous_is_copied_only_where_columns_are_left_out(equal: bool) -> None:
+    columns = torch.rand(3, 50, dtype=torch.float64)
+    if equal:
+        columns[2] = columns[1]
+    target = Target(columns[0] * columns[1], torch.full((50,), 1 / 50, dtype=torch.float64))
+    task = make_task(("x1", "x2", "x3"), columns.T, target, Settings())
+    used = ["x1", "x2"] if equal else ["x1", "x2", "x3"]
+    assert list(task.data.columns) == used
+    for name, column in zip(used, columns, strict=False):
+        assert torch.equal(task.data.columns[name], column)
+        assert torch.equal(task.columns[name], column)
+        assert (task.data.columns[name].data_ptr() == column.data_ptr()) is not equal

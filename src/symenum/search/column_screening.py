@@ -13,6 +13,7 @@ copy of a column that was taken, or one that is correlated with it, says nothing
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -35,20 +36,20 @@ _ROUNDS = 16  # columns or pairs that are taken one after another; the others fo
 _OUTLIER = 5.0  # typical sizes of y, beyond which it is cut: single rows must not decide
 
 
-def ranked_columns(values: Tensor, y: Tensor, weight: Tensor, seed: int = 0) -> list[int]:
-    """The numbers of all columns, those that say most about y first; values (columns, rows), y and weight (rows,).
+def ranked_columns(columns: Sequence[Tensor], y: Tensor, weight: Tensor, seed: int = 0) -> list[int]:
+    """The numbers of all columns, those that say most about y first; each column, y and weight (rows,).
 
     `seed`: of the choice of rows, where there are many.
 
     >>> rng = torch.Generator().manual_seed(0)
     >>> values = torch.randn(50, 400, generator=rng, dtype=torch.float64)
     >>> y = values[7] * values[31] + 0.5 * torch.sin(3 * values[20])
-    >>> sorted(ranked_columns(values, y, torch.full((400,), 1 / 400, dtype=torch.float64))[:3])
+    >>> sorted(ranked_columns(list(values), y, torch.full((400,), 1 / 400, dtype=torch.float64))[:3])
     [7, 20, 31]
     """
-    most_rows = min(_ROWS, max(_FEWEST_ROWS, _VALUES // len(values)))
+    most_rows = min(_ROWS, max(_FEWEST_ROWS, _VALUES // len(columns)))
     rows = sample_rows(len(y), most_rows, seed, "rows that columns are judged on")
-    values, y, weight = values[:, rows], y[rows], weight[rows]
+    values, y, weight = torch.stack([column[rows] for column in columns]), y[rows], weight[rows]
     root = (weight / weight.sum().clamp_min(_TINY)).sqrt()
     bases = _polynomials(values, root)
     left = _cut(y, root)
@@ -67,11 +68,11 @@ def ranked_columns(values: Tensor, y: Tensor, weight: Tensor, seed: int = 0) -> 
         column = int(best.argmax())
         if not float(best[column]) > 0:
             break
-        columns = [column]
+        best_columns = [column]
         if float(paired[column]) > float(alone[column]):
-            columns.append(int(partner[column]))
-        order |= dict.fromkeys(columns)
-        taken = _with(taken, [*bases[:, columns].flatten(0, 1), *_products(bases, columns, root)])
+            best_columns.append(int(partner[column]))
+        order |= dict.fromkeys(best_columns)
+        taken = _with(taken, [*bases[:, best_columns].flatten(0, 1), *_products(bases, best_columns, root)])
     rest = torch.zeros(len(values), dtype=torch.float64) if first is None else first
     return [*order, *(column for column in rest.argsort(descending=True, stable=True).tolist() if column not in order)]
 

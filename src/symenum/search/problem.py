@@ -432,9 +432,7 @@ class Task:
             data = self.data
             left = data.target.y if law is None else data.target.y - data.evaluate(law)
             names = list(data.columns)
-            order = ranked_columns(
-                torch.stack([data.columns[name] for name in names]), left, data.target.weight, self.settings.seed
-            )
+            order = ranked_columns([*data.columns.values()], left, data.target.weight, self.settings.seed)
             self._last_ranking.clear()
             self._last_ranking[law] = tuple(Variable(names[at]) for at in order)
         return self._last_ranking[law]
@@ -509,7 +507,7 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     if factors is not None:  # the loss is least squares with other weights
         weight = working.weight * factors
         scanned = Target(working.y, weight / weight.sum())
-    values = X[rows][:, used].T.contiguous()
+    values = _part(X, used, rows)
     slots = [Variable(names[i]) for i in used]
     data = make_data(slots, values, scanned, SCAN_ROWS, settings.seed)
     if len(used) > _ALL_COLUMNS:
@@ -520,6 +518,16 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
     return Task(columns, target, data, working, settings, plan, get_generator(settings.token_generator))
 
 
+def _part(X: Tensor, columns: Sequence[int], rows: Tensor) -> Tensor:
+    """These columns and rows (int64, ascending) of X (rows, features): (columns, rows), contiguous in each row.
+
+    A view where these are all: a table may take a quarter of the memory, so copies of it count.
+    """
+    values = X.T if len(columns) == X.shape[1] else X.T[list(columns)]
+    values = values if len(rows) == len(X) else values[:, rows]
+    return values if values.stride(1) == 1 else values.contiguous()
+
+
 def _chosen_slots(
     slots: Sequence[Variable], values: Tensor, target: Target, settings: Settings
 ) -> tuple[Expression, ...]:
@@ -528,7 +536,7 @@ def _chosen_slots(
     `values` (slots, rows).
     """
     needed = {*settings.prior.required, *(name for law in settings.guesses for name in variables(law))}
-    order = ranked_columns(values, target.y, target.weight, settings.seed)[:_CHOSEN_COLUMNS]
+    order = ranked_columns([*values], target.y, target.weight, settings.seed)[:_CHOSEN_COLUMNS]
     return tuple(slot for at, slot in enumerate(slots) if at in set(order) or slot.name in needed)
 
 

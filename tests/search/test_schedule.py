@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -145,6 +146,17 @@ def test_every_move_has_a_name_of_its_own_and_costs_something(make) -> None:
     assert {Network.name, Variants.name} <= set(names)
     assert all(move.work(start(task, 0)) > 0 for move in moves)
     assert all(isinstance(move, (HeadOnVariables, Network)) for move in moves_of(make(hard, constants=False)))
+
+
+def test_a_slice_that_was_cut_short_comes_again_and_the_next_one_is_not_laid_out(make) -> None:
+    task = make(hard)
+    state, over = start(task, 0), Budget()
+    over.end()
+    move = next(move for move in moves_of(task) if isinstance(move, HeadOnVariables))
+    laid_out: list[int] = []
+    stage = replace(move.stage, slices=SimpleNamespace(at=lambda number: laid_out.append(number)))
+    found, after = replace(move, stage=stage).run(task, state, np.random.default_rng(0), over)
+    assert (found, after, laid_out) == ([], state, [0])
 
 
 def test_the_decades_of_a_front_grow_when_it_gets_lower() -> None:

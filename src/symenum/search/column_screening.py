@@ -32,6 +32,7 @@ _VALUES = 1_200_000  # numbers of a table that are looked at; of more than 2,000
 # Columns whose pairs are judged, those that say most alone, in the first round and in each that follows. The first
 # takes 0.4 s on one core, the others 0.03 s each.
 _PAIRED, _PAIRED_LATER = 1000, 300
+_AT_ONCE = 256  # columns whose polynomials are made at once, so that they fit into a core's cache
 _ROUNDS = 16  # columns or pairs that are taken one after another; the others follow by what they say of y
 _OUTLIER = 5.0  # typical sizes of y, beyond which it is cut: single rows must not decide
 
@@ -51,7 +52,7 @@ def ranked_columns(columns: Sequence[Tensor], y: Tensor, weight: Tensor, seed: i
     rows = sample_rows(len(y), most_rows, seed, "rows that columns are judged on")
     values, y, weight = torch.stack([column[rows] for column in columns]), y[rows], weight[rows]
     root = (weight / weight.sum().clamp_min(_TINY)).sqrt()
-    bases = _polynomials(values, root)
+    bases = torch.cat([_polynomials(some, root) for some in torch.split(values, _AT_ONCE)], dim=1)
     left = _cut(y, root)
     whole = float(left @ left)
     order: dict[int, None] = {}

@@ -102,6 +102,8 @@ class HeadOnVariables:
     def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
         record = state.record(self.name)
         found = self.stage.run(record.part, budget)
+        if budget.over():  # the slice may have been cut short, and the next one may take long to lay out
+            return found, state
         record = replace(record, part=record.part + 1)
         if self.stage.scan(record.part) is None:
             record = replace(record, part=0, rounds=record.rounds + 1, ended=record.rounds + 1 == self.rounds)

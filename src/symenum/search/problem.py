@@ -293,7 +293,7 @@ class Task:
     @cached_property
     def working_front(self) -> Front:
         """The same for losses on the working rows."""
-        return self._front(self.working)
+        return self._front(self.working) if self.partial else self.empty_front
 
     def _front(self, target: Target) -> Front:
         front = Front.of(target, self.settings.discount, self.settings.weights)

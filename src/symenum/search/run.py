@@ -27,7 +27,8 @@ Keep = Callable[[State, Front], object]
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _SEARCH_SHARE = 0.9  # part of the time for steps, where constants are fitted on all rows at the end
-_MIN_LAST_FIT = 0.2  # seconds for that fit, even where the last step took longer than it should
+_MIN_LAST_FIT = 0.2  # seconds for that fit, even where the last step took longer than it should,
+_LATEST = 0.5  # but not beyond so many seconds after the limit
 
 _SHORTEST = 1e-9  # seconds: a Budget needs a limit above 0, and rates need a time above 0
 _EASY = 0.5  # work units: a search that ends with less never needs the GPU made ready
@@ -109,11 +110,18 @@ class _Run:
         """The budget of the steps; the rest of the time is for `refitted`."""
         return self._budget(_SEARCH_SHARE if self.task.partial else 1.0)
 
-    def _budget(self, part: float, at_least: float = _SHORTEST) -> Budget:
+    @property
+    def finishing(self) -> Budget:
+        """The budget of the last work on the front."""
+        return self._budget(1.0, at_least=_MIN_LAST_FIT)
+
+    def _budget(self, part: float, at_least: float = 0.0) -> Budget:
         if self.max_time is None:
             return Budget(stop=self.stopping.over)
-        remaining = part * (self.max_time - self.reserve) - (self.clock() - self.began)
-        return Budget(max(remaining, at_least), stop=self.stopping.over)
+        elapsed = self.clock() - self.began
+        remaining = part * (self.max_time - self.reserve) - elapsed
+        seconds = max(remaining, min(at_least, self.max_time + _LATEST - elapsed), _SHORTEST)
+        return Budget(seconds, stop=self.stopping.over)
 
     def outcome(self, state: State) -> Outcome:
         """Steps from the state on until something ends the search, and what it ended with."""
@@ -147,10 +155,10 @@ class _Run:
             error, reason = raised, f"failed: {raised}"
         front = state.front
         if self.task.partial and self.task.settings.constants and error is None:
-            front = refitted(self.task, front, self._budget(1.0, at_least=_MIN_LAST_FIT))
+            front = refitted(self.task, front, self.finishing)
         front = self._with_known(front)
         if self.task.settings.constants and error is None:
-            front = in_supported_digits(self.task, front, self._budget(1.0, at_least=_MIN_LAST_FIT))
+            front = in_supported_digits(self.task, front, self.finishing)
         state = replace(state, elapsed=earlier + self.clock() - self.began)
         return Outcome(state, front, reason, whole, reason == _INTERRUPTED, error)
 

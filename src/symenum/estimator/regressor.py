@@ -117,7 +117,8 @@ _EXPORTS = ("python", "numpy", "jax", "torch", "c")
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _DATA_SHARE = 0.25  # share of max_memory for the rows that laws are judged on
 _CHOICE_SHARE = 0.1  # share of max_time for choosing a law on held-out rows, after the last step,
-_LEAST_CHOICE = 0.5  # and so many seconds, even where the last step took longer than it should
+_LEAST_CHOICE = 0.5  # and so many seconds, even where the last step took longer than it should,
+_LATEST_CHOICE = 0.6  # but not beyond so many seconds after max_time
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
@@ -165,7 +166,9 @@ class FitSession:
         """The budget for choosing a law on held-out rows, after the last step; Ctrl-C has ended the search only."""
         if max_time is None:
             return Budget()
-        return Budget(max(max_time - (time.monotonic() - self.began), _LEAST_CHOICE))
+        remaining = max_time - (time.monotonic() - self.began)
+        seconds = max(remaining, min(_LEAST_CHOICE, remaining + _LATEST_CHOICE))
+        return Budget(max(seconds, 1e-9))  # a budget must be above zero
 
 
 class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -903,7 +906,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.model_selection == "kfold":
             part = sample_rows(self.training_.target.rows, _FOLD_ROWS, seed, "rows of cross-validation")
             training = self.training_.at(part)
-            found = on_folds(laws, training, loss, loss_floor(loss, training.target), seed, budget)
+            floor = 0.0 if budget.over() else loss_floor(loss, training.target)  # a user's loss may take long
+            found = on_folds(laws, training, loss, floor, seed, budget)
             if found is None:
                 warnings.warn(
                     "the time was over before cross-validation had judged the laws: the law is chosen by 'evidence'; "

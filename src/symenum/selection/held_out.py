@@ -86,6 +86,8 @@ def on_folds(
     losses = np.zeros(len(laws))
     done: list[Tensor] = []
     for fold in order.chunk(min(_FOLDS, count)):
+        if budget.over():
+            break
         inside = torch.ones(count, dtype=torch.bool)
         inside[fold] = False
         refitted = _fitted_on(laws, training.at(inside.nonzero().flatten()), loss, seed, budget)

@@ -51,9 +51,18 @@ from symenum.estimator.formulas import (
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
-from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
+from symenum.estimator.persistence import (
+    LastRun,
+    find_start,
+    json_parameters,
+    open_checkpoint,
+    open_saved,
+    run_place,
+)
 from symenum.estimator.preparation import denoised
+from symenum.estimator.run_record import end_run, open_run
 from symenum.estimator.saved_results import (
+    CHECKPOINT,
     Encoding,
     Result,
     RunSummary,
@@ -241,6 +250,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         a callable, or several, that get a StepReport after each step; one that returns True ends the search
     checkpoint : str | Path | None, default None
         a file that is kept up to date while the search runs; `resume` goes on from it
+    run_dir : str | Path | None, default None
+        a folder that holds the whole run, alive and afterwards: problem, steps, laws, checkpoint and results; `resume`
+        goes on from it, and `symenum studio` shows it
     warm_start : bool, default False
         whether another `fit` starts from the front of the last one, and on the same data from where it ended
     max_memory : int | str | None, default None
@@ -347,6 +359,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
         callbacks: Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None = None,
         checkpoint: str | Path | None = None,
+        run_dir: str | Path | None = None,
         warm_start: bool = False,
         max_memory: int | str | None = None,
         missing: str = "auto",
@@ -384,6 +397,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
+        self.run_dir = run_dir
         self.warm_start = warm_start
         self.max_memory = max_memory
         self.missing = missing
@@ -449,6 +463,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Go on with the search of a checkpoint until its limits are reached; returns the fitted estimator.
 
+        `path`: the checkpoint, or the folder of a run (`run_dir`, or --out of the command line), which then goes on.
         X, y, `sample_weight` and errors are those of the fit; without them they are read from the file beside the
         checkpoint. `changes` are new values of parameters such as `max_time`; those that decide what the search does
         (operators, layers, …) cannot change. Operators of your own must be given again, since a checkpoint holds no
@@ -458,6 +473,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         unknown = set(changes) - set(names)
         if unknown:
             raise ValueError(f"changes: {cls.__name__} has no parameter {', '.join(sorted(unknown))}")
+        if Path(path).is_dir():  # the folder of a run goes on in the same folder
+            changes = {"run_dir": str(path), **changes}
+            path = Path(path) / CHECKPOINT
         found = open_checkpoint(Path(path), changes, names, with_data=X is None)
         if found.data is not None:
             X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
@@ -776,8 +794,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: object, targets: Targets, sample_weight: object, variable_names: Sequence[str] | None
     ) -> Self:
         """Fit a model for each column; one that is not begun when the search is ended gets a single step."""
-        if self.checkpoint is not None:
-            raise ValueError("checkpoint is for one target: fit each column of y with a checkpoint of its own")
+        for name in ("checkpoint", "run_dir"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} is for one target: fit each column of y with a {name} of its own")
         count = len(targets.columns)
         known = getattr(self, "estimators_", None)
         goes_on = self.warm_start and known is not None and len(known) == count
@@ -831,48 +850,55 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seed = start.state.seed
             task = make_task(names, table, target, replace(settings, seed=seed))
         rule = rule_while_searching(self.model_selection)
-        held_out_rows = self.model_selection == "kfold" or validation_rows is not None
-        with observer_for_estimator(lambda _: target_name(y), rule, self.max_time, verbose=self.verbose) as progress:
-            outcome = run(
-                task,
-                seed,
-                max_time=self.max_time,
-                max_iterations=start.last_iteration(self.max_iterations),
-                callbacks=[progress, *as_callbacks(self.callbacks)],
-                state=start.state,
-                known=start.known,
-                keep=start.keeper,
-                stopping=session.stopping,
-                began=session.began,
-                reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
-            )
-        start.write_last_checkpoint(outcome)
-        check_found(outcome.front, outcome.error)
-        self.training_ = training
-        self._noise_is_known = y_error is not None or x_error is not None
-        budget = session.budget_for_choice(self.max_time)
-        believed: Candidate | None = None
-        by_rows = settings.loss.rows(target.y, target.y) is not None  # else a user's loss, which may take long
-        if self.model_selection == DEFAULT_RULE and validation_rows is None and outcome.error is None and by_rows:
-            front, believed = with_most_probable(
-                task, outcome.front, outcome.state, budget, noise_is_known=self._noise_is_known
-            )
-            if front != outcome.front:
-                outcome = replace(outcome, front=front)
-                start.write_last_checkpoint(outcome)
-        errors = data.errors(names, rows)
-        if errors is not None and errors.x:
-            outcome = replace(outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session))
-        self.variable_names_ = names
-        chosen = np.array([name not in settings.forbidden for name in names])
-        self.selection_mask_ = None if self.select_k_features is None else chosen
-        self.target_name_ = target_name(y)
-        self.plan_ = str(task.plan)
-        held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed, budget)
-        self._set_results(outcome, held_out, settings.loss, believed)
-        if errors is not None:
-            self._add_chi_square(errors)
-        self._last_run = LastRun(outcome.whole, start.signature, self.loss)
+        stop = session.stopping.end
+        with open_run(self, data, training, target_name(y), start, rule, stop) as writer:
+            held_out_rows = self.model_selection == "kfold" or validation_rows is not None
+            with observer_for_estimator(
+                lambda _: target_name(y), rule, self.max_time, verbose=self.verbose
+            ) as progress:
+                outcome = run(
+                    task,
+                    seed,
+                    max_time=self.max_time,
+                    max_iterations=start.last_iteration(self.max_iterations),
+                    callbacks=[progress, writer, *as_callbacks(self.callbacks)],
+                    state=start.state,
+                    known=start.known,
+                    keep=start.keeper,
+                    stopping=session.stopping,
+                    began=session.began,
+                    reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
+                )
+            start.write_last_checkpoint(outcome)
+            check_found(outcome.front, outcome.error)
+            self.training_ = training
+            self._noise_is_known = y_error is not None or x_error is not None
+            budget = session.budget_for_choice(self.max_time)
+            believed: Candidate | None = None
+            by_rows = settings.loss.rows(target.y, target.y) is not None  # else a user's loss, which may take long
+            if self.model_selection == DEFAULT_RULE and validation_rows is None and outcome.error is None and by_rows:
+                front, believed = with_most_probable(
+                    task, outcome.front, outcome.state, budget, noise_is_known=self._noise_is_known
+                )
+                if front != outcome.front:
+                    outcome = replace(outcome, front=front)
+                    start.write_last_checkpoint(outcome)
+            errors = data.errors(names, rows)
+            if errors is not None and errors.x:
+                outcome = replace(
+                    outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session)
+                )
+            self.variable_names_ = names
+            chosen = np.array([name not in settings.forbidden for name in names])
+            self.selection_mask_ = None if self.select_k_features is None else chosen
+            self.target_name_ = target_name(y)
+            self.plan_ = str(task.plan)
+            held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed, budget)
+            self._set_results(outcome, held_out, settings.loss, believed)
+            if errors is not None:
+                self._add_chi_square(errors)
+            self._last_run = LastRun(outcome.whole, start.signature, self.loss)
+            end_run(writer, self, outcome, run_place(self.run_dir))
         return outcome
 
     def _fitted_with_errors(self, front: Front, errors: MeasurementErrors, loss: Loss, session: FitSession) -> Front:

@@ -1,0 +1,74 @@
+"""Server-sent events: a page hears of a run's news by one open answer, which says at most two things a second.
+
+The number of open streams is bounded, so that a page that opens thousands cannot take the server from the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from symenum.studio.answers import RequestError, plain
+
+__all__ = ["MAX_STREAMS", "Streams"]
+
+MAX_STREAMS = 100
+"""Open streams at the same time: dozens of tabs, each with one."""
+_INTERVAL = 0.5  # seconds between two looks at a run: the two a second that the page expects at most
+_HEARTBEAT = 10.0  # seconds after which a comment shows that the connection is alive
+_CLOCK_FIELDS = ("elapsed", "time_left")  # they change always; alone they are no news
+
+
+class Streams:
+    """The open streams of the server."""
+
+    def __init__(self, most: int = MAX_STREAMS) -> None:
+        self._most = most
+        self._open = 0
+        self._closing = asyncio.Event()
+
+    def close(self) -> None:
+        """End all streams: the server ends."""
+        self._closing.set()
+
+    def open(self, read: Callable[[], dict[str, Any]]) -> AsyncIterator[bytes]:
+        """The events of a run, which `read` reads; RequestError where too many streams are open."""
+        if self._open >= self._most:
+            raise RequestError(503, f"{self._open} pages look at this server already: close some tabs.")
+        self._open += 1  # counted before the first event: requests that come together must not all pass
+        return self._events(read)
+
+    async def _events(self, read: Callable[[], dict[str, Any]]) -> AsyncIterator[bytes]:
+        known: dict[str, Any] | None = None
+        silent = 0.0
+        try:
+            while not self._closing.is_set():
+                try:
+                    shown = await asyncio.to_thread(read)
+                except RequestError as error:  # the folder was removed
+                    yield _event("gone", 0, {"error": error.sentence})
+                    return
+                news = {name: value for name, value in shown.items() if name not in _CLOCK_FIELDS}
+                if news != known:
+                    known, silent = news, 0.0
+                    yield _event("snapshot", shown.get("version", 0), shown)
+                elif silent >= _HEARTBEAT:
+                    silent = 0.0
+                    yield b": still here\n\n"
+                await self._pause()
+                silent += _INTERVAL
+        finally:
+            self._open -= 1
+
+    async def _pause(self) -> None:
+        try:
+            await asyncio.wait_for(self._closing.wait(), _INTERVAL)
+        except asyncio.TimeoutError:
+            return
+
+
+def _event(kind: str, number: int, value: object) -> bytes:
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
+    return f"event: {kind}\nid: {number}\ndata: {text}\n\n".encode()

@@ -64,6 +64,8 @@ __all__ = [
     "json_parameters",
     "open_checkpoint",
     "open_saved",
+    "read_rows",
+    "rows_file",
     "run_place",
 ]
 
@@ -374,7 +376,24 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
     name, columns = checkpoint.about.get("data"), _names(path, checkpoint, "columns")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"the checkpoint '{path}' is damaged: it names no file with its data")
-    file = path.with_name(name)
+    return _read_arrays(path.with_name(name), columns)
+
+
+def read_rows(path: Path, signature: str, columns: Sequence[str]) -> FitData:
+    """The rows beside a checkpoint whose data and settings have this signature; `columns` are their names.
+
+    The checkpoint itself is not read, so that whoever looks at a search again and again need not parse its state.
+    ValueError where the rows are not there, damaged, or of other columns.
+    """
+    return _read_arrays(_data_file(path, signature), tuple(columns))
+
+
+def rows_file(path: Path, signature: str) -> Path:
+    """The file that `read_rows` reads."""
+    return _data_file(path, signature)
+
+
+def _read_arrays(file: Path, columns: tuple[str, ...] | None) -> FitData:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]

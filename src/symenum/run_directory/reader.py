@@ -119,6 +119,7 @@ class Run:
     created: str = ""
     started: str = ""
     source: str = ""
+    data_hash: str = ""
     rows: int = 0
     variables: tuple[Variable, ...] = ()
     fronts: tuple[TargetFront, ...] = ()
@@ -233,6 +234,7 @@ class RunReader:
             created=str(document.get("created", "")),
             started=str(document.get("started", "")),
             source=str(document.get("source", "")),
+            data_hash=str(document.get("data_hash", "")),
             rows=document["rows"],
             variables=tuple(
                 Variable(_field(one, "name", str), _field(one, "column", str)) for one in document["variables"]

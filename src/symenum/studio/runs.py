@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from symenum.core.files import write_whole
-from symenum.run_directory import LOG, REQUEST, RUN, Run, RunReader, Status, ask_to_stop, is_held, sorted_runs
+from symenum.run_directory import LOG, REQUEST, RUN, Run, RunReader, Status, ask_to_stop, sorted_runs
 from symenum.studio.answers import RequestError
 from symenum.studio.security import inside
 from symenum.studio.snapshots import snapshot
@@ -49,6 +49,7 @@ class Runs:
         self._readers: dict[str, RunReader] = {}
         self._seen: dict[str, _Seen] = {}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._earlier_start: dict[str, str] = {}  # when the search began that a child shall go on with
         self._guard = threading.RLock()
 
     def path(self, name: str) -> Path:
@@ -61,7 +62,7 @@ class Runs:
             raise RequestError(404, f"There is no run {name[:60]!r} in this folder: look at the list of runs.")
         return path
 
-    def list(self) -> list[Run]:
+    def all(self) -> list[Run]:
         """All runs, the newest first; RequestError where the folder cannot be read."""
         try:
             found = sorted_runs(self.folder)
@@ -84,7 +85,7 @@ class Runs:
         starting = child is not None and child.poll() is None
         request = _read_request(run.folder)
         run = replace(run, details={"name": request.get("name"), **run.details})
-        if starting and run.status not in (Status.RUNNING, Status.WAITING) and not is_held(run.folder):
+        if starting and run.started and run.started == self._earlier_start.get(name):
             return replace(run, status=Status.WAITING, message="The search is about to go on.")
         if run.status is not Status.WAITING:
             return run
@@ -150,6 +151,7 @@ class Runs:
                 )
             self._refuse_too_many()
             limit = [] if max_time is None else ["--max-time", f"{max_time!r}"]
+            self._earlier_start[name] = run.started
             self._spawn(path, ["symenum", "resume", str(path), *limit])
             self._seen.pop(name, None)
             return Status.WAITING.value
@@ -216,10 +218,12 @@ def _last_words(folder: Path) -> str:
 
 def _version(folder: Path) -> int:
     """A number that grows when the folder changes: milliseconds of the last change of what a snapshot is made of."""
-    newest = 0
-    for name in (RUN, REQUEST, "events.jsonl", "front.json", "model.json", "report.html"):
-        try:
-            newest = max(newest, (folder / name).stat().st_mtime_ns // 1_000_000)
-        except OSError:
-            continue
-    return newest
+    files = [folder / name for name in (RUN, REQUEST, "events.jsonl", "front.json", "model.json", "report.html")]
+    return max((_changed(file) for file in files), default=0)
+
+
+def _changed(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return 0

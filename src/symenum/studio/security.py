@@ -2,7 +2,7 @@
 
 A page of another site that is open in the same browser can send requests to 127.0.0.1, but it can neither read the
 answers nor forge Host and Origin. So every request needs our own Host (against names that resolve to 127.0.0.1), an
-Origin that is ours where one is sent, and the token, as a cookie that other sites' requests do not carry or as a header.
+Origin that is ours where one is sent, and the token, as a header or a cookie that requests of other sites lack.
 """
 
 from __future__ import annotations
@@ -138,4 +138,4 @@ def _cookie(headers: Headers, name: str) -> str:
         jar: SimpleCookie = SimpleCookie(headers.get("cookie", ""))
     except CookieError:
         return ""
-    return jar[name].value if name in jar else ""
+    return str(jar[name].value) if name in jar else ""

@@ -7,6 +7,7 @@ import contextlib
 import json
 import mimetypes
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from starlette.routing import Route
 
 from symenum.run_directory import Run
 from symenum.studio.answers import RequestError, json_answer
+from symenum.studio.law_rows import LawRows, RowsOfRuns, table_rows
 from symenum.studio.requests import checked_request, checked_time, number_list
 from symenum.studio.runs import Runs
 from symenum.studio.security import Gate, inside
@@ -35,6 +37,7 @@ _PAGE = Path(__file__).parent / "page"
 _MAX_JSON = 4 << 20  # bytes of a request in JSON, 4 MiB: the names of 5,000 columns
 _MAX_POINTS = 20_000  # of a plot: more than a screen has
 _DEFAULT_POINTS = 2_000
+_LAW_THREADS = 2  # requests about laws that are computed at the same time; a search wants the cores
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # a report is a page of its own
 
 
@@ -48,6 +51,7 @@ def make_app(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         studio.streams.close()
+        studio.law_threads.shutdown(wait=False, cancel_futures=True)
 
     routes = [
         Route("/", studio.index),
@@ -103,6 +107,8 @@ class _Studio:
         self.runs = Runs(folder)
         self.tables = Tables(folder / PRIVATE / "tables", limits)
         self.streams = Streams()
+        self.rows = RowsOfRuns(_read_law_rows)
+        self.law_threads = ThreadPoolExecutor(_LAW_THREADS, "symenum studio law")
 
     async def index(self, request: Request) -> Response:
         file = self.page / "index.html"
@@ -127,7 +133,7 @@ class _Studio:
         return json_answer(await asyncio.to_thread(_info, self.folder, self.limits))
 
     async def runs_list(self, request: Request) -> Response:
-        found = await asyncio.to_thread(lambda: [summary(run) for run in self.runs.list()])
+        found = await asyncio.to_thread(lambda: [summary(run) for run in self.runs.all()])
         return json_answer(found)
 
     async def upload(self, request: Request) -> Response:
@@ -168,36 +174,40 @@ class _Studio:
         return json_answer({"status": status})
 
     async def law(self, request: Request) -> Response:
-        from symenum.studio import laws
+        from symenum.studio.laws import details
 
-        return await self._of_law(request, laws.details)
+        return await self._of_law(request, details)
 
     async def plots(self, request: Request) -> Response:
-        from symenum.studio import laws
+        from symenum.studio.plots import law_plots
 
         query = request.query_params
         points = query.get("points", str(_DEFAULT_POINTS))
         if not points.isdigit() or not 1 <= int(points) <= _MAX_POINTS:
             raise RequestError(422, f"points must be a whole number from 1 to {_MAX_POINTS}, not {points[:20]!r}.")
         constants = _query_numbers(query["constants"]) if query.get("constants") else None
-        return await self._of_law(request, laws.plots, int(points), constants)
+        return await self._of_law(request, law_plots, int(points), constants)
 
     async def try_law(self, request: Request) -> Response:
-        from symenum.studio import laws
+        from symenum.studio.laws import try_constants
 
         body = await _json_body(request)
         constants = number_list(body.get("constants"), "constants")
-        return await self._of_law(request, laws.try_constants, constants, body.get("fit") is True)
+        return await self._of_law(request, try_constants, constants, body.get("fit") is True)
 
     async def _of_law(self, request: Request, answer: Callable[..., Any], *values: Any) -> Response:
-        """The answer of a function of the run, the state and the law's index, in a thread."""
-        index, state = request.path_params["index"], request.query_params.get("state")
+        """The answer of a function of a law and its rows, in a thread of its own few, so that lists never wait."""
+        name, index = request.path_params["run"], request.path_params["index"]
+        state = request.query_params.get("state")
 
-        def work() -> Any:
-            run: Run = self.runs.run(request.path_params["run"])
-            return answer(run, state, index, *values)
+        def work() -> Response:
+            from symenum.studio.laws import choose_law
 
-        return json_answer(await asyncio.to_thread(work))
+            run = self.runs.run(name)
+            law = choose_law(run, state, index)
+            return json_answer(answer(law, self.rows.of(run, law.front.target), *values))
+
+        return await asyncio.get_running_loop().run_in_executor(self.law_threads, work)
 
     async def download(self, request: Request) -> Response:
         folder = await asyncio.to_thread(self.runs.path, request.path_params["run"])
@@ -225,6 +235,14 @@ def _info(folder: Path, limits: Limits) -> dict[str, Any]:
         "defaults": {"operators": PARAMETERS["operators"].default, "max_time": PARAMETERS["max_time"].default},
         "limits": {"upload_bytes": limits.upload_bytes, "columns": limits.columns},
     }
+
+
+def _read_law_rows(run: Run, state: str | None) -> LawRows:
+    if run.kind != "motion":
+        return table_rows(run)
+    from symenum.studio.motion_rows import motion_rows
+
+    return motion_rows(run, state)
 
 
 async def _json_body(request: Request) -> dict[str, Any]:

@@ -114,8 +114,8 @@ class Tables:
         if frame.shape[1] < 2:
             raise RequestError(
                 422,
-                f"The table has one column, {str(frame.columns[0])[:60]!r}: a law needs a target and at least one other "
-                "column. If its lines hold several values, separate them by commas or tabs.",
+                f"The table has one column, {str(frame.columns[0])[:60]!r}: a law needs a target and one other "
+                "column at least. If its lines hold several values, separate them by commas or tabs.",
             )
         columns = [_describe_column(str(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
         numbers = [one["name"] for one in columns if one["kind"] == "number"]
@@ -131,7 +131,7 @@ class Tables:
 
 
 def read_table(path: Path, note: Callable[[str], None], limits: Limits = LIMITS) -> pandas.DataFrame:
-    """The table of an uploaded file: text, Parquet or the first sheet of a workbook. RequestError says what is wrong."""
+    """The table of an uploaded file: text, Parquet or the first sheet of a workbook; RequestError where it is none."""
     from symenum.cli.tables import read_frame
 
     try:

@@ -4,7 +4,18 @@
 file holds. Everything is plain JSON, JSON lines and npz: a file from anywhere can hold wrong values, but no code.
 """
 
-from symenum.run_directory.layout import EVENTS, FRONT, LOG, REQUEST, RUN, RUN_DIRECTORY_FILES, STOP, RunFacts, RunPlace
+from symenum.run_directory.layout import (
+    DATA,
+    EVENTS,
+    FRONT,
+    LOG,
+    REQUEST,
+    RUN,
+    RUN_DIRECTORY_FILES,
+    STOP,
+    RunFacts,
+    RunPlace,
+)
 from symenum.run_directory.lock import FolderIsBusyError, RunLock, is_held
 from symenum.run_directory.reader import (
     LawRecord,
@@ -21,6 +32,7 @@ from symenum.run_directory.reader import (
 from symenum.run_directory.writer import NoRunWriter, RunWriter
 
 __all__ = [
+    "DATA",
     "EVENTS",
     "FRONT",
     "LOG",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from symenum.studio.answers import RequestError
-from symenum.studio.worker import search_parameters
+from symenum.studio.worker import motion_parameters, search_parameters
 
 __all__ = ["checked_request", "checked_time", "number_list"]
 
@@ -48,15 +48,15 @@ def checked_request(body: object, path: Path, source: str) -> dict[str, Any]:
         "random_state": seed,
         "parameters": dict(parameters),
     }
+    try:
+        search_parameters(parameters) if kind == "law" else motion_parameters(parameters)
+    except ValueError as error:
+        raise RequestError(422, f"{error}.") from error
     if kind == "motion":
         targets = _texts(body.get("targets") or [], "targets")
         if not targets:
             raise RequestError(422, "targets must name the columns that move, such as ['x', 'v'].")
         return {**checked, "targets": targets, "time": _text(body.get("time"), "time")}
-    try:
-        search_parameters(parameters)
-    except ValueError as error:
-        raise RequestError(422, f"{error}.") from error
     target = _text(body.get("target"), "target")
     if target in checked["inputs"]:
         raise RequestError(422, f"The target {target[:60]!r} cannot be one of the inputs: take it out of them.")

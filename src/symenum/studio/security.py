@@ -129,8 +129,8 @@ class Gate:
 
 
 def _token_in_query(scope: Scope) -> str:
-    values = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
-    return values[0]
+    query: bytes = scope.get("query_string", b"")
+    return parse_qs(query.decode("latin-1")).get("token", [""])[0]
 
 
 def _cookie(headers: Headers, name: str) -> str:

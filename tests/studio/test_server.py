@@ -169,6 +169,24 @@ def test_motion_has_laws_of_each_state_and_their_motion(with_runs) -> None:
     assert with_runs.get("/api/runs/motion/laws/0", query="state=z").status == 404
 
 
+def test_constants_of_motion_are_tried_and_fitted_again(with_runs) -> None:
+    front = with_runs.folder / "motion" / "front.json"
+    document = json.loads(front.read_text())
+    law = {"equation": "-3.9*x1 + 0.05*x2", "complexity": 5, "loss": 1.0, "score": 0.0, "reward": 0.5}
+    document["fronts"][1].update(laws=[law], selected=0)
+    front.write_text(json.dumps(document))
+    shown = with_runs.get("/api/runs/motion/laws/0", query="state=x2").json()
+    values = [constant["value"] for constant in shown["constants"]]
+    assert sorted(values) == [0.05, 3.9]  # as people write it: 0.05*x2 - 3.9*x1
+    moved, fitted = (
+        with_runs.post("/api/runs/motion/laws/0/try", {"constants": values, "fit": fit}, query="state=x2").json()
+        for fit in (False, True)
+    )
+    assert fitted["loss"] < moved["loss"] / 10
+    assert sorted(fitted["constants"]) == pytest.approx([0.0, 4.0], abs=0.05)
+    assert all(0 < constant["error"] < 0.5 for constant in shown["constants"])
+
+
 def test_a_law_that_is_not_on_the_front_is_not_found(with_runs) -> None:
     answer = with_runs.get("/api/runs/law/laws/999")
     assert answer.status == 404

@@ -93,6 +93,7 @@ from symenum.fitting.losses import Loss, make_loss
 from symenum.fitting.recognise import count_fitted_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
+from symenum.run_directory.layout import RunPlace
 from symenum.sanity import Policy
 from symenum.search import Outcome, Settings, StepReport, Task, make_task, run
 from symenum.search.believed import with_most_probable
@@ -267,7 +268,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         a callable, or several, that get a StepReport after each step; one that returns True ends the search
     checkpoint : str | Path | None, default None
         a file that is kept up to date while the search runs; `resume` goes on from it
-    run_dir : str | Path | None, default None
+    run_dir : str | Path | RunPlace | None, default None
         a folder that holds the whole run, alive and afterwards: problem, steps, laws, checkpoint and results; `resume`
         goes on from it, and `symenum studio` shows it
     warm_start : bool, default False
@@ -376,7 +377,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
         callbacks: Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None = None,
         checkpoint: str | Path | None = None,
-        run_dir: str | Path | None = None,
+        run_dir: str | Path | RunPlace | None = None,
         warm_start: bool = False,
         max_memory: int | str | None = None,
         missing: str = "auto",

@@ -6,8 +6,8 @@
 `overhead` runs one search of a fixed number of steps again and again, each time in a process of its own: without a
 folder, with a folder (`run_dir`), with a studio on that folder that nobody looks at, and with a page attached, which
 takes two snapshots a second by events and asks for the law that is marked and for its plots after each. The four take
-turns, so that a load of the machine falls on all of them. It prints medians of the seconds of `fit`, by the clock and of
-the processor, and ratios to the search with a folder alone.
+turns, so that a load of the machine falls on all of them. It prints medians of the seconds of `fit`, by the clock and
+of the processor, and ratios to the search with a folder alone.
 
 `answers` makes a run with a front of many laws on many rows, and prints how long the server takes for each address: the
 first time, and the median of ten more.

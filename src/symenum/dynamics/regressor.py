@@ -75,7 +75,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         best on held-out pieces), "best", "accuracy" or "reward"
     callbacks : Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None, default None
         a callable, or several, that get a SystemReport after each step; one that returns True ends the search
-    run_dir : str | Path | None, default None
+    run_dir : str | Path | RunPlace | None, default None
         a folder that holds the whole run, alive and afterwards: trajectories, steps, laws and results; `symenum studio`
         shows it
 

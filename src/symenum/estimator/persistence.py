@@ -225,7 +225,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
                 f"checkpoint: the data could not be written to '{file}' ({error.strerror or error}): to go on from the "
                 "checkpoint, give the data again",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,  # the line that calls fit
             )
         else:
             raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from symenum.core.target import Training
 from symenum.estimator.data import FitData
 from symenum.estimator.persistence import Start, json_parameters, run_place
 from symenum.run_directory import RUN, NoRunWriter, RunFacts, RunPlace, RunWriter
+from symenum.run_directory.writer import finite_or_none
 from symenum.search import Outcome
 
 __all__ = ["end_run", "open_run"]
@@ -78,7 +78,7 @@ def end_run(writer: RunWriter | NoRunWriter, model: FittedModel, outcome: Outcom
     if outcome.error is None:
         told["confidence"] = list(model._stated_confidence() or ())
         told["alternatives"] = [
-            {"equation": str(one.law.expression), "weight": one.weight, "loss": _finite(one.law.loss)}
+            {"equation": str(one.law.expression), "weight": one.weight, "loss": finite_or_none(one.law.loss)}
             for one in model._alternatives_of_best()
             if one.law.expression != model.best_expression_
         ]
@@ -95,7 +95,3 @@ def end_run(writer: RunWriter | NoRunWriter, model: FittedModel, outcome: Outcom
         error=outcome.error,
         **told,
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -26,7 +26,7 @@ from symenum.run_directory.layout import EVENTS, FORMAT, FORMAT_VERSION, FRONT, 
 from symenum.run_directory.lock import RunLock
 from symenum.version import __version__
 
-__all__ = ["NoRunWriter", "RunWriter"]
+__all__ = ["NoRunWriter", "RunWriter", "finite_or_none"]
 
 # Seconds between two looks of the writing thread: twice as often as a page is told of news, and a stop that is asked
 # for acts within it.
@@ -130,7 +130,7 @@ class RunWriter:
             "time_left": _rounded(report.time_left),
             "scored": report.scored,
             "rate": _rounded(report.rate),
-            "gain": _finite(getattr(report, "gain", None)),
+            "gain": finite_or_none(getattr(report, "gain", None)),
             "plan": report.message,
             "errors": dict(getattr(report, "errors", None) or {}),
             "target": target,
@@ -211,7 +211,7 @@ class RunWriter:
             "process": {"host": platform.node(), "pid": os.getpid()},
             "source": facts.source,
             "targets": [
-                {"name": name, "variance": _finite(variance)}
+                {"name": name, "variance": finite_or_none(variance)}
                 for name, variance in zip(facts.targets, facts.variances or [None] * len(facts.targets), strict=True)
             ],
             "variables": [{"name": name, "column": column} for name, column in facts.variables],
@@ -270,10 +270,11 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else repr(value)
 
 
-def _finite(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
+    """The number as an event holds it: JSON has neither infinity nor NaN."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def _rounded(value: float | None) -> float | None:
-    finite = _finite(value)
+    finite = finite_or_none(value)
     return None if finite is None else round(finite, _SECONDS_DIGITS)

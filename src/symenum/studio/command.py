@@ -9,12 +9,13 @@ import socket
 import threading
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import click
 
 from symenum.cli.messages import Failure, InputError, say
 
-__all__ = ["studio_command"]
+__all__ = ["listen", "server_config", "studio_command"]
 
 _PORTS_TRIED = 50  # one after another from the wanted one: nobody runs more servers than that
 _PRIVATE_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -53,7 +54,7 @@ def studio_command(folder: Path, port: int, host: str, token: str | None, browse
             f"The folder '{folder}' cannot be written ({error.strerror or error}): name another, such as "
             "'symenum studio ~/symenum'."
         ) from error
-    listening = _listen(host, port)
+    listening = listen(host, port)
     taken = listening.getsockname()[1]
     if port not in (0, taken):
         say(f"Port {port} is taken: this is port {taken}.")
@@ -64,7 +65,18 @@ def studio_command(folder: Path, port: int, host: str, token: str | None, browse
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{taken}/?token={token}"
     click.echo(f"symenum studio on '{folder}': {address}")
     say("Ctrl-C ends the server; searches that run go on.")
-    config = uvicorn.Config(
+    server = uvicorn.Server(server_config(app))
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [address]).start()
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+
+
+def server_config(app: Any) -> Any:
+    """How uvicorn serves the studio (a `uvicorn.Config`)."""
+    import uvicorn
+
+    return uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,  # it would hold the token
@@ -72,14 +84,9 @@ def studio_command(folder: Path, port: int, host: str, token: str | None, browse
         timeout_graceful_shutdown=_GOODBYE,
         server_header=False,
     )
-    server = uvicorn.Server(config)
-    if browser:
-        threading.Timer(0.5, webbrowser.open, [address]).start()
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket at this port, or at the next one that is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, min(port + _PORTS_TRIED, 65536)):

@@ -29,13 +29,14 @@ from symenum.fitting.losses import Loss, make_loss
 from symenum.run_directory import Run
 from symenum.studio.answers import RequestError
 
-__all__ = ["LawRows", "RowsOfRuns", "TableRows", "check_unpacked_size", "table_rows"]
+__all__ = ["FIT_SECONDS", "LawRows", "RowsOfRuns", "TableRows", "check_unpacked_size", "table_rows"]
 
 Array = npt.NDArray[np.float64]
 
+FIT_SECONDS = 5.0
+"""After these "fit again" answers with what it has: longer than that nobody waits."""
 _REMEMBERED = 4  # runs whose rows are kept in memory: two tabs, each with a run, and the ones before
 _MAX_BYTES = 2 << 30  # that the rows of a run may unpack to: those of a search that fits into 8 GB
-_FIT_SECONDS = 5.0  # after which "fit again" answers with what it has: longer than that nobody waits
 
 
 class LawRows(Protocol):
@@ -108,7 +109,7 @@ class TableRows:
         return found
 
     def fit(self, form: Expression, starts: Mapping[str, float]) -> dict[str, float]:
-        found = fit_form(Form(form, dict(starts)), self.training, self.measure, budget=Budget(_FIT_SECONDS))
+        found = fit_form(Form(form, dict(starts)), self.training, self.measure, budget=Budget(FIT_SECONDS))
         return dict(found.constants)
 
     def motion_plots(self, run: Run, law: Expression, points: int) -> dict[str, Any]:

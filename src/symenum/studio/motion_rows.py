@@ -6,36 +6,36 @@ of it), and the columns are the smoothed motion.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
 import torch
+from torch import Tensor
 
+from symenum.core.budget import Budget
 from symenum.dynamics.derivatives import DERIVATIVES, local_fit
 from symenum.dynamics.display import START_WINDOW
 from symenum.dynamics.equation import Equation
 from symenum.dynamics.simulate import right_side, simulate
 from symenum.dynamics.system import WEAK, Names, make_system
 from symenum.dynamics.trajectory import Piece
-from symenum.expressions import Constant, Expression, Variable, parse, substitute
-from symenum.fitting.form_fit import derivatives
+from symenum.expressions import Constant, Expression, Variable, parse
+from symenum.fitting.form_fit import fit_form, judge_form
 from symenum.fitting.free_constants import free_constants, with_leaves
-from symenum.fitting.uncertainty import errors_of
 from symenum.run_directory import DATA, Run
 from symenum.run_directory.trajectories import read_trajectories
 from symenum.studio.answers import RequestError
-from symenum.studio.law_rows import check_unpacked_size
+from symenum.studio.law_rows import FIT_SECONDS, check_unpacked_size
 
 __all__ = ["MotionRows", "motion_rows"]
 
 Array = npt.NDArray[np.float64]
 
 _SIMULATION_SECONDS = 3.0  # of computing, after which a plot ends where it is
-_FIT_CALLS = 200  # of the residuals, by "fit again"
 _SIMULATION_STEPS = 20_000  # of the solver
 
 
@@ -74,38 +74,31 @@ class MotionRows:
     def errors(self, law: Expression) -> Sequence[float]:
         """From the slopes of the averages; windows overlap, so that only independent rows count."""
         values = free_constants(law, integers=False)
-        starts = {f"constant{i}_": value for i, value in enumerate(values)}
-        form = with_leaves(law, [Variable(name) for name in starts], integers=False)
-        slopes = self._slopes(form, starts)
-        spare = self.equation.form.independent - len(values)
-        if spare <= 0:
+        named = {f"constant{i}_": value for i, value in enumerate(values)}
+        form = with_leaves(law, [Variable(name) for name in named], integers=False)
+        target = self.equation.target
+        found = judge_form(form, named, self._tensors, target.y, target.weight, average=self.equation.form.average)
+        spare, independent = len(self.y) - len(values), self.equation.form.independent - len(values)
+        if independent <= 0:
             return [float("inf")] * len(values)
-        normal = slopes.T @ slopes / len(slopes)
-        errors: list[float] = errors_of(normal[:, :, None], np.array([self.mean_square(law) / spare]))[:, 0].tolist()
-        return errors
+        return [error * math.sqrt(max(spare / independent, 1.0)) for error in found.errors.values()]
 
     def fit(self, form: Expression, starts: Mapping[str, float]) -> dict[str, float]:
-        def residual(values: Array) -> Array:
-            law = _filled(form, dict(zip(starts, values.tolist(), strict=True)))
-            left = self.equation.residual(law)
-            return np.where(np.isfinite(left), left, np.sqrt(np.finfo(np.float64).max))
+        target = self.equation.target
+        found = fit_form(
+            form,
+            dict(starts),
+            self._tensors,
+            target.y,
+            target.weight,
+            budget=Budget(FIT_SECONDS),
+            average=self.equation.form.average,
+        )
+        return dict(found.constants)
 
-        def slopes(values: Array) -> Array:
-            return -self._slopes(form, dict(zip(starts, values.tolist(), strict=True)))
-
-        first = np.array(list(starts.values()))
-        if not np.isfinite(self.equation.residual(_filled(form, starts))).all():
-            raise RequestError(422, "The law is not defined on all rows with these constants: move them back a little.")
-        found = scipy.optimize.least_squares(residual, first, slopes, x_scale="jac", max_nfev=_FIT_CALLS)
-        return dict(zip(starts, found.x.tolist(), strict=True))
-
-    def _slopes(self, form: Expression, values: Mapping[str, float]) -> Array:
-        """The slopes (rows, constants) of the averages by the constants of the form."""
-        columns = {name: torch.from_numpy(column) for name, column in self.columns.items()}
-        like = next(iter(columns.values()))
-        columns |= {name: torch.full_like(like, value) for name, value in values.items()}
-        _, by_constant = derivatives(form, list(values), columns)
-        return self.equation.form.average(np.nan_to_num(by_constant.numpy().T))
+    @property
+    def _tensors(self) -> dict[str, Tensor]:
+        return {name: torch.from_numpy(column) for name, column in self.columns.items()}
 
     def motion_plots(self, run: Run, law: Expression, points: int) -> dict[str, Any]:
         """Time and phase plots of the longest piece: as measured, and as the laws move on from its start."""
@@ -147,10 +140,6 @@ def _phase(shown: Mapping[str, tuple[list[float], list[float]]], names: Sequence
         "simulated_x": shown[across][1],
         "simulated_y": shown[up][1],
     }
-
-
-def _filled(form: Expression, values: Mapping[str, float]) -> Expression:
-    return substitute(form, {name: Constant(value) for name, value in values.items()})
 
 
 def _marked(run: Run, state: int) -> Expression:

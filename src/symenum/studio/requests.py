@@ -31,7 +31,7 @@ def checked_request(body: object, path: Path, source: str) -> dict[str, Any]:
     kind = body.get("kind", "law")
     if kind not in ("law", "motion"):
         raise RequestError(422, f"kind must be 'law' or 'motion', not {kind!r:.40}.")
-    parameters = body.get("parameters") or {}
+    parameters = {} if body.get("parameters") is None else body["parameters"]
     if not isinstance(parameters, Mapping):
         raise RequestError(422, "parameters must be an object of names and values.")
     seed = body.get("random_state")

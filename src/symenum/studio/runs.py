@@ -75,6 +75,9 @@ class Runs:
     def run(self, name: str) -> Run:
         """A run as it stands now."""
         path = self.path(name)
+        links = _links(path)
+        if links:
+            return Run(path, Status.UNREADABLE, links)
         with self._guard:
             run = self._readers.setdefault(name, RunReader(path)).read()
             return self._with_child(name, run)
@@ -141,6 +144,8 @@ class Runs:
             run = self.run(name)
             if run.status in (Status.RUNNING, Status.WAITING):
                 raise RequestError(409, "This search runs already: stop it first, or wait for its end.")
+            if links := _links(path):
+                raise RequestError(409, links)
             if run.kind == "motion":
                 raise RequestError(
                     409, "A search for laws of motion cannot go on: start it again on the same table with more time."
@@ -160,7 +165,7 @@ class Runs:
         """Start a module of ours as a process that outlives the server; what it says goes to the log of the run."""
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         with (folder / LOG).open("ab") as log:
-            self._children[folder.name] = subprocess.Popen(
+            child = self._children[folder.name] = subprocess.Popen(
                 [sys.executable, "-m", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -168,6 +173,8 @@ class Runs:
                 env=environment,
                 start_new_session=True,
             )
+        # Waits for its end, so that no dead process stays in the system's table, also if nobody asks for the run again.
+        threading.Thread(target=child.wait, name=f"symenum studio {folder.name}", daemon=True).start()
 
     def _refuse_too_many(self) -> None:
         running = sum(child.poll() is None for child in self._children.values())
@@ -189,6 +196,15 @@ class Runs:
                 ) from error
             return folder
         raise RequestError(503, f"There are 10,000 runs called {stem!r} in the folder: choose another name.")
+
+
+def _links(folder: Path) -> str:
+    """What to do about links in the folder of a run; "" where there are none. A link could lead out of the folder."""
+    try:
+        found = [entry.name for entry in os.scandir(folder) if entry.is_symlink()]
+    except OSError as error:
+        return f"The folder '{folder.name}' cannot be read ({error.strerror or error}): change its rights."
+    return f"{found[0][:60]!r} is a link, which the studio does not follow: put the file itself there." if found else ""
 
 
 def _read_request(folder: Path) -> dict[str, Any]:

@@ -115,7 +115,8 @@ class Gate:
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in {f"http://{name}" for name in self._hosts}:
             return "A page of another site may not talk to this server."
-        if headers.get("sec-fetch-site") == "cross-site" and scope["path"] != "/":
+        # Browsers say where a request comes from. A link to the page itself may stand anywhere.
+        if headers.get("sec-fetch-site") not in (None, "same-origin", "none") and scope["path"] != "/":
             return "A page of another site may not talk to this server."
         tokens = [headers.get(TOKEN_HEADER, ""), _cookie(headers, self._cookie)]
         if scope["path"] == "/":

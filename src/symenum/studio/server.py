@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from symenum.run_directory import Run
+from symenum.run_directory import Run, Status
 from symenum.studio.answers import RequestError, json_answer
 from symenum.studio.law_rows import LawRows, RowsOfRuns, table_rows
 from symenum.studio.requests import checked_request, checked_time, number_list
@@ -204,6 +204,8 @@ class _Studio:
             from symenum.studio.laws import choose_law
 
             run = self.runs.run(name)
+            if run.status is Status.UNREADABLE:
+                raise RequestError(409, run.message)
             law = choose_law(run, state, index)
             return json_answer(answer(law, self.rows.of(run, law.front.target), *values))
 

@@ -200,7 +200,8 @@ def _check_parquet(path: Path, limits: Limits) -> None:
         raise RequestError(422, "Parquet files need the package pyarrow: pip install 'symenum[studio]'.") from error
     except (OSError, ValueError) as error:
         raise RequestError(422, f"The file cannot be read as Parquet: {error}.") from error
-    if about.num_rows * about.num_columns > limits.cells:
+    size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    if about.num_rows * about.num_columns > limits.cells or size > limits.unpacked_bytes:
         raise RequestError(
             413, f"The table has {about.num_rows:,} rows and {about.num_columns:,} columns. {_TOO_LARGE}"
         )

@@ -1,4 +1,4 @@
-"""Real servers for the tests of the page, and the tables that they are given. What must be waited for is read from streams."""
+"""Real servers for the tests of the page, and the tables that they are given."""
 
 from __future__ import annotations
 

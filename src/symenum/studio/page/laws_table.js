@@ -1,6 +1,6 @@
 // The laws of a front in a table, in rendered maths, one of them marked. Arrow keys go from law to law.
 
-import { element, refill, setText } from "./dom.js";
+import { element, refill, setText, shortened } from "./dom.js";
 import { number } from "./format.js";
 import { maths } from "./maths.js";
 
@@ -44,7 +44,9 @@ export function makeLawsTable(host, { onPick = () => {}, output = undefined, tit
     const loss = element("td", { class: "narrow" });
     const flag = element("span", { class: "flag" });
     const formula = maths(law.latex, law.text, { output });
-    const button = element("button", { type: "button", class: "law-button" }, formula, flag);
+    formula.setAttribute("aria-hidden", "true"); // MathML alone names no button: its text does
+    const name = element("span", { class: "unseen" }, shortened(law.text, 300));
+    const button = element("button", { type: "button", class: "law-button" }, formula, name, flag);
     const row = element("tr", { onclick: () => onPick(row.law.index) }, size, loss, element("td", { class: "law-cell" }, button));
     return Object.assign(row, { size, loss, flag, button });
   }

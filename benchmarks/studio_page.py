@@ -27,7 +27,11 @@ ROWS, LAWS, PAINTS, CHOSEN = 100_000, 200, 7, 25
 FRAMES = """() => {
     window.frames_ = [];
     let last = performance.now();
-    const next = (now) => { window.frames_.push(now - last); last = now; window.frameRequest = requestAnimationFrame(next); };
+    const next = (now) => {
+        window.frames_.push(now - last);
+        last = now;
+        window.frameRequest = requestAnimationFrame(next);
+    };
     window.frameRequest = requestAnimationFrame(next);
 }"""
 
@@ -132,9 +136,8 @@ def measure(browser: Any, address: str, run: str) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.goto(f"{address}/?token={TOKEN}#/runs/{run}")
     page.wait_for_selector(".panel figure canvas")
-    print(
-        f"laws in the table: {page.locator('table.laws tbody tr').count()}; {page.locator('.panel .hint').first.text_content()}"
-    )
+    hint = page.locator(".panel .hint").first.text_content()
+    print(f"laws in the table: {page.locator('table.laws tbody tr').count()}; {hint}")
     box = page.locator("[aria-label^=Front] .u-over").bounding_box()
 
     def hover() -> None:

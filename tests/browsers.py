@@ -1,4 +1,4 @@
-"""The browser of the tests: the system's Chromium, driven by Playwright. Where one is missing, the tests are skipped."""
+"""The browser of the tests: the system's Chromium, driven by Playwright. Without one the tests are skipped."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from symenum.run_directory.layout import RunPlace, run_place
+from symenum.run_directory.layout import RunPlace
 
 __all__ = ["watch", "widget_module"]
 
@@ -60,6 +60,8 @@ def watch(run: Any) -> Any:
     anywidget.AnyWidget
         `snapshot` is what it shows, as the studio's server would answer; `close()` ends it.
     """
+    from symenum.estimator.persistence import run_place  # brings torch, which `symenum studio --help` need not wait for
+
     widget_class = _widget_class()
     temporary = None
     if isinstance(run, (str, PathLike)):

@@ -19,12 +19,13 @@ const HEAT = [[48, 18, 92], [51, 76, 140], [33, 126, 141], [52, 170, 120], [140,
 
 /**
  * A chart in `host`. Options: x and y as {label, log}; height in pixels; `square`: as high as wide, up to `height`.
- * Gives `draw(layers, description)`, where the description is read by screen readers, and `destroy()`.
+ * Gives `draw(layers, description)`, where the description is read by screen readers, `setLog` and `destroy()`.
  */
 export function makeChart(host, { x = {}, y = {}, height = 240, square = false } = {}) {
   let layers = [];
   let ranges = { x: [0, 1], y: [0, 1] };
   let logs = { x: false, y: false };
+  const wished = { x: Boolean(x.log), y: Boolean(y.log) };
   let plot = null;
   let palette = new Map();
   let nearest = null;
@@ -88,12 +89,12 @@ export function makeChart(host, { x = {}, y = {}, height = 240, square = false }
   }
 
   function place(layer, index) {
-    return [plot.valToPos(layer.x[index], "x", true), plot.valToPos(clipped(layer.y[index]), "y", true)];
+    return [plot.valToPos(clipped(layer.x[index], "x"), "x", true), plot.valToPos(clipped(layer.y[index], "y"), "y", true)];
   }
 
-  // A loss of zero has no place on a log axis: it is drawn at the lower end.
-  function clipped(value) {
-    return logs.y && value !== null && value <= ranges.y[0] ? ranges.y[0] : value;
+  // Zero has no place on a log axis: it is drawn at the lower end.
+  function clipped(value, key) {
+    return logs[key] && value !== null && value <= ranges[key][0] ? ranges[key][0] : value;
   }
 
   function drawLayers(u) {
@@ -201,8 +202,8 @@ export function makeChart(host, { x = {}, y = {}, height = 240, square = false }
       }
       for (let i = 0; i < layer.x.length; i += 1) {
         if (!isNumber(layer.x[i]) || !isNumber(layer.y[i])) continue;
-        const across = u.valToPos(layer.x[i], "x") - left;
-        const down = u.valToPos(clipped(layer.y[i]), "y") - top;
+        const across = u.valToPos(clipped(layer.x[i], "x"), "x") - left;
+        const down = u.valToPos(clipped(layer.y[i], "y"), "y") - top;
         const distance = across * across + down * down;
         if (distance < least) {
           least = distance;
@@ -227,12 +228,16 @@ export function makeChart(host, { x = {}, y = {}, height = 240, square = false }
   });
 
   return {
+    /** Wish for a log axis or an even one, from the next drawing on. */
+    setLog(key, on) {
+      wished[key] = on;
+    },
     draw(newLayers, description) {
       layers = newLayers.map((layer) => ({ ...layer }));
       host.setAttribute("aria-label", description);
       const xs = layers.flatMap((layer) => layer.x);
       const ys = layers.flatMap((layer) => layer.y);
-      const wanted = { x: Boolean(x.log) && canBeLog(xs), y: Boolean(y.log) && canBeLog(ys) };
+      const wanted = { x: wished.x && canBeLog(xs), y: wished.y && canBeLog(ys) };
       const rebuilt = !plot || wanted.x !== logs.x || wanted.y !== logs.y;
       logs = wanted;
       const heat = layers.some((layer) => layer.kind === "heat");

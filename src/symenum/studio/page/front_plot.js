@@ -1,16 +1,36 @@
 // The front as a plot: loss against complexity, the marked law and the one that is looked at. A click looks at a law.
 
 import { makeChart } from "./chart.js";
-import { element } from "./dom.js";
+import { element, put } from "./dom.js";
 import { counted, number } from "./format.js";
 import { maths } from "./maths.js";
 
 /** A front plot in `host`; gives `show(front, marked, seen)`, both numbers of laws, and `destroy()`. */
 export function makeFrontPlot(host, { onPick = () => {}, output = undefined, height = 270 } = {}) {
-  const chart = makeChart(host, { x: { label: "complexity" }, y: { label: "loss", log: true }, height });
+  const place = element("div");
+  const chart = makeChart(place, { x: { label: "complexity" }, y: { label: "loss", log: true }, height });
+  let last = [[], null, null];
+  put(
+    host,
+    place,
+    element("div", { class: "axes", role: "group", "aria-label": "Log axes" }, logSwitch("log complexity", "x", false), logSwitch("log loss", "y", true)),
+  );
 
-  return {
+  function logSwitch(label, key, on) {
+    const box = element("input", {
+      type: "checkbox",
+      checked: on,
+      onchange: () => {
+        chart.setLog(key, box.checked);
+        plot.show(...last);
+      },
+    });
+    return element("label", {}, box, label);
+  }
+
+  const plot = {
     show(front, marked, seen) {
+      last = [front, marked, seen];
       const laws = [...front].sort((a, b) => a.complexity - b.complexity);
       const of = (chosen) => chosen.map((law) => law.complexity);
       const losses = (chosen) => chosen.map((law) => law.loss);
@@ -36,6 +56,7 @@ export function makeFrontPlot(host, { onPick = () => {}, output = undefined, hei
     },
     destroy: chart.destroy,
   };
+  return plot;
 }
 
 function hint(law, isMarked, output) {

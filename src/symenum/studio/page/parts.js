@@ -11,7 +11,7 @@ export function partsPanel(host, law) {
   }
   put(
     host,
-    element("p", { class: "hint" }, "The share of the explained variance that is lost when a part is taken out and the rest is left as it is."),
+    element("p", { class: "hint" }, explanation(law.parts)),
     element(
       "table",
       { class: "parts" },
@@ -32,6 +32,13 @@ export function partsPanel(host, law) {
       ),
     ),
   );
+}
+
+function explanation(parts) {
+  const held = parts.every((one) => one.how === "held at its median");
+  return held
+    ? "The share of the explained variance that is lost when a factor is held at its median and the rest is left as it is."
+    : "The share of the explained variance that is lost when a part is taken out and the rest is left as it is.";
 }
 
 // `meter` takes its length from an attribute, so that no inline style is needed.

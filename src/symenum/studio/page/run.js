@@ -198,7 +198,7 @@ export function showRun(view, id, wish, { onConnection }) {
   function showActions() {
     if (["running", "waiting"].includes(snapshot.status)) {
       refill(actions, element("button", { type: "button", class: "stop", onclick: (event) => act(event, () => stopRun(id)) }, "Stop"));
-    } else if (CAN_RESUME.has(snapshot.status)) {
+    } else if (CAN_RESUME.has(snapshot.status) && snapshot.kind !== "motion") {
       const box = element("input", { type: "number", id: freshId("more"), min: 1, step: "any", value: MORE_TIME });
       refill(
         actions,

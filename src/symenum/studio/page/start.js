@@ -4,6 +4,7 @@ import { getInfo, sendTable, startRun } from "./api.js";
 import { announce } from "./announce.js";
 import { element, freshId, refill, setText, shortened } from "./dom.js";
 import { count, counted, number } from "./format.js";
+import { knowledgeFields } from "./knowledge.js";
 
 const KINDS = { number: "number", date: "date", text: "text", constant: "constant", empty: "empty" };
 const MOST_SHOWN = 60; // columns of the preview, and inputs of the list; the search field finds the others
@@ -100,10 +101,12 @@ function usable(column) {
 }
 
 function formFor(table, info, fail) {
-  const form = { kind: "law", target: table.suggested_target, inputs: new Set(), time: null };
+  const form = { kind: "law", target: table.suggested_target, inputs: new Set(), controls: new Set(), time: null };
   const numeric = table.columns.filter(usable).map((column) => column.name);
   numeric.filter((name) => name !== form.target).forEach((name) => form.inputs.add(name));
   const extra = further();
+  const known = knowledgeFields(numeric);
+  const motion = motionSettings(table.columns);
   const operators = operatorChoice(info);
   const time = timeChoice(info.defaults?.max_time ?? 60);
   const what = element("div");
@@ -112,7 +115,11 @@ function formFor(table, info, fail) {
   const start = element("button", { type: "submit", class: "primary large" }, "Start the search");
 
   function drawWhat() {
-    refill(what, form.kind === "law" ? lawColumns(table, form) : motionColumns(table, form));
+    const isLaw = form.kind === "law";
+    refill(what, isLaw ? lawColumns(table, form) : motionColumns(table, form));
+    known.node.hidden = !isLaw;
+    extra.ofLaws.hidden = !isLaw;
+    motion.node.hidden = isLaw;
   }
   drawWhat();
 
@@ -136,6 +143,8 @@ function formFor(table, info, fail) {
       operators.node,
       time.node,
       element("p", { class: "field" }, element("label", { for: name.id }, "Name of the run"), name),
+      motion.node,
+      known.node,
       extra.node,
     ),
     element("div", { class: "buttons" }, start),
@@ -149,20 +158,25 @@ function formFor(table, info, fail) {
       table: table.table,
       name: name.value.trim() || undefined,
       kind: form.kind,
-      inputs: [...form.inputs],
+      inputs: form.kind === "law" ? [...form.inputs] : [...form.controls],
       operators: chosen,
       max_time: time.value(),
-      parameters: extra.parameters(),
     };
+    try {
+      const own = form.kind === "law" ? { ...extra.lawParameters(), ...known.parameters() } : motion.parameters();
+      wish.parameters = { ...extra.parameters(), ...own };
+    } catch (error) {
+      return fail(error.message);
+    }
     const seed = extra.seed();
     if (seed !== null) wish.random_state = seed;
     if (form.kind === "law") wish.target = form.target;
     else {
-      wish.targets = [...form.inputs];
+      wish.targets = [...form.inputs].filter((name) => !form.controls.has(name));
       wish.time = form.time ?? undefined;
     }
     if (Array.isArray(chosen) && !chosen.length) return fail("Choose at least one operator.");
-    if (!form.inputs.size) return fail("Choose at least one column to explain it with.");
+    if (!form.inputs.size) return fail(form.kind === "law" ? "Choose at least one column to explain it with." : "Choose at least one column that moves.");
     if (!(wish.max_time > 0)) return fail("The time must be a number of seconds above 0.");
     start.disabled = true;
     try {
@@ -265,7 +279,13 @@ function motionColumns(table, form) {
   const list = element("div");
   if (form.target) form.inputs.add(form.target);
   form.inputs.delete(form.time);
-  const draw = () => refill(list, columnList("States", names.filter((name) => name !== form.time), form.inputs));
+  const others = () => names.filter((name) => name !== form.time);
+  const draw = () =>
+    refill(
+      list,
+      columnList("Columns that move (states)", others(), form.inputs),
+      element("details", {}, element("summary", {}, "Columns that act from outside"), columnList("Controls", others(), form.controls)),
+    );
   select.addEventListener("change", () => {
     form.inputs.add(form.time);
     form.time = table.columns[Number(select.value)].name;
@@ -418,16 +438,20 @@ function further() {
   const loss = element("select", { id: freshId("loss") }, LOSSES.map((name) => element("option", { value: name }, name)));
   const selection = element("select", { id: freshId("selection") }, SELECTIONS.map((name) => element("option", { value: name }, name)));
   const seed = element("input", { type: "number", id: freshId("seed"), min: 0, step: 1, placeholder: "none" });
-  const field = (label, control, hint = null) =>
-    element("p", { class: "field" }, element("label", { for: control.id }, label), control, hint ? element("span", { class: "hint" }, hint) : null);
+  const ofLaws = element("div", {}, field("Loss", loss), field("How the law is marked", selection));
   return {
     parameters() {
       const found = {};
       if (complexity.value) found.max_complexity = Number(complexity.value);
+      return found;
+    },
+    lawParameters() {
+      const found = {};
       if (loss.value !== LOSSES[0]) found.loss = loss.value;
       if (selection.value !== SELECTIONS[0]) found.model_selection = selection.value;
       return found;
     },
+    ofLaws,
     seed: () => (seed.value === "" ? null : Number(seed.value)),
     node: element(
       "details",
@@ -437,10 +461,36 @@ function further() {
         "div",
         { class: "columns" },
         field("Largest size of a law", complexity),
-        field("Loss", loss),
-        field("How the law is marked", selection),
+        ofLaws,
         field("Random seed", seed, "For results that repeat"),
       ),
     ),
+  };
+}
+
+function field(label, control, hint = null) {
+  return element("p", { class: "field" }, element("label", { for: control.id }, label), control, hint ? element("span", { class: "hint" }, hint) : null);
+}
+
+function motionSettings(columns) {
+  const order = element(
+    "select",
+    { id: freshId("order") },
+    element("option", { value: "1" }, "first: the speed of a column"),
+    element("option", { value: "2" }, "second: its acceleration"),
+  );
+  const trajectory = element(
+    "select",
+    { id: freshId("trajectory") },
+    element("option", { value: "" }, "all rows are one motion"),
+    columns.map((column, i) => element("option", { value: i }, shortened(column.name, 60))),
+  );
+  return {
+    parameters() {
+      const found = { order: Number(order.value) };
+      if (trajectory.value !== "") found.trajectory = columns[Number(trajectory.value)].name;
+      return found;
+    },
+    node: element("div", { class: "columns", hidden: true }, field("Order of the laws", order), field("Column that tells motions apart", trajectory)),
   };
 }

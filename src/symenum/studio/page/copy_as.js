@@ -12,6 +12,16 @@ const FILES = {
   "law.py": "The marked law as a Python module",
   "law.tex": "The marked law in LaTeX",
   "data.csv": "The data of the run",
+  "law.txt": "The marked law as text",
+  "laws.txt": "The laws of motion as text",
+  "fronts.csv": "All laws of the fronts",
+  "system.py": "The laws of motion as a Python module",
+  "system.tex": "The laws of motion in LaTeX",
+  "trajectories.png": "Measured and simulated motion",
+  "log.txt": "What the search said",
+  "run.json": "Problem and settings",
+  "front.json": "The front, as the studio reads it",
+  "events.jsonl": "Every step of the search",
 };
 
 export function copyPanel(host, law) {

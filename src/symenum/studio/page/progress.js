@@ -1,7 +1,7 @@
 // Where a run stands: status, time, work, what runs now and what each move has brought; also used by the notebook.
 
 import { element, refill, setText } from "./dom.js";
-import { count, number, seconds } from "./format.js";
+import { count, counted, number, seconds } from "./format.js";
 
 const WORDS = {
   waiting: "waiting", running: "running", finished: "finished", stopped: "stopped", killed: "ended without a word", failed: "failed", unreadable: "cannot be read",
@@ -40,40 +40,53 @@ export function makeProgress() {
 
 /** The table of moves: turns, seconds and gain, the move that runs now set off; gives {node, show(schedule, now)}. */
 export function makeSchedule() {
-  const body = element("tbody");
-  const node = element(
-    "table",
-    { class: "schedule" },
-    element("caption", { class: "unseen" }, "What each move of the search brought"),
-    element("thead", {}, element("tr", {}, ["move", "turns", "time", "gain"].map((name) => element("th", { scope: "col" }, name)))),
-    body,
-  );
+  const table = (body, caption) =>
+    element(
+      "table",
+      { class: "schedule" },
+      element("caption", { class: "unseen" }, caption),
+      element("thead", {}, element("tr", {}, ["move", "turns", "time", "gain"].map((name) => element("th", { scope: "col" }, name)))),
+      body,
+    );
+  const useful = element("tbody");
+  const useless = element("tbody");
+  const heading = element("summary");
+  const rest = element("details", { hidden: true }, heading, table(useless, "Moves that have brought nothing yet"));
   return {
-    node,
+    node: element("div", {}, table(useful, "What each move of the search brought"), rest),
     show(schedule, now) {
-      const most = Math.max(...schedule.map((row) => row.gain ?? 0), 1e-9);
-      refill(
-        body,
-        schedule.map((row) =>
+      const brought = (row) => row.gain > 0 || row.move === now;
+      const idle = schedule.filter((row) => !brought(row));
+      fill(useful, schedule.filter(brought), now);
+      fill(useless, idle, now);
+      setText(heading, `${counted(idle.length, "move")} without gain`);
+      rest.hidden = !idle.length;
+    },
+  };
+
+  function fill(body, schedule, now) {
+    const most = Math.max(...schedule.map((row) => row.gain ?? 0), 1e-9);
+    refill(
+      body,
+      schedule.map((row) =>
+        element(
+          "tr",
+          { class: row.move === now ? "now" : null },
+          element("td", {}, row.move),
+          element("td", { class: "narrow" }, number(row.turns)),
+          element("td", { class: "narrow" }, seconds(row.seconds)),
           element(
-            "tr",
-            { class: row.move === now ? "now" : null },
-            element("td", {}, row.move),
-            element("td", { class: "narrow" }, number(row.turns)),
-            element("td", { class: "narrow" }, seconds(row.seconds)),
+            "td",
+            {},
             element(
-              "td",
-              {},
-              element(
-                "div",
-                { class: "share" },
-                element("meter", { min: 0, max: 1, value: Math.max(row.gain ?? 0, 0) / most, "aria-label": `gain ${number(row.gain, 3)}` }),
-                element("span", {}, number(row.gain, 3)),
-              ),
+              "div",
+              { class: "share" },
+              element("meter", { min: 0, max: 1, value: Math.max(row.gain ?? 0, 0) / most, "aria-label": `gain ${number(row.gain, 3)}` }),
+              element("span", {}, number(row.gain, 3)),
             ),
           ),
         ),
-      );
-    },
-  };
+      ),
+    );
+  }
 }

@@ -24,8 +24,10 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +109,17 @@ class Page(threading.Thread):
                 if shown["front"]:
                     law = f"/api/runs/{name}/laws/{shown['selected']}"
                     for path in (law, f"{law}/plots?points=2000"):
-                        self.studio.get(path)
-                        self.requests += 1
+                        self.requests += self.ask(path)
+
+    def ask(self, path: str) -> bool:
+        """Whether the law was still on the front: it may have left since the snapshot."""
+        try:
+            self.studio.get(path)
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            return False
+        return True
 
 
 def search(data: Path, steps: int, run_dir: Path | None) -> tuple[float, float]:

@@ -294,7 +294,15 @@ def test_trajectories_that_are_damaged_are_refused(tmp_path, content) -> None:
 
 
 @pytest.mark.parametrize(
-    "arrays", [{}, {"t0": np.zeros(3), "X0": np.zeros((2, 1)), "U0": np.zeros((3, 0))}, {"a": np.zeros(1)}]
+    "arrays",
+    [
+        {},
+        {"a": np.zeros(1)},
+        {"t0": np.arange(3.0), "X0": np.zeros((2, 1)), "U0": np.zeros((3, 0))},
+        {"t0": np.zeros(3), "X0": np.zeros((3, 1)), "U0": np.zeros((3, 0))},
+        {"t0": np.arange(3.0), "X0": np.full((3, 1), np.nan), "U0": np.zeros((3, 0))},
+        {"t0": np.arange(3), "X0": np.zeros((3, 1)), "U0": np.zeros((3, 0))},
+    ],
 )
 def test_other_arrays_are_no_trajectories(tmp_path, arrays) -> None:
     np.savez(tmp_path / "data.npz", **arrays)

@@ -63,6 +63,19 @@ class Server:
         connection.request("GET", f"/api/runs/{run}/events", headers={"X-Symenum-Token": TOKEN})
         return connection, connection.getresponse()
 
+    def wait_for_a_stream(self, run: str) -> bool:
+        """Whether a stream can be opened in the end: places of those that went become free."""
+        give_up = time.monotonic() + PATIENCE
+        while time.monotonic() < give_up:
+            connection, answer = self.open_stream(run)
+            status = answer.status
+            answer.close()
+            connection.close()
+            if status == 200:
+                return True
+            time.sleep(0.1)
+        return False
+
     def wait(self, run: str, fine: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first snapshot of the run for which this holds."""
         give_up = time.monotonic() + PATIENCE
@@ -148,6 +161,7 @@ def test_a_search_outlives_a_thousand_streams_a_closed_server_and_is_seen_killed
     server.wait(run, lambda shown: shown["iteration"] > step)
     for connection, _ in opened:
         connection.close()
+    assert server.wait_for_a_stream(run)
     server.close()
 
     again = serve(tmp_path / "runs")

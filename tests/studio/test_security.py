@@ -79,6 +79,15 @@ def test_the_names_of_this_machine_are_ours() -> None:
     assert "[fe80::1]:80" in own_hosts("fe80::1", 80)
 
 
+def test_on_all_addresses_the_names_of_the_machine_are_ours_too(monkeypatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "Lab-PC")
+    monkeypatch.setattr("socket.getfqdn", lambda: "lab-pc.example.org")
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_: [(2, 1, 6, "", ("192.0.2.7", 0))])
+    found = own_hosts("0.0.0.0", 80)
+    assert {"lab-pc:80", "lab-pc.example.org:80", "192.0.2.7:80", "127.0.0.1:80"} <= found
+    assert "192.0.2.7:80" not in own_hosts("127.0.0.1", 80)
+
+
 @pytest.mark.parametrize(
     "name", ["..", ".", "../law", "%2e%2e", "..%2flaw", "law/../law", "a\\b", "/etc", ".studio", "no\0"]
 )

@@ -54,10 +54,17 @@ def read_trajectories(folder: Path) -> list[Trajectory]:
         raise ValueError(f"'{DATA}' is missing: copy that file, too") from error
     except _DAMAGED as error:
         raise ValueError(f"'{DATA}' cannot be read ({error}): copy it again") from error
-    for one in found:
-        shapes = one.t.ndim == 1 and one.X.shape[:1] == one.U.shape[:1] == one.t.shape and one.X.ndim == one.U.ndim == 2
-        if not shapes or any(array.dtype != np.float64 for array in (one.t, one.X, one.U)):
-            raise ValueError(f"'{DATA}' holds no trajectories: copy it again")
+    if not all(map(_is_whole, found)):
+        raise ValueError(f"'{DATA}' holds no trajectories: copy it again")
     if not found:
         raise ValueError(f"'{DATA}' holds no trajectory: copy it again")
     return found
+
+
+def _is_whole(one: Trajectory) -> bool:
+    """Whether arrays from a file have the shapes, the kind and the values of a trajectory."""
+    arrays = (one.t, one.X, one.U)
+    shapes = one.t.ndim == 1 and one.X.shape[:1] == one.U.shape[:1] == one.t.shape and one.X.ndim == one.U.ndim == 2
+    if not shapes or any(array.dtype != np.float64 for array in arrays):
+        return False
+    return all(bool(np.isfinite(array).all()) for array in arrays) and bool((np.diff(one.t) > 0).all())

@@ -38,7 +38,7 @@ def studio_command(folder: Path, port: int, host: str, token: str | None, browse
     try:
         import uvicorn
 
-        from symenum.studio.security import own_hosts, stored_token
+        from symenum.studio.security import EVERYWHERE, own_hosts, stored_token
         from symenum.studio.server import PRIVATE, make_app
     except ImportError as error:
         raise InputError(f"The studio needs more packages ({error}): pip install 'symenum[studio]'.") from error
@@ -61,7 +61,7 @@ def studio_command(folder: Path, port: int, host: str, token: str | None, browse
     if host not in _PRIVATE_HOSTS:
         say(f"--host {host}: whoever reaches this machine and knows the token can use the studio.")
     app = make_app(folder, token, own_hosts(host, taken), taken)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    shown = "127.0.0.1" if host in EVERYWHERE else host
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{taken}/?token={token}"
     click.echo(f"symenum studio on '{folder}': {address}")
     say("Ctrl-C ends the server; searches that run go on.")

@@ -166,6 +166,8 @@ def motion_rows(run: Run, state: str | None) -> MotionRows:
     names = Names(states, *(_names(known.get(part)) for part in ("inputs", "velocities", "accelerations")))
     try:
         pieces = tuple(Piece(one.t, one.X, one.U) for one in read_trajectories(run.folder))
+        if any(piece.X.shape[1] != len(states) or piece.U.shape[1] < len(names.inputs) for piece in pieces):
+            raise ValueError(f"'{DATA}' and 'run.json' do not belong together: copy both again")
         system = make_system(pieces, names, derivative)
         place = states.index(state) if state is not None else 0
     except (ValueError, TypeError, IndexError) as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -19,8 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from symenum.studio.answers import json_answer
 
-__all__ = ["HEADERS", "TOKEN_HEADER", "Gate", "inside", "own_hosts", "stored_token"]
+__all__ = ["EVERYWHERE", "HEADERS", "TOKEN_HEADER", "Gate", "inside", "own_hosts", "stored_token"]
 
+EVERYWHERE = ("0.0.0.0", "::")
+"""The hosts that stand for all addresses of this machine."""
 TOKEN_HEADER = "x-symenum-token"
 _TOKEN_BYTES = 32  # 256 bits: no guess hits it
 _LEAST_TOKEN = 16  # characters of a token that the user names
@@ -57,9 +60,23 @@ def stored_token(path: Path) -> str:
 
 
 def own_hosts(host: str, port: int) -> frozenset[str]:
-    """The names under which the server answers: those of this machine's own address, and the one that it was told."""
-    names = {"127.0.0.1", "localhost", "[::1]", host if ":" not in host else f"[{host}]"}
-    return frozenset(f"{name}:{port}" for name in names)
+    """The names under which the server answers: those of this machine's own address, and the one that it was told.
+
+    If it listens on all addresses, also the names and addresses of this machine in its network.
+    """
+    names = {"127.0.0.1", "localhost", "::1", host}
+    if host in EVERYWHERE:
+        names |= _names_of_this_machine()
+    return frozenset(f"{f'[{name}]' if ':' in name else name}:{port}".lower() for name in names)
+
+
+def _names_of_this_machine() -> set[str]:
+    name = socket.gethostname()
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
+    except OSError:  # a name that no server of names knows
+        found = set()
+    return {name, socket.getfqdn(), *found}
 
 
 def inside(folder: Path, name: str) -> Path:

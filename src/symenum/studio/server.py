@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from symenum.run_directory import Run, Status
@@ -159,9 +159,7 @@ class _Studio:
     async def events(self, request: Request) -> Response:
         name = request.path_params["run"]
         await asyncio.to_thread(self.runs.path, name)  # an error before the stream is one that the page can read
-        stream = self.streams.open(lambda: self.runs.snapshot(name))
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+        return self.streams.answer(lambda: self.runs.snapshot(name))
 
     async def stop(self, request: Request) -> Response:
         status = await asyncio.to_thread(self.runs.stop, request.path_params["run"])

@@ -14,6 +14,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt 
 demo: $(READY)
 	@$(RUN) -m symenum fit --example planets
 
+# The head of its output says whether a Chromium was found for the tests of the studio's page.
 test: $(READY)
 	@$(RUN) -m pytest -n auto --dist worksteal $(ARGS)
 

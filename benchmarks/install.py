@@ -7,18 +7,24 @@ code 1 if anything failed. Needs an index of packages, and some GB for the torch
 With --release (`make release-check`) it builds what a release consists of: a source archive, and the wheel from that
 archive, so that nothing is missing in it. twine reads the metadata and renders the README as PyPI would. The wheel is
 tried with this Python only, where others are not named.
+
+With --studio it tells the way from an empty environment to a law on the page: pip install "symenum[studio]", symenum
+studio, a table uploaded and searched, each with its seconds. Nothing but pip needs a network.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
@@ -55,12 +61,17 @@ class Checked:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--release", action="store_true", help="the source archive too, and what PyPI will say of both")
+    parser.add_argument("--studio", action="store_true", help="from an empty environment to a law on the studio's page")
     parser.add_argument("interpreters", nargs="*", help="default: every Python 3.10 to 3.13 that can be found")
     options = parser.parse_args()
-    interpreters = options.interpreters or ([sys.executable] if options.release else find_interpreters())
+    interpreters = options.interpreters or (
+        [sys.executable] if options.release or options.studio else find_interpreters()
+    )
     with tempfile.TemporaryDirectory() as folder:
         wheel = release(Path(folder)) if options.release else build(Path(folder))
         print(f"{wheel.name}, {wheel.stat().st_size / 1024:.0f} KB")
+        if options.studio:
+            return max(way_to_the_page(interpreter, wheel) for interpreter in interpreters)
         results = [check(interpreter, wheel) for interpreter in interpreters]
     print(f"{'Python':8} {'torch':14} {'install':>9} {'import':>9}  law of the fit | law of the command line")
     for one in results:
@@ -150,6 +161,58 @@ def check(interpreter: str, wheel: Path) -> Checked:
     elif law != "x1**2/x2":
         fault = f"the fit found {law}"
     return Checked(version, torch, installed, float(seconds), law, command, fault)
+
+
+def way_to_the_page(interpreter: str, wheel: Path) -> int:
+    """Install with the extra, start the studio, and search a table; prints the seconds of each. 0 if all went well."""
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+
+        def told(what: str) -> None:
+            print(f"{time.perf_counter() - begin:7.1f} s  {what}")
+
+        place = Path(folder)
+        output([interpreter, "-m", "venv", str(place / "venv")])
+        told("python -m venv")
+        pip = [str(place / "venv" / "bin" / "python"), "-m", "pip", "install", "-q"]
+        output([*pip, "-c", str(ROOT / "constraints.txt"), f"{wheel}[studio]"], folder)
+        told('pip install "symenum[studio]"')
+        command = [str(place / "venv" / "bin" / "symenum"), "studio", "runs", "--port", "0", "--no-browser"]
+        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                assert server.stdout is not None
+                address, _, token = server.stdout.readline().split(" ")[-1].strip().partition("/?token=")
+                law = law_on_the_page(address, token, told)
+            finally:
+                server.terminate()
+    print(f"the law on the page: {law}")
+    return 0 if law == "x**2/z" else 1
+
+
+def law_on_the_page(address: str, token: str, told: Any) -> str:
+    """The law that the studio at this address finds for a table of its own."""
+
+    def ask(path: str, body: bytes | None = None, kind: str = "application/json") -> bytes:
+        headers = {"X-Symenum-Token": token, "Content-Type": kind}
+        with urllib.request.urlopen(urllib.request.Request(f"{address}{path}", body, headers)) as answer:
+            content: bytes = answer.read()
+            return content
+
+    page = ask("/").decode()
+    assert "<script" in page
+    told("the page is there")
+    rows = [f"{x / 8!r},{z / 4!r},{(x / 8) ** 2 / (z / 4)!r}" for x in range(7, 21) for z in range(5, 15)]
+    uploaded = json.loads(ask("/api/tables?name=my.csv", "\n".join(["x,z,y", *rows]).encode(), "text/csv"))
+    wish = {"table": uploaded["table"], "target": "y", "inputs": ["x", "z"], "max_time": 20}
+    run = json.loads(ask("/api/runs", json.dumps(wish).encode()))["id"]
+    told("a table uploaded and its search started")
+    while True:
+        shown = json.loads(ask(f"/api/runs/{run}"))
+        if shown["status"] not in ("waiting", "running"):
+            break
+        time.sleep(0.2)
+    told(f"the search is {shown['status']} {shown['message']}")
+    return str(shown["front"][shown["selected"]]["text"]) if shown["front"] else ""
 
 
 def output(command: list[str], folder: str | None = None) -> str:

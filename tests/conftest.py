@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from browsers import chromium, why_not
 from hypothesis import settings
 
 from symenum.core.threads import torch_threads
@@ -38,3 +39,9 @@ def one_thread() -> Iterator[None]:
     """On a shared machine torch's threads wait for each other, ten milliseconds at each small operation."""
     with torch_threads(1):
         yield
+
+
+def pytest_report_header() -> str:
+    """Whether the studio's page is tested in a browser."""
+    reason = why_not()
+    return f"browser tests: skipped, {reason}" if reason else f"browser tests: with {chromium()}"

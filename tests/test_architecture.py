@@ -37,12 +37,14 @@ ORDER = (
     "tokens",
     "search",
     "display",
+    "run_directory",
     "estimator",
     "dynamics",
     "plugins",
     "bench",
     "__init__",
     "cli",
+    "studio",
     "__main__",
 )
 PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve"}

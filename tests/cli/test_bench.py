@@ -9,6 +9,7 @@ from bench.problems.test_measured import write_tables
 from click.testing import CliRunner
 
 from symenum.cli import main
+from symenum.run_directory import Status, read_run
 
 
 def bench(*arguments: object) -> tuple[int, str]:
@@ -25,8 +26,11 @@ def test_list_names_every_set() -> None:
 
 def test_run_report_and_resume(tmp_path: Path) -> None:
     request = ("run", "nguyen", "--problem", "Nguyen-1", "--max-time", 10, "--out", tmp_path / "out")
-    code, text = bench(*request)
+    code, text = bench(*request, "--run-dirs", tmp_path / "runs")
     assert code == 0, text
+    kept = read_run(tmp_path / "runs" / "nguyen__Nguyen-1__symenum__s0")
+    assert kept.status is Status.FINISHED
+    assert kept.source == "nguyen, Nguyen-1 by symenum, seed 0"
     assert "[1/1] Nguyen-1 by symenum, seed 0: solved" in text
     assert "| nguyen | symenum | 1 of 1 |" in text
     code, text = bench(*request)

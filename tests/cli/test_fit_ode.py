@@ -12,6 +12,7 @@ import pandas
 import pytest
 
 from symenum import ODERegressor
+from symenum.run_directory import Status, read_run
 
 T = np.linspace(0, 12, 300)
 
@@ -41,6 +42,9 @@ def test_laws_fronts_and_files(symenum, swing, tmp_path) -> None:
     assert "def system(t, state):" in (out / "system.py").read_text()
     assert (out / "fronts.csv").read_text().startswith("state,row,complexity,loss,heldout_loss,chi_square")
     assert "\\dot{x}" in (out / "system.tex").read_text()
+    run = read_run(out)
+    assert (run.kind, run.status, run.targets) == ("motion", Status.FINISHED, ("x", "v"))
+    assert run.source.endswith("swing.csv")
 
 
 def test_quiet_prints_laws_only(symenum, swing) -> None:

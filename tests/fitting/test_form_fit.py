@@ -47,6 +47,29 @@ def test_derivatives_are_those_of_differences(text: str, constants: dict[str, fl
         torch.testing.assert_close(slope, (up - down) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize(("text", "constants"), FORMS)
+def test_a_form_is_fitted_to_averages_of_its_values(text: str, constants: dict[str, float]) -> None:
+    def average(values):  # of five points each
+        return values.reshape(10, 5, -1).mean(axis=1)
+
+    y = torch.from_numpy(average(values_of(text, constants).numpy()[:, None])[:, 0])
+    weight = torch.full((10,), 0.1, dtype=torch.float64)
+    starts = {name: value * 1.05 for name, value in constants.items()}
+    found = fit_form(parse(text), starts, {"x": X}, y, weight, average=average)
+    assert dict(found.constants) == pytest.approx(constants, rel=1e-6)
+
+
+def test_an_average_of_single_points_changes_nothing() -> None:
+    y = values_of("a*exp(-b*x) + c", FORMS[1][1]) + 0.01 * torch.sin(40 * X)
+    starts = {"a": 1.0, "b": 1.0, "c": 0.0}
+    plain, averaged = (
+        fit_form(parse("a*exp(-b*x) + c"), starts, {"x": X}, y, WEIGHT, average=average)
+        for average in (None, lambda values: values)
+    )
+    assert dict(averaged.constants) == pytest.approx(dict(plain.constants))
+    assert dict(averaged.errors) == pytest.approx(dict(plain.errors))
+
+
 def test_a_start_decides_between_minima() -> None:
     y = values_of("sin(w*x)", {"w": 4.0})
     form = parse("sin(w*x)")

@@ -96,13 +96,14 @@ def run_plan(
     command: str,
     *,
     parallel: int = 1,
+    run_dirs: Path | None = None,
     on_note: Callable[[str], None] = lambda line: None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
     """Run the jobs of a plan that a folder of results lacks.
 
-    `command` is the command line that the folder's manifest names. `on_note` gets lines for users,
-    `on_progress` the progress after each run.
+    `command` is the command line that the folder's manifest names. `run_dirs`: where each run of symenum keeps a folder
+    of its own, for `symenum studio`. `on_note` gets lines for users, `on_progress` the progress after each run.
     """
     settings = {
         "version": version,
@@ -119,7 +120,7 @@ def run_plan(
         done = sum(store.has(job) for job in plan.jobs)
         if done:
             on_note(f"{done} of {len(plan.jobs)} runs are done already.")
-        run_jobs(plan.jobs, store, limits, version, parallel=parallel, on_progress=on_progress)
+        run_jobs(plan.jobs, store, limits, version, parallel=parallel, run_dirs=run_dirs, on_progress=on_progress)
 
 
 def run_jobs(
@@ -129,6 +130,7 @@ def run_jobs(
     version: str,
     *,
     parallel: int = 1,
+    run_dirs: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     command: Command = worker_command,
 ) -> int:
@@ -149,7 +151,8 @@ def run_jobs(
             return
         place = places.get()
         try:
-            row, ending = _run(job, limits, version, command, place, ended.is_set)
+            run_dir = None if run_dirs is None else run_dirs / job.key
+            row, ending = _run(job, limits, version, command, place, run_dir, ended.is_set)
         finally:
             places.put(place)
         if ending == "stopped":
@@ -185,7 +188,13 @@ def judge_again(store: Store, rows: Iterable[Row]) -> int:
 
 
 def _run(
-    job: Job, limits: Limits, version: str, command: Command, place: int, stop: Callable[[], bool]
+    job: Job,
+    limits: Limits,
+    version: str,
+    command: Command,
+    place: int,
+    run_dir: Path | None,
+    stop: Callable[[], bool],
 ) -> tuple[Row, str]:
     """Run one job on the cores of a place: its row, not judged yet, and how its process ended."""
     environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(limits.cores))}
@@ -196,6 +205,7 @@ def _run(
             "max_time": limits.max_time,
             "cores": limits.cores,
             "first_core": place * limits.cores,
+            "run_dir": None if run_dir is None else str(run_dir.resolve()),
         }
         job_path.write_text(json.dumps(record), encoding="utf-8")
         ending = run_limited(

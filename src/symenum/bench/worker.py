@@ -15,8 +15,10 @@ import numpy as np
 from symenum.bench.jobs import Job
 from symenum.bench.problems import get_set, with_noise
 from symenum.bench.systems import check_found, make_system
+from symenum.bench.systems.ours import Symenum
 from symenum.core.files import write_whole
 from symenum.core.registration import load_plugins
+from symenum.run_directory.layout import RunPlace
 
 __all__ = ["main"]
 
@@ -33,6 +35,10 @@ def main(job_path: str, result_path: str) -> None:
     X, y = problem.sample(job.seed)
     y = with_noise(y, job.noise, problems.protocol.noise, job.seed)
     system = make_system(job.system)
+    if record.get("run_dir") is not None and isinstance(system, Symenum):  # rivals have no such folders
+        source = f"{job.set}, {job}"
+        # What an earlier try of this job has left there is overwritten.
+        system = replace(system, run_dir=RunPlace(Path(record["run_dir"]), source=source, results=False))
     with np.errstate(all="ignore"):
         begin = time.perf_counter()
         found = system.fit(

@@ -1,4 +1,4 @@
-"""The command line: `symenum fit`, `predict`, `score`, `resume`, `fit-ode`, `bench` and `devices`.
+"""The command line: `symenum fit`, `predict`, `score`, `resume`, `fit-ode`, `bench`, `devices`, `studio`.
 
 Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
 side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
@@ -29,6 +29,7 @@ _COMMANDS = {
     "predict": ("symenum.cli.predict:predict_command", "The values of a saved law on the rows of a table."),
     "resume": ("symenum.cli.resume:resume_command", "Go on with a search that was saved."),
     "score": ("symenum.cli.score:score_command", "Fit the constants of a formula that you have."),
+    "studio": ("symenum.studio.command:studio_command", "Look at searches in the browser, and start new ones."),
 }
 
 

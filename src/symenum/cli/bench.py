@@ -55,6 +55,7 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--problem", "problems", multiple=True, help="Only this problem; may be repeated."),
         click.option("--share", type=float, default=1.0, help="Only this part of the problems, drawn at random."),
         click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the results."),
+        click.option("--run-dirs", type=click.Path(path_type=Path), help="Keep each run of symenum in a folder there."),
     ):
         command = option(command)
     return command
@@ -77,6 +78,7 @@ def run_command(
     problems: tuple[str, ...],
     share: float,
     out: Path,
+    run_dirs: Path | None,
 ) -> None:
     """Run systems on problem SETS. What is in the folder already is not run again; Ctrl-C loses nothing."""
     from symenum.bench.jobs import make_bench_plan
@@ -91,7 +93,7 @@ def run_command(
             problems=problems,
             share=share,
         )
-        _run_plan(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
+        _run_plan(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory, run_dirs=run_dirs)
 
 
 @bench_group.command("report", no_args_is_help=True)
@@ -125,6 +127,7 @@ def ablation_command(
     problems: tuple[str, ...],
     share: float,
     out: Path,
+    run_dirs: Path | None,
 ) -> None:
     """Run an ablation of the paper: generators, constants, heads, duplicates, efficiency or inputs."""
     from symenum.bench.ablation import MEASUREMENTS, VARIANTS
@@ -147,10 +150,12 @@ def ablation_command(
         plan = make_bench_plan(
             sets or variants.sets, seeds=seeds, systems=variants.systems, problems=problems, share=share
         )
-        _run_plan(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory)
+        _run_plan(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory, run_dirs=run_dirs)
 
 
-def _run_plan(plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: int, memory: float) -> None:
+def _run_plan(
+    plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: int, memory: float, run_dirs: Path | None
+) -> None:
     """Run a plan, write its results to a folder, and print a line for each run and then the report."""
     from symenum.bench.run import Limits, Progress, run_plan
 
@@ -168,7 +173,17 @@ def _run_plan(plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: 
     limits = Limits(max_time, cores, int(memory * _GIB))
     command = shlex.join(["symenum", *sys.argv[1:]])
     try:
-        run_plan(plan, out, limits, __version__, command, parallel=jobs, on_note=say, on_progress=print_run)
+        run_plan(
+            plan,
+            out,
+            limits,
+            __version__,
+            command,
+            parallel=jobs,
+            run_dirs=run_dirs,
+            on_note=say,
+            on_progress=print_run,
+        )
     except KeyboardInterrupt:
         say(f"Interrupted: what is done is kept in {out}; the same command goes on from there.")
         raise SystemExit(130) from None

@@ -20,7 +20,6 @@ from symenum.cli.messages import Failure, InputError, say, silent
 from symenum.cli.options import in_options, parameter_options, split_list, was_given
 from symenum.cli.outputs import (
     CHECKPOINT,
-    PARTIAL,
     REPORT,
     Labels,
     Model,
@@ -51,6 +50,7 @@ from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.progress import Observer, Report, observer_for_command
 from symenum.display.table import LawRow, r_squared_text, rows_of, short_text, text_table, weighted_loss_text
 from symenum.estimator.parameters import PARAMETERS
+from symenum.run_directory.layout import RunPlace
 
 __all__ = ["fit_command", "make_regressor", "operators_of", "run_fit"]
 
@@ -281,7 +281,10 @@ def run_fit(
     from symenum.selection import rule_while_searching
 
     rule = rule_while_searching(settings["model_selection"])
-    recorder = _Recorder(None if out is None else out / PARTIAL)
+    recorder = _Recorder()
+    if out is not None:
+        place = RunPlace(out, table.target, table.columns, source, results=False)
+        settings = {**settings, "run_dir": place}
     progress = observer_for_command(lambda report: table.target, rule, settings["max_time"], quiet=quiet)
     model, failure = _search(make_model, table, settings, validation, recorder, progress)
     result = _result(table, settings, rule, source, model, recorder.last, failure)
@@ -456,26 +459,13 @@ def _difference(law: LawRow, table: Table, example: Example) -> float:
 
 
 class _Recorder:
-    """A callback that holds the last report, and writes its front to `path`: a power cut must not lose it."""
+    """A callback that holds the last report: what was found before a search fails."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self) -> None:
         self.last: Any = None
-        self._path = path
-        self._written = ""
 
     def __call__(self, report: Report) -> None:
         self.last = report
-        if self._path is None:
-            return
-        text = front_csv(rows_of(report.front))
-        if text == self._written:
-            return
-        try:
-            write_whole(self._path, text)
-            self._written = text
-        except OSError as error:
-            say(f"'{self._path}' could not be written ({error.strerror or error}); the search goes on.")
-            self._path = None
 
 
 def _error_before_first_step(error: BaseException) -> BaseException:
@@ -494,8 +484,9 @@ def _error_before_first_step(error: BaseException) -> BaseException:
 
 
 def _plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as model.json can hold them: paths as text."""
-    return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
+    """Settings as model.json can hold them: paths as text, and without the folder that it lies in."""
+    kept = {name: value for name, value in settings.items() if name != "run_dir"}
+    return {name: str(value) if isinstance(value, Path) else value for name, value in kept.items()}
 
 
 def _operator_names(operators: str | list[str]) -> list[str]:

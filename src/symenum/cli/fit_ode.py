@@ -19,15 +19,15 @@ from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.progress import observer_for_command
 from symenum.display.table import short_text
+from symenum.run_directory.layout import RunPlace
 
 if TYPE_CHECKING:
     import numpy
     import pandas
 
     from symenum.dynamics import ODERegressor
-    from symenum.expressions import Expression
 
-__all__ = ["fit_ode_command"]
+__all__ = ["Columns", "Trajectories", "choose_trajectories", "fit_ode_command", "run_fit_ode"]
 
 PICTURE = "trajectories.png"
 
@@ -85,14 +85,26 @@ def fit_ode_command(
     note = silent if quiet else say
     with table_path(data) as path:
         frame = read_frame(path, note)
-    found = choose_trajectories(frame, Columns(time_column, states, inputs, drop, trajectory), note, f"'{data.name}'")
+    columns = Columns(time_column, split_list(states), split_list(inputs), split_list(drop), trajectory)
+    found = choose_trajectories(frame, columns, note, f"'{data.name}'")
     if out is not None:
         out = prepare_folder(out, overwrite=overwrite)
-    model = _fit(found, {**settings, "operators": operators_of(operators)}, quiet)
+    run_fit_ode(found, {**settings, "operators": operators_of(operators)}, out=out, quiet=quiet, source=str(data))
+
+
+def run_fit_ode(
+    found: Trajectories, settings: Mapping[str, Any], *, out: Path | None = None, quiet: bool = False, source: str = ""
+) -> None:
+    """Search, print the laws and write them to `out`; `source` names the file that the trajectories came from."""
+    from symenum.dynamics.run_record import law_lines
+
+    if out is not None:
+        settings = {**settings, "run_dir": RunPlace(out, columns=found.columns, source=source, results=False)}
+    model = _fit(found, settings, quiet)
     with ctrl_c_ignored():
-        click.echo(_laws(model) if quiet else f"{model}\n\n{_endings(model)}\n{_laws(model, short_text)}")
+        click.echo(law_lines(model) if quiet else f"{model}\n\n{_endings(model)}\n{law_lines(model, short_text)}")
         if out is not None:
-            _write(out, model, found, note)
+            _write(out, model, found, silent if quiet else say)
 
 
 def _fit(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
@@ -110,29 +122,15 @@ def _fit(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERe
         raise InputError(in_options(str(error))) from error
 
 
-def _laws(model: ODERegressor, write: Callable[[Expression], str] = str) -> str:
-    """One line for each law, with all digits unless `write` rounds them."""
-    from symenum.dynamics.display import left_side
-
-    return "\n".join(f"{left_side(name, model.order)} = {write(law)}" for name, law in model.best_expressions_.items())
-
-
 def _endings(model: ODERegressor) -> str:
     lines = [f"{name}: ended, {reason}." for name, reason in model.stop_reason_.items()]
     return "\n".join([*lines, "The laws, with five digits of each constant:"])
 
 
 def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> None:
-    import pandas
+    from symenum.dynamics.run_record import result_texts
 
-    tables = [table.drop(columns=["sympy_format", "lambda_format"]) for table in model.equations_.values()]
-    fronts = pandas.concat(tables, keys=model.equations_, names=["state", "row"]).reset_index()
-    texts = {
-        "laws.txt": f"{_laws(model)}\n",
-        "fronts.csv": fronts.to_csv(index=False),
-        "system.py": str(model.export("python")),
-        "system.tex": f"{model.latex()}\n",
-    }
+    texts = result_texts(model)
     try:
         for name, text in texts.items():
             write_whole(out / name, text)
@@ -167,12 +165,13 @@ class Columns:
 class Trajectories:
     """One entry for each trajectory: times (points,), states and inputs (points, columns); inputs None without any.
 
-    Missing values stay NaN: they are gaps.
+    Missing values stay NaN: they are gaps. `columns`: the names of states and inputs in the table.
     """
 
     times: list[numpy.ndarray]
     states: list[pandas.DataFrame]
     inputs: list[pandas.DataFrame] | None
+    columns: tuple[str, ...] = ()
 
 
 def choose_trajectories(
@@ -186,10 +185,10 @@ def choose_trajectories(
     if repeated:
         raise InputError(f"{where} has more than one column called {', '.join(repeated)}: give each its own name.")
     time = _find(columns.time, names, "--time")
-    inputs = [_find(name, names, "--inputs") for name in split_list(columns.inputs)]
-    drop = [_find(name, names, "--drop") for name in split_list(columns.drop)]
+    inputs = [_find(name, names, "--inputs") for name in columns.inputs]
+    drop = [_find(name, names, "--drop") for name in columns.drop]
     trajectory = None if columns.trajectory is None else _find(columns.trajectory, names, "--trajectory")
-    states = [_find(name, names, "--states") for name in split_list(columns.states)]
+    states = [_find(name, names, "--states") for name in columns.states]
     if not states:
         states = [name for name in names if name not in (time, trajectory, *inputs, *drop)]
     if not states:
@@ -206,6 +205,7 @@ def choose_trajectories(
         [group[time].to_numpy() for group in groups],
         [group[states].rename(columns=called) for group in groups],
         [group[inputs].rename(columns=called) for group in groups] if inputs else None,
+        (*states, *inputs),
     )
 
 

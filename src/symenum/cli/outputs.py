@@ -1,7 +1,8 @@
 """The folder of `--out`, and the files that only the command line writes beside those of `saved_results`.
 
-These are report.html; front.partial.csv while the search runs; the labels of the table beside a checkpoint. A file
-appears under its name only when it is whole: it is written under another name, flushed to the disk and renamed.
+These are report.html, and the labels of the table beside a checkpoint. A file appears under its name only when it is
+whole: it is written under another name, flushed to the disk and renamed. While the search runs, the estimator writes
+its steps and laws to the same folder (`symenum.run_directory`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ from symenum.estimator.saved_results import (
     model_json,
     read_result,
     stated_confidence,
+    write_results,
 )
-from symenum.estimator.saved_results import write_results as write_files
 
 __all__ = [
     "CHECKPOINT",
-    "PARTIAL",
     "REPORT",
     "Labels",
     "Model",
@@ -56,8 +56,6 @@ __all__ = [
 ]
 
 REPORT = "report.html"
-PARTIAL = "front.partial.csv"
-"""The front while the search is running; removed once the results are written."""
 _LABELS_FORMAT = "symenum labels"
 _LABELS_VERSION = 1  # of the labels beside a checkpoint, like FORMAT_VERSION
 _TRIAL_BYTES = 1 << 16  # written to try a folder: 64 KiB, about the size of the results
@@ -133,13 +131,6 @@ def _try_to_write(folder: Path) -> None:
             os.fsync(file.fileno())
     finally:
         trial.unlink(missing_ok=True)
-
-
-def write_results(folder: Path, result: Result) -> list[Path]:
-    """Write the files of the result; the front of the running search is then no longer needed."""
-    written = write_files(folder, result)
-    (folder / PARTIAL).unlink(missing_ok=True)
-    return written
 
 
 def read_model(path: Path) -> Result:

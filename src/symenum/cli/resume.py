@@ -72,7 +72,9 @@ def resume_command(
         out=out,
         quiet=quiet,
         source=source,
-        make_model=lambda callbacks, **settings: _ResumedSearch(path, {**changes, "callbacks": callbacks}, is_array),
+        make_model=lambda callbacks, run_dir=None, **settings: _ResumedSearch(
+            path, {**changes, "callbacks": callbacks, "run_dir": run_dir}, is_array
+        ),
         validation=validation_table,
     )
 

@@ -38,6 +38,7 @@ __all__ = [
     "ColumnChoice",
     "Example",
     "Table",
+    "as_dates",
     "choose_columns",
     "encoded_alike",
     "hold_out",
@@ -656,7 +657,7 @@ def _encoded(
                 raise InputError(f"--one-hot {name}: {where} has a column '{repeated[0]}' already: rename one of them.")
             parts |= indicators
             continue
-        days = _as_dates(column) if name in features else None
+        days = as_dates(column) if name in features else None
         if days is None:
             if name in dates and column.notna().any():
                 _refuse_what_is_no_date(column, name, dates[name], where)
@@ -732,7 +733,7 @@ def _categories(column: pandas.Series, name: str, where: str) -> tuple[str, ...]
     return tuple(texts)
 
 
-def _as_dates(column: pandas.Series) -> pandas.Series | None:
+def as_dates(column: pandas.Series) -> pandas.Series | None:
     """The times of a column that holds nothing else; None for another column.
 
     Text is read as ISO 8601 (2024-03-31, 2024-03-31T12:00) or as day.month.year. With slashes day and month could not

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LANGUAGES",
     "RULE_IF_HELD_OUT",
+    "START_WINDOW",
     "law_table",
     "left_side",
     "plot_trajectories",
@@ -46,9 +47,10 @@ LANGUAGES = ("python", "numpy", "c")
 """Languages of `system_source`."""
 RULE_IF_HELD_OUT = "mdl"
 """The rule that marks a law while the search runs, where held-out blocks decide at its end."""
+START_WINDOW = 15
+"""Samples that the start of a simulation is smoothed over: by trial, see benchmarks/constants.py."""
 
 _DOTS, _LINE = COLOURS[:2]
-_START_WINDOW = 15  # samples that the start of a simulation is smoothed over: by trial, see benchmarks/constants.py
 _PANEL_HEIGHT, _MARGINS = 1.6, 1.4  # inches: of each state's panel, and of title and axis together
 
 
@@ -178,7 +180,7 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
     panels = new_panels(count, _PANEL_HEIGHT * count + _MARGINS)
     for piece in make_pieces(X, t, u):
         # A simulation from the first sample would follow its noise.
-        begin = local_fit(piece.t, piece.X, _START_WINDOW)
+        begin = local_fit(piece.t, piece.X, START_WINDOW)
         start = begin.values[0] if model.order == 1 else np.concatenate([begin.values[0], begin.first[0]])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a motion that blows up is seen in the plot

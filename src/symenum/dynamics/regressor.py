@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,10 @@ from symenum.core.budget import Budget
 from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.threads import single_threaded
-from symenum.display.progress import Observer
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.display import law_table, print_system, system_html, system_latex, system_source, watching
+from symenum.dynamics.run_record import end_motion_run, open_motion_run
 from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
@@ -37,6 +38,7 @@ from symenum.expressions import Expression, evaluate, formula_names, to_sympy, w
 from symenum.expressions.render import SHOWN_DIGITS
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
+from symenum.run_directory.layout import RunPlace
 from symenum.search import Settings
 
 __all__ = ["ODERegressor"]
@@ -73,6 +75,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         best on held-out pieces), "best", "accuracy" or "reward"
     callbacks : Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None, default None
         a callable, or several, that get a SystemReport after each step; one that returns True ends the search
+    run_dir : str | Path | RunPlace | None, default None
+        a folder that holds the whole run, alive and afterwards: trajectories, steps, laws and results; `symenum studio`
+        shows it
 
     All other parameters are those of PSERegressor.
 
@@ -130,6 +135,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         callbacks: Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None = None,
+        run_dir: str | Path | RunPlace | None = None,
     ) -> None:
         self.operators = operators
         self.order = order
@@ -150,6 +156,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.run_dir = run_dir
 
     @single_threaded()
     @overflow_allowed()
@@ -170,8 +177,15 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative, seed)
         stopping = Budget()
-        with ctrl_c_ends(stopping), watching(self) as progress:
-            found = self._search(system, settings, seed, stopping, progress)
+        with open_motion_run(self, pieces, system, stopping.end) as writer:
+            with ctrl_c_ends(stopping), watching(self) as progress:
+                found = self._search(system, settings, seed, stopping, [progress, writer])
+            self._set_results(system, found)
+            end_motion_run(writer, self)
+        return self
+
+    def _set_results(self, system: System, found: Sequence[Discovery]) -> None:
+        """Set the fitted attributes from the searches of all equations."""
         self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
         self.judged_: tuple[Judged, ...] = tuple(
             judge_front(equation, one.front, self.model_selection)
@@ -193,7 +207,6 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.scored_ = sum(one.scored for one in found)
         self.interrupted_ = any(one.interrupted for one in found)
         self._size = system.size
-        return self
 
     def predict(self, X: object, u: object = None, index: Rows = None) -> Array:
         """The derivatives (points, states) for states X (for order 2: positions, then velocities) and inputs u.
@@ -299,10 +312,15 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         return self._names.variables
 
     def _search(
-        self, system: System, settings: Settings, seed: int, stopping: Budget, progress: Observer
+        self,
+        system: System,
+        settings: Settings,
+        seed: int,
+        stopping: Budget,
+        watchers: Sequence[Callable[[SystemReport], object]],
     ) -> list[Discovery]:
         """Search the law of each equation; each gets an equal share of the time that is left."""
-        observers: list[Callable[[SystemReport], object]] = [progress, *as_callbacks(self.callbacks)]
+        observers = [*watchers, *as_callbacks(self.callbacks)]
         begin = time.monotonic()
         shared = None if self.coupled else make_terms(system.equations[0], settings)
         found: list[Discovery] = []

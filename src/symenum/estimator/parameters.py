@@ -16,6 +16,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+from symenum.run_directory.layout import RunPlace
+
 __all__ = [
     "PARAMETERS",
     "Constraint",
@@ -394,6 +396,16 @@ _ROWS = (
         Predicate("a file's path or None", lambda value: value is None or isinstance(value, (str, Path))),
         (Option("--checkpoint", "File to keep the search in, for symenum resume. [default: in --out]", reads="file"),),
         page="stopping.md",
+        fixed=False,
+        stored=False,
+    ),
+    Parameter(
+        "run_dir",
+        None,
+        "a folder that holds the whole run, alive and afterwards: problem, steps, laws, checkpoint and results; "
+        "`resume` goes on from it, and `symenum studio` shows it",
+        Predicate("a folder's path or None", lambda value: value is None or isinstance(value, (str, Path, RunPlace))),
+        page="run-folder.md",
         fixed=False,
         stored=False,
     ),

@@ -50,6 +50,7 @@ from symenum.fitting.losses import make_loss
 from symenum.fitting.recognise import count_fitted_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
+from symenum.run_directory.layout import RunPlace
 from symenum.search import Outcome, State, Task
 from symenum.search.checkpoint import Checkpoint, CheckpointWriter, read_document, restored
 from symenum.selection import DEFAULT_RULE, DISCOUNT, choose_law, rule_while_searching
@@ -63,6 +64,9 @@ __all__ = [
     "json_parameters",
     "open_checkpoint",
     "open_saved",
+    "read_rows",
+    "rows_file",
+    "run_place",
 ]
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
@@ -82,6 +86,7 @@ class Estimator(Protocol):
     """PSERegressor, as far as the start of its fit reads it."""
 
     checkpoint: str | Path | None
+    run_dir: str | Path | RunPlace | None
     warm_start: bool
     loss: Any
 
@@ -122,9 +127,23 @@ class Start:
         return None if max_iterations is None else max_iterations + self.done
 
 
+def run_place(run_dir: str | Path | RunPlace | None) -> RunPlace | None:
+    """The folder of a run from the parameter `run_dir`."""
+    return run_dir if run_dir is None or isinstance(run_dir, RunPlace) else RunPlace(Path(run_dir))
+
+
+def checkpoint_path(model: Estimator) -> Path | None:
+    """The file of the checkpoint: the one that was named, or that of the folder of the run."""
+    if model.checkpoint is not None:
+        return Path(model.checkpoint)
+    place = run_place(model.run_dir)
+    return None if place is None else place.path / CHECKPOINT
+
+
 def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoint | None) -> Start:
     """Where a fit of `model` on these data starts: anew, at the last fit (`warm_start`), or at a checkpoint."""
-    if model.checkpoint is None and not model.warm_start and checkpoint is None:
+    path = checkpoint_path(model)
+    if path is None and not model.warm_start and checkpoint is None:
         return Start()
     parameters = model.get_params(deep=False)
     signature = _signature(data, parameters)
@@ -141,8 +160,8 @@ def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoi
         last: LastRun | None = getattr(model, "_last_run", None)  # a model that was loaded has none
         if last is not None and last.signature == signature and last.loss == model.loss:
             start = replace(start, state=last.state, done=last.state.iteration)
-    if model.checkpoint is not None:
-        start = replace(start, keeper=_make_keeper(Path(model.checkpoint), data, parameters, signature))
+    if path is not None:
+        start = replace(start, keeper=_make_keeper(path, data, parameters, signature))
     return start
 
 
@@ -206,7 +225,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
                 f"checkpoint: the data could not be written to '{file}' ({error.strerror or error}): to go on from the "
                 "checkpoint, give the data again",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,  # the line that calls fit
             )
         else:
             raise ValueError(
@@ -357,7 +376,24 @@ def _read_data(path: Path, checkpoint: Checkpoint) -> FitData:
     name, columns = checkpoint.about.get("data"), _names(path, checkpoint, "columns")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"the checkpoint '{path}' is damaged: it names no file with its data")
-    file = path.with_name(name)
+    return _read_arrays(path.with_name(name), columns)
+
+
+def read_rows(path: Path, signature: str, columns: Sequence[str]) -> FitData:
+    """The rows beside a checkpoint whose data and settings have this signature; `columns` are their names.
+
+    The checkpoint itself is not read, so that whoever looks at a search again and again need not parse its state.
+    ValueError where the rows are not there, damaged, or of other columns.
+    """
+    return _read_arrays(_data_file(path, signature), tuple(columns))
+
+
+def rows_file(path: Path, signature: str) -> Path:
+    """The file that `read_rows` reads."""
+    return _data_file(path, signature)
+
+
+def _read_arrays(file: Path, columns: tuple[str, ...] | None) -> FitData:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]

@@ -40,7 +40,7 @@ from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
 from symenum.display.table import LawRow, equations_table, rows_of, terminal_width, text_table
-from symenum.estimator.data import check_fit_data, check_validation, make_training, target_name
+from symenum.estimator.data import FitData, check_fit_data, check_validation, make_training, target_name
 from symenum.estimator.formulas import (
     FittedForm,
     check_constants,
@@ -51,9 +51,19 @@ from symenum.estimator.formulas import (
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
-from symenum.estimator.persistence import LastRun, find_start, json_parameters, open_checkpoint, open_saved
+from symenum.estimator.persistence import (
+    LastRun,
+    Start,
+    find_start,
+    json_parameters,
+    open_checkpoint,
+    open_saved,
+    run_place,
+)
 from symenum.estimator.preparation import denoised
+from symenum.estimator.run_record import end_run, open_run
 from symenum.estimator.saved_results import (
+    CHECKPOINT,
     Encoding,
     Result,
     RunSummary,
@@ -83,8 +93,9 @@ from symenum.fitting.losses import Loss, make_loss
 from symenum.fitting.recognise import count_fitted_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
+from symenum.run_directory.layout import RunPlace
 from symenum.sanity import Policy
-from symenum.search import Outcome, Settings, StepReport, make_task, run
+from symenum.search import Outcome, Settings, StepReport, Task, make_task, run
 from symenum.search.believed import with_most_probable
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.exhausted import exhaust
@@ -171,6 +182,22 @@ class FitSession:
         return Budget(max(seconds, 1e-9))  # a budget must be above zero
 
 
+@dataclass(frozen=True)
+class PreparedFit:
+    """A fit before its search: checked data, the task, where it starts, and what the target is called.
+
+    `rows`: the numbers of the rows of `training` among those of `data`. `validation`: rows that are held out.
+    """
+
+    data: FitData
+    rows: npt.NDArray[np.int64]
+    training: Training
+    task: Task
+    start: Start
+    validation: Training | None
+    target: str
+
+
 class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
@@ -244,6 +271,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         a callable, or several, that get a StepReport after each step; one that returns True ends the search
     checkpoint : str | Path | None, default None
         a file that is kept up to date while the search runs; `resume` goes on from it
+    run_dir : str | Path | RunPlace | None, default None
+        a folder that holds the whole run, alive and afterwards: problem, steps, laws, checkpoint and results; `resume`
+        goes on from it, and `symenum studio` shows it
     warm_start : bool, default False
         whether another `fit` starts from the front of the last one, and on the same data from where it ended
     max_memory : int | str | None, default None
@@ -350,6 +380,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
         callbacks: Callable[[StepReport], object] | Sequence[Callable[[StepReport], object]] | None = None,
         checkpoint: str | Path | None = None,
+        run_dir: str | Path | RunPlace | None = None,
         warm_start: bool = False,
         max_memory: int | str | None = None,
         missing: str = "auto",
@@ -387,6 +418,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
+        self.run_dir = run_dir
         self.warm_start = warm_start
         self.max_memory = max_memory
         self.missing = missing
@@ -425,7 +457,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit_targets(X, targets, sample_weight, variable_names)
         self.__dict__.pop("estimators_", None)
         with self._running() as session, single_threaded(), overflow_allowed():
-            outcome = self._search(X, y, sample_weight, validation, variable_names, session, y_error, x_error)
+            fit = self._prepare(X, y, sample_weight, validation, variable_names, session, y_error, x_error)
+            outcome = self._search(fit, session)
         if outcome.error is not None:  # the caller who catches it finds the front in the estimator
             raise outcome.error
         return self
@@ -452,6 +485,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Go on with the search of a checkpoint until its limits are reached; returns the fitted estimator.
 
+        `path`: the checkpoint, or the folder of a run (`run_dir`, or --out of the command line), which then goes on.
         X, y, `sample_weight` and errors are those of the fit; without them they are read from the file beside the
         checkpoint. `changes` are new values of parameters such as `max_time`; those that decide what the search does
         (operators, layers, …) cannot change. Operators of your own must be given again, since a checkpoint holds no
@@ -461,6 +495,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         unknown = set(changes) - set(names)
         if unknown:
             raise ValueError(f"changes: {cls.__name__} has no parameter {', '.join(sorted(unknown))}")
+        if Path(path).is_dir():  # the folder of a run goes on in the same folder
+            changes = {"run_dir": str(path), **changes}
+            path = Path(path) / CHECKPOINT
         found = open_checkpoint(Path(path), changes, names, with_data=X is None)
         if found.data is not None:
             X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
@@ -779,8 +816,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: object, targets: Targets, sample_weight: object, variable_names: Sequence[str] | None
     ) -> Self:
         """Fit a model for each column; one that is not begun when the search is ended gets a single step."""
-        if self.checkpoint is not None:
-            raise ValueError("checkpoint is for one target: fit each column of y with a checkpoint of its own")
+        for name in ("checkpoint", "run_dir"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} is for one target: fit each column of y with a {name} of its own")
         count = len(targets.columns)
         known = getattr(self, "estimators_", None)
         goes_on = self.warm_start and known is not None and len(known) == count
@@ -805,7 +843,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.elapsed_, self.interrupted_ = sum(one.elapsed_ for one in models), any(one.interrupted_ for one in models)
         return self
 
-    def _search(
+    def _prepare(
         self,
         X: object,
         y: object,
@@ -815,7 +853,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         session: FitSession,
         y_error: object,
         x_error: object,
-    ) -> Outcome:
+    ) -> PreparedFit:
+        """Check parameters and data, and make the task of the search."""
         check_parameters(self.get_params(deep=False))
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
@@ -831,52 +870,81 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         task = make_task(names, table, target, settings)
         start = find_start(self, task, data, self._checkpoint)
         if start.state is not None and start.state.seed != seed:  # a search goes on with the seed that it began with
-            seed = start.state.seed
-            task = make_task(names, table, target, replace(settings, seed=seed))
+            task = make_task(names, table, target, replace(settings, seed=start.state.seed))
+        self._noise_is_known = y_error is not None or x_error is not None
+        return PreparedFit(data, rows, training, task, start, validation_rows, target_name(y))
+
+    def _search(self, fit: PreparedFit, session: FitSession) -> Outcome:
+        """Search, choose a law and set the results; all of it in the folder of the run, where there is one."""
         rule = rule_while_searching(self.model_selection)
-        held_out_rows = self.model_selection == "kfold" or validation_rows is not None
-        with observer_for_estimator(lambda _: target_name(y), rule, self.max_time, verbose=self.verbose) as progress:
-            outcome = run(
-                task,
-                seed,
+        with open_run(self, fit.data, fit.training, fit.target, fit.start, rule, session.stopping.end) as writer:
+            outcome = self._run(fit, session, rule, writer)
+            fit.start.write_last_checkpoint(outcome)
+            check_found(outcome.front, outcome.error)
+            self.training_ = fit.training
+            outcome = self._choose(fit, outcome, session)
+            end_run(writer, self, outcome, run_place(self.run_dir))
+        return outcome
+
+    def _run(self, fit: PreparedFit, session: FitSession, rule: str, writer: Callable[[StepReport], object]) -> Outcome:
+        """The search itself, step by step until its end."""
+        held_out_rows = self.model_selection == "kfold" or fit.validation is not None
+        with observer_for_estimator(lambda _: fit.target, rule, self.max_time, verbose=self.verbose) as progress:
+            return run(
+                fit.task,
+                fit.task.settings.seed,
                 max_time=self.max_time,
-                max_iterations=start.last_iteration(self.max_iterations),
-                callbacks=[progress, *as_callbacks(self.callbacks)],
-                state=start.state,
-                known=start.known,
-                keep=start.keeper,
+                max_iterations=fit.start.last_iteration(self.max_iterations),
+                callbacks=[progress, writer, *as_callbacks(self.callbacks)],
+                state=fit.start.state,
+                known=fit.start.known,
+                keep=fit.start.keeper,
                 stopping=session.stopping,
                 began=session.began,
                 reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
             )
-        start.write_last_checkpoint(outcome)
-        check_found(outcome.front, outcome.error)
-        self.training_ = training
-        self._noise_is_known = y_error is not None or x_error is not None
+
+    def _choose(self, fit: PreparedFit, outcome: Outcome, session: FitSession) -> Outcome:
+        """Choose the law and set all results; the outcome comes back with the front from which it was chosen."""
+        settings = fit.task.settings
         budget = session.budget_for_choice(self.max_time)
-        believed: Candidate | None = None
-        by_rows = settings.loss.rows(target.y, target.y) is not None  # else a user's loss, which may take long
-        if self.model_selection == DEFAULT_RULE and validation_rows is None and outcome.error is None and by_rows:
-            front, believed = with_most_probable(
-                task, outcome.front, outcome.state, budget, noise_is_known=self._noise_is_known
-            )
-            if front != outcome.front:
-                outcome = replace(outcome, front=front)
-                start.write_last_checkpoint(outcome)
-        errors = data.errors(names, rows)
+        outcome, believed = self._with_most_probable(fit, outcome, budget)
+        errors = fit.data.errors(fit.data.variables, fit.rows)
         if errors is not None and errors.x:
-            outcome = replace(outcome, front=self._fitted_with_errors(outcome.front, errors, settings.loss, session))
-        self.variable_names_ = names
-        chosen = np.array([name not in settings.forbidden for name in names])
+            fitted = self._fitted_with_errors(outcome.front, errors, settings.loss, session)
+            outcome = replace(outcome, front=fitted)
+        self.variable_names_ = fit.data.variables
+        chosen = np.array([name not in settings.forbidden for name in self.variable_names_])
         self.selection_mask_ = None if self.select_k_features is None else chosen
-        self.target_name_ = target_name(y)
-        self.plan_ = str(task.plan)
-        held_out = self._held_out_losses(outcome.front, validation_rows, settings.loss, seed, budget)
+        self.target_name_ = fit.target
+        self.plan_ = str(fit.task.plan)
+        held_out = self._held_out_losses(outcome.front, fit.validation, settings.loss, settings.seed, budget)
         self._set_results(outcome, held_out, settings.loss, believed)
         if errors is not None:
             self._add_chi_square(errors)
-        self._last_run = LastRun(outcome.whole, start.signature, self.loss)
+        self._last_run = LastRun(outcome.whole, fit.start.signature, self.loss)
         return outcome
+
+    def _with_most_probable(
+        self, fit: PreparedFit, outcome: Outcome, budget: Budget
+    ) -> tuple[Outcome, Candidate | None]:
+        """The outcome with the most probable law on its front, and that law, where the default rule chooses by it."""
+        y = fit.training.target.y
+        by_rows = fit.task.settings.loss.rows(y, y) is not None  # else a user's loss, which may take long
+        if (
+            self.model_selection != DEFAULT_RULE
+            or fit.validation is not None
+            or outcome.error is not None
+            or not by_rows
+        ):
+            return outcome, None
+        front, believed = with_most_probable(
+            fit.task, outcome.front, outcome.state, budget, noise_is_known=self._noise_is_known
+        )
+        if front != outcome.front:
+            outcome = replace(outcome, front=front)
+            fit.start.write_last_checkpoint(outcome)
+        return outcome, believed
 
     def _fitted_with_errors(self, front: Front, errors: MeasurementErrors, loss: Loss, session: FitSession) -> Front:
         """The front with its constants fitted by effective variance; losses are those of the search."""
@@ -913,7 +981,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     "the time was over before cross-validation had judged the laws: the law is chosen by 'evidence'; "
                     "give more max_time",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
             return found
         return None if rows is None else on_rows(laws, rows, loss, loss_floor(loss, rows.target))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from symenum.core.files import write_whole
 from symenum.display.table import LawRow
+from symenum.run_directory.layout import EVENTS, FRONT, RUN
 from symenum.version import __version__
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
 _MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # of `symenum fit-ode`
 RUN_FILES = (
-    *(MODEL, "front.csv", "front.partial.csv", "law.txt", "law.tex", "law.py", "report.html"),
+    *(MODEL, "front.csv", "law.txt", "law.tex", "law.py", "report.html"),
     *(CHECKPOINT, "checkpoint.labels.json"),
+    *(RUN, EVENTS, FRONT),
     *_MOTION_FILES,
 )
 """All that `symenum fit` and `symenum fit-ode` write: a folder with one of these names in it is taken."""
@@ -208,8 +210,8 @@ def files_of_a_run(folder: Path) -> list[str]:
 
 def holds_laws_of_motion(folder: Path) -> bool:
     """Whether the folder is one of `symenum fit-ode`, and of no `symenum fit`."""
-    found = files_of_a_run(folder)
-    return bool(found) and set(found) <= set(_MOTION_FILES)
+    found = set(files_of_a_run(folder)) - {RUN, EVENTS, FRONT}
+    return bool(found) and found <= set(_MOTION_FILES)
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:

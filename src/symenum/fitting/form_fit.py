@@ -5,7 +5,7 @@ Not for many expressions at once: `refine` does that, and takes each occurrence 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,6 +42,8 @@ _MAX_CONDITION = 1e14  # of scaled normal equations with an error of 1e-14: beyo
 _SAME = EXACTNESS.scanned_tie  # relative difference of the losses of one minimum that was reached twice
 _EXACT = EXACTNESS.fitted**2  # part of the mean square of y: a loss below this is rounding
 
+Average = Callable[[Array], Array]
+"""Makes rows (rows, n) of values at points (points, n); linear in the values."""
 _Affine = tuple[frozenset[str], frozenset[str]]  # names in which a node is affine, and names that occur in it
 _Sloped = tuple[Tensor, dict[str, Tensor]]  # values and their derivatives by the names that occur
 
@@ -68,15 +70,17 @@ def fit_form(
     steps: int = _MAX_STEPS,
     budget: Budget | None = None,
     seed: int = 0,
+    average: Average | None = None,
 ) -> FormFit:
     """The values of least loss for the variables of `form` that `starts` names, each with its start or None.
 
     `columns`, y and weight are (rows,) float64, the weights sum to 1. With a start for each name there is one fit, of
     at most `steps` steps. Otherwise the missing starts are drawn at random (`seed`), and the best of several fits is
-    taken.
+    taken. With `average` the columns are (points,), and y is compared with the average of the form; each name then
+    needs a start.
     """
     names = tuple(starts)
-    problem = _Problem(form, names, columns, y, weight)
+    problem = _Problem(form, names, columns, y, weight, average)
     if not names:
         return problem.judged(np.zeros(0))
     fixed = {name: value for name, value in starts.items() if value is not None}
@@ -84,6 +88,8 @@ def fit_form(
     if len(fixed) == len(names):
         start = np.array(list(fixed.values()), dtype=np.float64)[:, None]
         return problem.judged(problem.solve(start, budget, steps)[:, 0])
+    if average is not None:
+        raise ValueError("a form that is averaged needs a start for each of its constants")
     competition = problem.on_rows(
         sample_rows(len(y), _COMPETITION_ROWS, seed, "rows on which starts of a form compete")
     )
@@ -98,12 +104,13 @@ def judge_form(
     y: Tensor,
     weight: Tensor,
     factors: Tensor | None = None,
+    average: Average | None = None,
 ) -> FormFit:
-    """The loss and the standard errors of constants that stay where they are; data as in `fit_form`.
+    """The loss and the standard errors of constants that stay where they are; data and `average` as in `fit_form`.
 
     `factors` (rows,) float64: those of a robust loss on the weights; the standard errors are then those of its minimum.
     """
-    problem = _Problem(form, tuple(constants), columns, y, weight)
+    problem = _Problem(form, tuple(constants), columns, y, weight, average)
     return problem.judged(np.array(list(constants.values()), dtype=np.float64), factors)
 
 
@@ -171,6 +178,7 @@ class _Problem:
     columns: Mapping[str, Tensor]
     y: Tensor
     weight: Tensor
+    average: Average | None = None
 
     def on_rows(self, rows: Tensor) -> _Problem:
         """The same form on some of the rows (int64), the weights summing to 1 again."""
@@ -185,12 +193,17 @@ class _Problem:
 
     def residuals_and_slopes(self, points: Array) -> tuple[Array, Array]:
         """y minus the values (B, rows), and the values' derivatives (names, B, rows), both weighted."""
-        shape = points.shape[1], len(self.y)
+        shape = points.shape[1], len(next(iter(self.columns.values())))
         columns = {name: column.expand(shape) for name, column in self.columns.items()}
         columns |= {
             name: torch.from_numpy(row)[:, None].expand(shape) for name, row in zip(self.names, points, strict=True)
         }
         found, slopes = derivatives(self.form, self.names, columns)
+        if self.average is not None:
+            every = torch.cat([found[None], slopes])  # (1 + names, B, points)
+            averaged = torch.from_numpy(self.average(every.flatten(0, 1).T.numpy())).T
+            found, *rest = averaged.reshape(*every.shape[:2], -1)
+            slopes = torch.stack(rest)
         root = self.weight.sqrt()
         return ((self.y - found) * root).numpy(), (slopes * root).numpy()
 

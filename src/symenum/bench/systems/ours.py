@@ -14,6 +14,7 @@ from symenum.core.devices import choose_devices
 from symenum.estimator import PSERegressor
 from symenum.estimator.parameters import PARAMETERS
 from symenum.heads.stages import STAGE_NAMES
+from symenum.run_directory.layout import RunPlace
 from symenum.search import NETWORK, Settings
 from symenum.tokens import get_generator
 
@@ -29,7 +30,8 @@ class Symenum:
 
     `constant_range` is that of token constants, `without` the stage of the heads that is left out everywhere ("" for
     none), `selection` the rule by which a law of the front is chosen. `device` is that of the network and of the heads
-    that can use a GPU, `threads` the number of threads where it is not that of the cores.
+    that can use a GPU, `threads` the number of threads where it is not that of the cores. `run_dir`: a folder for the
+    whole run, of which no option speaks; the seconds of the run then hold those of writing it.
     """
 
     generator: str = "gp"
@@ -38,6 +40,7 @@ class Symenum:
     selection: str = str(PARAMETERS["model_selection"].default)
     device: str = "auto"
     threads: int | None = None
+    run_dir: RunPlace | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Symenum:
@@ -87,6 +90,7 @@ class Symenum:
             random_state=seed,
             callbacks=watch,
             model_selection=self.selection,
+            run_dir=self.run_dir,
         )
         model.changes = {"threads": self.threads or cores, "leave_out": (self.without,) if self.without else ()}
         model.fit(X, y)

@@ -72,6 +72,13 @@ def test_a_file_that_is_no_table_is_refused_in_words(studio, content, said) -> N
     assert str(studio.folder) not in answer.error
 
 
+def test_uploads_together_are_bounded_and_the_oldest_go_first(tmp_path) -> None:
+    studio = Studio(tmp_path, Limits(kept_bytes=1000))
+    text = b"a,b\n" + b"1,2\n" * 100
+    keys = [studio.upload(text, f"{i}.csv").json()["table"] for i in range(6)]
+    assert {path.name for path in uploads(studio)} == {*keys[-3:]}  # two of 404 bytes, and the one that came last
+
+
 def test_ten_thousand_columns_are_refused_in_words(studio) -> None:
     header = ",".join(f"c{i}" for i in range(10_000))
     answer = studio.upload(f"{header}\n{','.join(['1'] * 10_000)}\n{','.join(['2'] * 10_000)}\n".encode())

@@ -43,12 +43,13 @@ _TOO_LARGE = "Take a part of its rows, or search it with `symenum fit` on the co
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a table may be: bytes of the upload and of what it unpacks to, columns, and cells."""
+    """How large a table may be, packed and unpacked, and how much all that are kept may take together."""
 
     upload_bytes: int = 256 << 20  # a million rows of 20 columns; the whole table must fit into memory twice
     unpacked_bytes: int = 1 << 30
     columns: int = 5_000  # the page shows a line for each; `symenum fit` takes more
     cells: int = 50_000_000  # as float64 400 MB
+    kept_bytes: int = 2 << 30  # of the user's disk that earlier uploads together may keep; the oldest go first
 
 
 LIMITS = Limits()
@@ -103,9 +104,12 @@ class Tables:
 
     def _remove_old(self) -> None:
         if self.folder.is_dir():
-            kept = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-            for path in kept[_KEPT:]:
-                shutil.rmtree(path, ignore_errors=True)
+            room = self.limits.kept_bytes
+            newest_first = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+            for i, path in enumerate(newest_first):
+                room -= sum(file.stat().st_size for file in path.iterdir())
+                if i >= _KEPT or room < 0:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def describe(self, table: str) -> dict[str, Any]:
         """Rows, columns with their kinds and warnings, and the first rows as text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -185,13 +186,12 @@ def test_keyboard_only(studio: Studio, open_page: Open, tmp_path: Path) -> None:
     data = tmp_path / "keys.csv"
     data.write_text(table(), encoding="utf-8")
     page = open_page(studio.first_address, permissions=["clipboard-read", "clipboard-write"])
+    page.on("filechooser", lambda chooser: chooser.set_files(data))  # from the start: the browser must know of it early
     tab_to(page, "#nav-new")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="New search")).to_be_visible()
     tab_to(page, "input[type=file]")
-    with page.expect_file_chooser() as chooser:
-        page.keyboard.press("Enter")
-    chooser.value.set_files(data)
+    page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Start the search")).to_be_visible()
     tab_to(page, "input[type=number]")
     page.keyboard.press("Control+A")
@@ -324,7 +324,8 @@ def test_sliders_show_the_loss_and_fit_again_brings_it_back(studio: Studio, open
     page.get_by_label("Constant 1, value").press("Enter")
     expect(page.locator(".trial-change")).to_contain_text("times that of the law")
     page.get_by_role("button", name="Fit again").click()
-    expect(page.locator(".trial-change")).to_have_text("")
+    # As good as the law, or better: the law's constants may be rounded.
+    expect(page.locator(".trial-change")).to_have_text(re.compile(r"^$|^0\.\d+ times that of the law$"))
     page.get_by_role("button", name="Back to the law").click()
     expect(page.locator(".trial-loss")).to_have_text(before)
 

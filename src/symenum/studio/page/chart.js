@@ -32,6 +32,7 @@ export function makeChart(host, { x = {}, y = {}, height = 240, square = false }
   const tip = element("div", { class: "tip", hidden: true });
   host.classList.add("chart");
   host.setAttribute("role", "img");
+  host.setAttribute("aria-label", "Chart without data yet");
 
   const paint = (name) => {
     if (!palette.has(name)) palette.set(name, colour(name, host));

@@ -25,7 +25,8 @@ function renderLaw(latex, text, display, output) {
   if (!latex || latex.length > LONGEST_LATEX) return plain();
   const host = element("span", { class: display ? "maths display" : "maths" });
   try {
-    globalThis.katex.render(latex, host, {
+    // In a line of text fractions would be set too small to read.
+    globalThis.katex.render(display ? latex : `\\displaystyle ${latex}`, host, {
       displayMode: display,
       output,
       trust: false,

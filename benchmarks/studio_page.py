@@ -153,7 +153,7 @@ def measure(browser: Any, address: str, run: str) -> None:
         for _ in range(CHOSEN):
             begun = time.perf_counter()
             page.keyboard.press("ArrowDown")
-            page.wait_for_function("!document.querySelector('.law[aria-busy]')")
+            page.wait_for_selector(".law:not([aria-busy])")
             page.wait_for_selector(".panel figure canvas")
             waits.append(1000 * (time.perf_counter() - begun))
 

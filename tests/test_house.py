@@ -136,7 +136,8 @@ def test_the_readme_works_on_the_registrys_page(project: dict[str, Any]) -> None
         for base in (f"{repository}/blob/main/", f"{raw}/main/"):
             if link.startswith(base):
                 assert (ROOT / link.removeprefix(base)).is_file(), link
-    assert sum(link.endswith(".png") for link in links) == 2
+    pictures = {link.rpartition("/")[2] for link in links if link.endswith(".png")}
+    assert pictures == {"front.png", "report.png", "studio-live.png"}
     assert {"Homepage", "Repository", "Issues", "Changelog", "Documentation"} <= set(project["urls"])
 
 

@@ -1,7 +1,7 @@
 """The pictures of the studio in the guide and the README: python docs/pictures/make_studio_pictures.py
 
-It starts a studio, searches two tables, and takes a picture of every view with the system's Chromium. Each is reduced to
-256 colours, which keeps it below 150 KB.
+It starts a studio, searches two tables, and takes a picture of every view with the system's Chromium. Each is reduced
+to 256 colours, which keeps it below 150 KB.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     python benchmarks/studio.py answers [--laws 200] [--rows 100000]
 
 `overhead` runs one search of a fixed number of steps again and again, each time in a process of its own: without a
-folder, with a folder (`run_dir`), with a studio on that folder that nobody looks at, and with a page attached, which
-takes two snapshots a second by events and asks for the law that is marked and for its plots after each. The four take
-turns, so that a load of the machine falls on all of them. It prints medians of the seconds of `fit`, by the clock and
-of the processor, and ratios to the search with a folder alone.
+folder, with a folder (`run_dir`), with a studio on that folder that nobody looks at, and with a page attached. As the
+studio's own page does, it takes at most two snapshots a second by events, and asks for the marked law and its plots
+where that law is a new one. The four take turns, so that a load of the machine falls on all of them. It prints medians
+of the seconds of `fit`, by the clock and of the processor, and ratios to the search with a folder alone.
 
 `answers` makes a run with a front of many laws on many rows, and prints how long the server takes for each address: the
 first time, and the median of ten more.
@@ -85,7 +85,7 @@ def studio_on(folder: Path) -> Iterator[Studio]:
 
 
 class Page(threading.Thread):
-    """What a page does that looks at a run: events, and the marked law with its plots after each of them."""
+    """What a page does that looks at a run: events, and the marked law with its plots whenever that is a new one."""
 
     def __init__(self, studio: Studio, run: Path) -> None:
         super().__init__(daemon=True)
@@ -97,7 +97,7 @@ class Page(threading.Thread):
         while not (self.run_folder / FRONT).exists():
             if self.ending.wait(0.05):
                 return
-        name = self.run_folder.name
+        name, seen = self.run_folder.name, None
         with self.studio.open(f"/api/runs/{name}/events") as stream:
             for line in stream:
                 if self.ending.is_set():
@@ -106,10 +106,12 @@ class Page(threading.Thread):
                     continue
                 self.snapshots += 1
                 shown = json.loads(line[6:])
-                if shown["front"]:
-                    law = f"/api/runs/{name}/laws/{shown['selected']}"
-                    for path in (law, f"{law}/plots?points=2000"):
-                        self.requests += self.ask(path)
+                marked = next((law for law in shown["front"] if law["index"] == shown["selected"]), None)
+                if marked is not None and marked["text"] != seen:
+                    law = f"/api/runs/{name}/laws/{marked['index']}"
+                    answered = [self.ask(path) for path in (law, f"{law}/plots?points=2000")]
+                    self.requests += sum(answered)
+                    seen = marked["text"] if all(answered) else None
 
     def ask(self, path: str) -> bool:
         """Whether the law was still on the front: it may have left since the snapshot."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -23,13 +24,25 @@ from symenum.expressions import Constant, Expression, apply
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import Role
 
-__all__ = ["OUTPUTS_PER_COLUMN", "Features", "build_features", "extended_by_unary"]
+__all__ = [
+    "OUTPUTS_PER_COLUMN",
+    "SAME_DIRECTION",
+    "SLOT",
+    "Features",
+    "Table",
+    "build_features",
+    "directions",
+    "extended_by_unary",
+    "usable_features",
+]
 
 OUTPUTS_PER_COLUMN = 4
 """Outputs of a layer that are looked at, the simplest, for each feature that may stay: one in two or three is new."""
-_SLOT = -1  # in a table of features: no operator, or no child
+SLOT = -1
+"""In a table of features: no operator, or no child."""
 _LARGEST = 1e100  # of |v|, and 1/smallest: products of three features must not overflow
-_SAME_DIRECTION = 1e-12  # distance below which two unit columns are one: rounding of a few operations is 1e-15
+SAME_DIRECTION = 1e-12
+"""Distance below which two unit columns are one: rounding of a few operations is 1e-15."""
 _MIN_OUTPUTS = 1024  # of a layer that are looked at whatever the memory: slots alone would be no features
 # Memory, and with it time between two looks at the clock.
 _LAYER_BYTES = 1 << 28  # values of one layer before duplicates are removed: 256 MiB
@@ -52,10 +65,22 @@ class Table:
     left: Tensor
     right: Tensor
 
+    @cached_property
+    def sizes(self) -> Tensor:
+        """The number of operators of each feature, (N,) int64; slots have none."""
+        made = self.operator != SLOT
+        sizes = torch.zeros_like(self.operator)
+        while True:  # once for each layer: children of a layer are below it
+            children = sum(torch.where(side >= 0, sizes[side.clamp_min(0)], 0) for side in (self.left, self.right))
+            larger = torch.where(made, 1 + children, 0)
+            if bool((larger == sizes).all()):
+                return sizes
+            sizes = larger
+
     def expression(self, number: int) -> Expression:
         """The expression of the feature of that number."""
         which = int(self.operator[number])
-        if which == _SLOT:
+        if which == SLOT:
             return self.slots[int(self.left[number])]
         operator = self.operators[which]
         children = [int(self.left[number]), int(self.right[number])][: operator.arity]
@@ -81,7 +106,7 @@ class Features:
     @property
     def slots(self) -> int:
         """How many of the features are slots; they come first."""
-        return int((self.table.operator[self.number] == _SLOT).sum())
+        return int((self.table.operator[self.number] == SLOT).sum())
 
     def expression(self, index: int) -> Expression:
         """The feature of that index as a tree."""
@@ -108,6 +133,16 @@ class Features:
         """The first `count` by complexity."""
         return self.take(torch.argsort(self.complexity, stable=True)[:count])
 
+    @property
+    def sizes(self) -> Tensor:
+        """The number of operators of each feature, (N,) int64."""
+        return self.table.sizes[self.number]
+
+    def smallest(self, count: int) -> Features:
+        """The first `count` by their number of operators, of equals the simplest."""
+        order = torch.argsort(self.complexity, stable=True)
+        return self.take(order[torch.argsort(self.sizes[order], stable=True)][:count])
+
     def _distinct_directions(self, budget: Budget, *, affine: bool) -> Features:
         """Computed once. CutShortError where the budget is over before the end; the next call begins anew."""
         if affine not in self._directions:
@@ -117,15 +152,15 @@ class Features:
     def _find_directions(self, budget: Budget, *, affine: bool) -> Features:
         order = torch.argsort(self.complexity, stable=True)
         blocks = torch.split(order, _block(self.values.shape[1]))
-        found = [_directions(self.values[block], budget, affine=affine) for block in blocks]
+        found = [directions(self.values[block], budget, affine=affine) for block in blocks]
         alive = torch.nonzero(torch.cat([alive for alive, _ in found])).flatten()
         marks = torch.cat([mark for _, mark in found])
         budget.check()
-        leader = representatives(marks, torch.arange(len(alive)), _SAME_DIRECTION)
+        leader = representatives(marks, torch.arange(len(alive)), SAME_DIRECTION)
         return self.take(order[alive[leader == torch.arange(len(alive))]])
 
 
-def _directions(values: Tensor, budget: Budget, *, affine: bool) -> tuple[Tensor, Tensor]:
+def directions(values: Tensor, budget: Budget, *, affine: bool) -> tuple[Tensor, Tensor]:
     """Which rows of `values` (m, n) have a direction, as booleans (m,), and the signatures of these directions.
 
     The direction of a row is v/|v|, or with `affine` that of v less its mean; v and -v have one signature.
@@ -167,7 +202,7 @@ def build_features(
         values = torch.cat([values, torch.ones(1, values.shape[1], dtype=torch.float64)])
     working = tuple(operator for operator in operators if operator.role is not Role.IDENTITY)
     count = len(slots)
-    none = torch.full((count,), _SLOT)
+    none = torch.full((count,), SLOT)
     complexity = torch.tensor([slot.complexity for slot in slots])
     table = Table(slots, working, none, torch.arange(count), none)
     features = Features(values, complexity, torch.arange(count), table)
@@ -239,13 +274,13 @@ def _usable_blocks(
     for block in torch.split(numbers, _block(below.shape[1])):
         budget.check()
         values = layer.forward(below, block)
-        usable = torch.nonzero(_usable(values)).flatten()
+        usable = torch.nonzero(usable_features(values)).flatten()
         yield block[usable], values[usable]
 
 
 def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) -> tuple[Table, int]:
     """The table with the outputs `numbers` of the layer appended, and the number of the first of them."""
-    operator, left, right = (torch.full((len(numbers),), _SLOT) for _ in range(3))
+    operator, left, right = (torch.full((len(numbers),), SLOT) for _ in range(3))
     for block, where, a, b in layer.decode(numbers):
         operator[where] = table.operators.index(block.operator)
         left[where] = below.number[a]
@@ -255,7 +290,7 @@ def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) 
     return Table(table.slots, table.operators, *(torch.cat(pair) for pair in columns)), len(table.operator)
 
 
-def _usable(values: Tensor) -> Tensor:
+def usable_features(values: Tensor) -> Tensor:
     """Which rows are finite, of moderate size and not constant, or 2 (it makes 2·x and x + 2), as booleans."""
     largest = values.abs().amax(dim=1)
     usable = (largest < _LARGEST) & (largest > 1 / _LARGEST)  # false for NaN

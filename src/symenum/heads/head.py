@@ -20,7 +20,9 @@ __all__ = [
     "LAST_FITS",
     "Choice",
     "Head",
+    "Priced",
     "RegisteredHead",
+    "Scan",
     "WantedFeatures",
     "choose",
     "fit_chosen",
@@ -34,6 +36,21 @@ LAST_FITS = 3
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _ENOUGH_LAWS = 5  # laws of one scan, after which no further survivor is fitted: the front takes the simplest
 _MAX_NEARLY_EXACT = 40  # survivors that are exact up to rounding and are fitted, the simplest first
+
+
+Scan = Callable[[Budget], list[Candidate]]
+"""One slice of a stage: what it finds within the budget."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A scan whose work is known better than that of its stage's slices on average."""
+
+    scan: Scan
+    work: float
+
+    def __call__(self, budget: Budget) -> list[Candidate]:
+        return self.scan(budget)
 
 
 class Head(Protocol):

@@ -33,8 +33,9 @@ from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
 from symenum.heads.feature_times_polynomial import FeatureTimesPolynomial
 from symenum.heads.features import Features, build_features, extended_by_unary
-from symenum.heads.head import Head, RegisteredHead, registered_heads
+from symenum.heads.head import Head, Priced, RegisteredHead, Scan, registered_heads
 from symenum.heads.inner_constants import InnerConstants
+from symenum.heads.meetings import WORK_OF_A_MEETING, Meetings
 from symenum.heads.one_feature import OneFeature
 from symenum.heads.operator_grammar import NO_PRIOR, OperatorGrammar, Prior
 from symenum.heads.polynomial import Polynomial, monomials
@@ -65,9 +66,6 @@ __all__ = [
     "informative_columns",
     "joined",
 ]
-
-
-Scan = Callable[[Budget], list[Candidate]]
 
 
 @dataclass(frozen=True)
@@ -339,6 +337,18 @@ STAGES = (
         on_reduced=True,
     ),
     StageRow(
+        "exact meetings",
+        lambda heads: heads.meetings.exact(),
+        Work(1.0, lambda sizes: WORK_OF_A_MEETING),
+        lambda heads: heads.meetings.possible,
+    ),
+    StageRow(
+        "near meetings",
+        lambda heads: heads.meetings.near(),
+        Work(1.0, lambda sizes: WORK_OF_A_MEETING),
+        lambda heads: heads.meetings.possible,
+    ),
+    StageRow(
         "reductions",
         lambda heads: heads.reduced_slices(),
         Work(1.0, lambda sizes: _work_on_reduced(sizes)),
@@ -408,17 +418,6 @@ _SHARE_OF_A_LAYER = 16  # a layer may take 1/16 of the memory before duplicates 
 _SPARE_ROWS = 6  # rows beyond the terms of a polynomial background
 SCAN_ROWS = 400
 """The most rows that scans look at; every candidate is fitted and judged on all rows."""
-
-
-@dataclass(frozen=True)
-class Priced:
-    """A scan whose work is known better than that of its stage's slices on average."""
-
-    scan: Scan
-    work: float
-
-    def __call__(self, budget: Budget) -> list[Candidate]:
-        return self.scan(budget)
 
 
 class _Slices:
@@ -739,6 +738,11 @@ class AllHeads:
     def inner_constants(self) -> list[Scan]:
         """Sums, then products."""
         return [self.on(InnerConstants(self.operators, products=(product,))) for product in (False, True)]
+
+    @cached_property
+    def meetings(self) -> Meetings:
+        """What is undone of y, and the pairs that meet it."""
+        return Meetings(self.data, self.operators, self.device)
 
     def until_law(self, scans: Iterable[Scan]) -> Scan:
         """These scans as one, which ends with the first that finds the law."""

@@ -15,8 +15,9 @@ A drawn tree becomes a law if on 1,000 points of the ranges of its variables (it
 - depends on all its variables: drawing one of them anew moves the law by 3% of its spread or more;
 - depends on all its constants: 1% more of one of them moves the law by 1e-4 of its spread or more.
 
-No condition is about how easy a law is to find. There are three sets, drawn with different seeds: of several variables
-one for development and one for final tables only, and one of laws of a single variable, for development.
+No condition is about how easy a law is to find. There are five sets, drawn with different seeds: of several variables
+one for development and one for final tables only, one of laws of a single variable, for development, and two of deep
+laws for final tables, without constants and with one to three.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ _MIN_FRESH_POINTS = 500  # of 1,000 in a box twice as wide on which the law must
 class LawSet:
     """A set of random laws, the same every time: ten of each depth and of each number of variables in `variables`.
 
-    `prefix` begins the names of its laws, which count from 1; `seed` is that of all draws.
+    `prefix` begins the names of its laws, which count from 1; `seed` is that of all draws. `depths`: of the laws;
+    `constants`: the least and the largest number that is drawn for one.
     """
 
     name: str
@@ -78,14 +80,16 @@ class LawSet:
     prefix: str
     seed: int
     variables: range
+    depths: range = DEPTHS
+    constants: tuple[int, int] = (0, _MAX_CONSTANTS)
 
     def __len__(self) -> int:
-        return _SAME_SHAPE * len(DEPTHS) * len(self.variables)
+        return _SAME_SHAPE * len(self.depths) * len(self.variables)
 
     def shape(self, number: int) -> tuple[int, int]:
         """The depth and the number of variables of law `number`: the first laws have all shapes in turn."""
         at = number - 1
-        return DEPTHS[at % len(DEPTHS)], self.variables[at // len(DEPTHS) % len(self.variables)]
+        return self.depths[at % len(self.depths)], self.variables[at // len(self.depths) % len(self.variables)]
 
     def names(self) -> tuple[str, ...]:
         """The names of all laws, without drawing one."""
@@ -107,7 +111,15 @@ class LawSet:
 DEVELOPMENT = LawSet("random", "Laws drawn from a grammar, for development", "Random-", 1701, range(2, 8))
 FINAL = LawSet("random_final", "Laws drawn from a grammar, for final tables", "Random-F", 2903, range(2, 8))
 ONE_VARIABLE = LawSet("random_single", "Laws of one variable drawn from a grammar", "Random-S", 3301, range(1, 2))
-LAW_SETS = {one.name: one for one in (DEVELOPMENT, FINAL, ONE_VARIABLE)}
+DEEP = LawSet(
+    "random_deep", "Random laws of depth 5 and 6 without constants, for final tables", "Random-D", 4409, range(2, 8),
+    range(5, 7), (0, 0),
+)  # fmt: skip
+DEEP_WITH_CONSTANTS = LawSet(
+    "random_deep_constants", "Random laws of depth 5 and 6 with one to three constants, for final tables", "Random-C",
+    5503, range(2, 8), range(5, 7), (1, 3),
+)  # fmt: skip
+LAW_SETS = {one.name: one for one in (DEVELOPMENT, FINAL, ONE_VARIABLE, DEEP, DEEP_WITH_CONSTANTS)}
 """The sets of random laws by name."""
 
 
@@ -120,7 +132,7 @@ def random_law(laws: LawSet, number: int) -> Problem:
     while True:
         ranges = [_RANGES[i] for i in rng.integers(len(_RANGES), size=count)]
         low, high = (np.array(ends) for ends in zip(*ranges, strict=True))
-        tree = _tree(rng, names, depth)
+        tree = _tree(rng, names, depth, laws.constants)
         points = rng.uniform(low, high, (_POINTS, count))
         if not _is_law(tree, names, points, rng.uniform(low, high, (_POINTS, count))):
             continue
@@ -132,10 +144,13 @@ def random_law(laws: LawSet, number: int) -> Problem:
             return law
 
 
-def _tree(rng: np.random.Generator, names: tuple[str, ...], depth: int) -> Expression:
-    """A random tree of that depth with all names at its leaves, and up to four constants."""
+def _tree(
+    rng: np.random.Generator, names: tuple[str, ...], depth: int, bounds: tuple[int, int] = (0, _MAX_CONSTANTS)
+) -> Expression:
+    """A random tree of that depth with all names at its leaves, and a number of constants within these bounds."""
     max_leaves = 2**depth
-    constants = int(rng.integers(min(_MAX_CONSTANTS, max_leaves - len(names)) + 1))
+    least, most = bounds
+    constants = int(rng.integers(least, min(most, max_leaves - len(names)) + 1))
     needed = max(0, _min_leaves(depth) - len(names) - constants)
     repeated = needed + int(rng.integers(min(2, max_leaves - len(names) - constants - needed) + 1))
     leaves: list[Expression] = [Variable(name) for name in names]

@@ -20,7 +20,7 @@ from symenum.bench.problems.random_laws import (
     _tree,
     random_law,
 )
-from symenum.expressions import parse, variables
+from symenum.expressions import Constant, parse, variables, walk
 
 FUNCTION = "(sin|cos|tanh|exp|log|sqrt|abs|sign|cosh|sinh)"
 some = pytest.mark.parametrize("number", [1, 2, 7, 12, 21, 24, 40, 95])
@@ -32,7 +32,7 @@ each_set = pytest.mark.parametrize("laws", LAW_SETS.values(), ids=LAW_SETS)
 @each_set
 def test_all_depths_and_numbers_of_variables_are_there_equally_often(laws: LawSet) -> None:
     shapes = [laws.shape(number) for number in range(1, len(laws) + 1)]
-    assert set(shapes) == {(depth, count) for depth in DEPTHS for count in laws.variables}
+    assert set(shapes) == {(depth, count) for depth in laws.depths for count in laws.variables}
     assert {shapes.count(one) for one in shapes} == {10}
 
 
@@ -53,6 +53,13 @@ def test_a_law_is_finite_varies_and_depends_on_all_its_variables(number: int, la
         moved[:, at] = law.sample(2)[0][:, at]
         assert np.nanmax(np.abs(law.values(moved) - y)) > 0.01 * y.std()
     assert recovered(law.expression, law)
+
+
+@each_set
+def test_a_law_has_as_many_constants_as_its_set_allows(laws: LawSet) -> None:
+    least, most = laws.constants
+    counts = [sum(isinstance(node, Constant) for node in walk(random_law(laws, n).expression)) for n in range(1, 9)]
+    assert all(least <= count <= most for count in counts)
 
 
 def test_the_same_number_gives_the_same_law_and_the_sets_differ() -> None:

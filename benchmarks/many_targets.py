@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--features", type=int)
     parser.add_argument("--targets", type=int)
-    parser.add_argument("--group", type=int, default=128, help="targets with the same row weights")
+    parser.add_argument("--group", type=int, default=256, help="targets with the same row weights")
     parser.add_argument("--samples", type=int, default=32)
     options = parser.parse_args()
     gpu = options.device == "cuda"

@@ -70,7 +70,7 @@ class Sides:
 # Chosen on random laws: benchmarks/random_laws.py --set random --depth 5 6.
 _EXACT = (Sides(10_000, 4_000, 3, 1), Sides(100_000, 60_000, 4, 3), Sides(300_000, 250_000, 5, 4))
 _NEAR = Sides(3_000, 300, parts=127)
-_NEAR_ON_GPU = Sides(30_000, 3_000, parts=127)
+_NEAR_ON_GPU = Sides(30_000, 3_000, parts=255)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _EPSILON = 2.0**-23  # distance from 1 to the next float32
 _PROJECTION_ERRORS = 8 * _EPSILON  # of a direction, relative to the row before it was projected: a few roundings
 _UNITS_AT_ONCE = 1 << 22  # units of a launch, between which the clock is looked at
 # Chosen by benchmarks/many_targets.py on an H200.
-_ROWS = 64  # rows j of a tile,
+_ROWS = 128  # rows j of a tile,
 _TARGETS = 128  # and targets of a program: a direction that is made serves so many
 _WARPS = 4
 

@@ -45,7 +45,7 @@ _CONFIRMED = 12  # matches of a block that are looked at on all rows, those of t
 _MAX_SLOPE = 1e4  # largest weight of a row in units of the median, as in `transforms`
 _PARTS = 1  # operators of a part that a step joins with a target, at most: each part makes six steps
 # What two cores do in a second, and what a GPU does; measured by benchmarks/many_targets.py.
-_MADE = 1.5e5  # targets and features made,
+_MADE = 3e5  # targets and features made,
 _MATCHED = 5e7  # pairs looked up,
 _MATCHED_INSIDE = 2e7  # those with a function around them, or joined by a power,
 _JUDGED = 1e8  # pairs judged for one target,

@@ -186,6 +186,15 @@ def test_arguments_are_no_larger_than_allowed() -> None:
     assert len(bound.front_) > 1
 
 
+def test_a_power_in_disguise_keeps_to_the_limits_of_powers() -> None:
+    y = (X[:, 0] + X[:, 1]) ** 1.37 * (1 + RNG.normal(0, 0.02, 60))
+    settings = {"guesses": ["exp(a*log(x1 + x2))"]}
+    powers = {str(law) for law in laws(quick(**settings).fit(X, y)) if "**" in str(law)}
+    assert any(law.startswith("(x1 + x2)**1.3") for law in powers)
+    bound = quick(**settings, constraints={"pow": (0, 0)}).fit(X, y)
+    assert not any("(x1 + x2)**" in str(law) for law in laws(bound))
+
+
 @pytest.mark.parametrize(
     "value", [3, {"sin": (1, 2)}, {"pow": (1, 2, 3)}, {"sin": -2}, {"sin": True}, {"pow": "big"}, {"no such": 3}]
 )
@@ -249,6 +258,11 @@ def test_weights_are_kept_by_checkpoints_and_saved_models(tmp_path: Path) -> Non
 def test_weights_that_make_no_sense_are_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=name):
         quick(**{name: value}).fit(X, Y)
+
+
+def test_a_list_of_weights_of_variables_is_answered_with_the_mapping_to_give() -> None:
+    with pytest.raises(ValueError, match=r"complexity_of_variables must be a mapping such as \{'x1': 2\}, or a number"):
+        quick(complexity_of_variables=[1, 2, 1]).fit(X, Y)
 
 
 # Fewer columns, and a smoother y

@@ -115,7 +115,7 @@ def complexity_weights(parameters: Parameters, names: Iterable[str]) -> Complexi
     if by_operator is None and by_variable is None and constant is None:
         return None
     operators = {} if by_operator is None else _weights_by_name("complexity_of_operators", by_operator, "{'sin': 3}")
-    named = isinstance(by_variable, Mapping)
+    named = by_variable is not None and not isinstance(by_variable, Integral)
     variables_ = _weights_by_name("complexity_of_variables", by_variable, "{'x1': 2}, or a number") if named else {}
     _variables("complexity_of_variables", list(variables_), tuple(names))
     return ComplexityWeights(

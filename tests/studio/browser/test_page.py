@@ -173,6 +173,17 @@ def test_hostile_names_are_shown_as_text(studio: Studio, open_page: Open) -> Non
     assert no_sideways_scroll(page)
 
 
+def test_a_column_of_text_becomes_columns_of_0_and_1(studio: Studio, open_page: Open) -> None:
+    rows = "".join(f"{'ab'[i % 2]},{i},{2 * i + (i % 2) * 5}\n" for i in range(1, 40))
+    page = open_page(studio.first_address, "#/new")
+    drop(page, "kinds.csv", f"kind,x,y\n{rows}")
+    page.get_by_label("Time in seconds").fill("10")
+    page.get_by_role("group", name="Texts as columns of 0 and 1").get_by_label("kind").check()
+    page.get_by_role("button", name="Start the search").click()
+    expect(status(page)).to_have_text("finished")
+    expect(page.locator("table.laws tr.marked")).to_contain_text("kind")
+
+
 def tab_to(page: Any, selector: str) -> None:
     """Press Tab until an element that matches has the focus."""
     for _ in range(150):

@@ -298,7 +298,12 @@ def _describe_column(name: str, column: Any) -> dict[str, Any]:
         what = "1 cell is no number: correct it" if bad == 1 else f"{bad:,} cells are no numbers: correct them"
         return {**shown, "kind": "text", "warning": f"{what}, or leave the column out."}
     if may_become_columns(column):
-        return {**shown, "kind": "text", "one_hot": True, "warning": "Text: a column of 0 and 1 for each kind, if ticked."}
+        return {
+            **shown,
+            "kind": "text",
+            "one_hot": True,
+            "warning": "Text: a column of 0 and 1 for each kind, if ticked.",
+        }
     return {**shown, "kind": "text", "warning": "Text: it is left out."}
 
 

@@ -890,8 +890,8 @@ def _finite_rows(
         return frame
     first = int(rows.argmax())
     columns = [name for name, is_bad in zip(frame.columns, bad.any(axis=0), strict=True) if is_bad]
-    have = "rows have" if count > 1 else "row has"
-    what = f"{count:,} of {len(frame):,} {have} missing or infinite values, the first of them row {first + 1}"
+    have, which = ("has", "") if count == 1 else ("have", "the first of them ")
+    what = f"{count:,} of {len(frame):,} rows {have} missing or infinite values, {which}row {first + 1}"
     if missing == "error":
         raise InputError(
             f"{what} (column {_quoted(columns[:_MAX_NAMES])}). Fill them in, leave these rows out with --missing drop, "

@@ -128,7 +128,9 @@ def test_clone_and_parameters() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"loss": "mea"}, "loss must be one of"),
+        ({"loss": "hubert"}, r"loss must be one of .*, not 'hubert' \(did you mean 'huber'\?\)$"),
+        ({"loss": 3}, "or a callable, not 3"),
+        ({"guesses": ["a*x9"]}, "guesses: 'x9' is no variable: did you mean 'x1'\\? .* unlike any variable$"),
         ({"max_depth": 0}, "max_depth must be"),
         ({"nested_constraints": ["sin"]}, "nested_constraints must be a mapping"),
         ({"nested_constraints": {"sin": 0}}, "nested_constraints must be a mapping"),

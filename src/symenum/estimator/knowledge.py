@@ -11,7 +11,7 @@ import torch
 
 from symenum.core.budget import Budget
 from symenum.core.target import Training
-from symenum.estimator.formulas import check_constants, fit_form, read_form
+from symenum.estimator.formulas import UndeclaredNameError, check_constants, fit_form, read_form
 from symenum.estimator.preparation import important_columns
 from symenum.expressions import Expression, variables
 from symenum.expressions.complexity import ComplexityWeights
@@ -230,6 +230,11 @@ def _guesses(
     for formula in parameters.guesses:
         try:
             form = read_form(formula, training.columns, declared, get_operators(parameters.operators))
+        except UndeclaredNameError as error:
+            raise ValueError(
+                f"guesses: {error.name!r} is no variable: did you mean {error.meant!r}? A constant to be fitted has a "
+                "name of one letter, or one unlike any variable"
+            ) from error
         except (TypeError, ValueError) as error:
             raise ValueError(f"guesses: {error}") from error
         if form.starts and parameters.constants is False:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symenum.core.target import Target
-from symenum.expressions import parse, same_function
+from symenum.expressions import parse, same_function, to_text
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 from symenum.selection import MODEL_SELECTIONS, reward
@@ -69,6 +69,12 @@ def test_a_function_appears_once_in_its_simplest_form() -> None:
 def test_a_product_of_powers_of_one_base_stands_there_as_one_power() -> None:
     front = front_of(("x**1.4998", 2.0), ("1.0005*x**1.4997", 1.1), ("1.0004*x*x**0.4997", 1.0))
     assert [(str(entry.expression), entry.loss) for entry in front] == [("x**1.4998", 2.0), ("1.0004*x**1.4997", 1.0)]
+
+
+def test_a_power_in_disguise_of_an_exponential_stands_there_as_a_power() -> None:
+    front = front_of(("1.5*x**1.51", 2.0), ("exp(1.4997*log(x) + 0.4)", 1.0))
+    assert [to_text(entry.expression, 5) for entry in front] == ["1.4918*x**1.4997"]
+    assert front[0].complexity == parse("1.5*x**1.51").complexity
 
 
 def test_of_two_laws_that_print_alike_the_shorter_count_stays_with_the_better_digits() -> None:

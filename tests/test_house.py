@@ -218,3 +218,9 @@ def test_import_alone_is_light() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORT_ALONE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [], "import symenum imports what takes seconds"
+
+
+def test_the_estimator_imports_no_parts_of_scikit_learn_that_few_searches_use() -> None:
+    command = "import sys; from symenum import PSERegressor; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert not {"sklearn.ensemble", "sklearn.gaussian_process", "matplotlib", "rich"} & set(done.stdout.split())

@@ -19,8 +19,7 @@ from symenum.expressions import Apply, Expression, same_function, variables, wal
 from symenum.expressions.algebra import with_joined_powers
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
-from symenum.expressions.written import written
-from symenum.fitting.free_constants import free_constants, free_leaves, with_constants, with_leaves
+from symenum.fitting.free_constants import form_as_printed, free_leaves, with_leaves
 from symenum.fitting.recognise import count_fitted_constants, count_unsnapped
 from symenum.heads.response import law_limit, surplus_constants
 from symenum.operators.traits import Role
@@ -32,7 +31,6 @@ _MIN_ALLOWED = 2  # fitted constants that every law may have, however few the ro
 # A constant that is not needed still takes about loss/rows off the loss, since it fits some of the noise. A law with
 # one more constant must take off more than this number times that.
 _BY_CHANCE = 1.5
-_ANY_NUMBER = 0.5  # in the place of every number of a law: any that is not whole, since whole ones stay whole
 _NAMED_FUNCTIONS = (Role.EXPONENTIAL, Role.LOGARITHM, Role.FUNCTION)  # that print as they are, beside periodic ones
 _ROWS_PER_CONSTANT = 3  # rows that each fitted constant needs; both by trial, see benchmarks/constants.py
 
@@ -230,7 +228,7 @@ def _enter(entries: list[Candidate], candidate: Candidate) -> None:
 
 def with_digits_of(law: Expression, other: Expression) -> Expression | None:
     """The law with the constants of another that prints alike but for its digits; None where this is another law."""
-    if _parts(law) != _parts(other) or _form(law) != _form(other):
+    if _parts(law) != _parts(other) or form_as_printed(law) != form_as_printed(other):
         return None
     digits = free_leaves(other)
     changed = with_leaves(law, digits) if digits else law
@@ -249,13 +247,6 @@ def _parts(law: Expression) -> tuple[int, frozenset[str], tuple[str, ...]]:
         if isinstance(node, Apply) and (node.operator.role in _NAMED_FUNCTIONS or node.operator.traits.period)
     ]
     return len(free_leaves(law)), frozenset(variables(law)), tuple(sorted(functions))
-
-
-@lru_cache(maxsize=20_000)  # as for `_plainness`
-def _form(law: Expression) -> Expression:
-    """The law as it is printed, all its numbers alike."""
-    shown = written(law)
-    return with_constants(shown, [_ANY_NUMBER] * len(free_constants(shown)))
 
 
 @lru_cache(maxsize=20_000)  # the same laws are compared in every step of a search, which has some thousands at hand

@@ -27,8 +27,8 @@ def test_declared_constants_keep_their_names(symenum, table):
         (["a*t +"], "cannot read the expression"),
         (["a*t", "--loss", "mea"], "loss must be one of"),
         (["a*t", "--constant", "g=x"], "must be a name and a number"),
-        (["a*t", "--constant", "g"], "start names 'g'"),
-        (["a*t", "--start", "b=1"], "start names 'b'"),
+        (["a*t", "--constant", "g"], "--constant names 'g', and the formula has no such constant: its constants are a"),
+        (["2*t", "--start", "b=1"], "--start names 'b', and the formula has no such constant: it has none"),
         (["a + log(-t)"], "no finite values"),
         (["a*t", "--target", "z"], "there is no column 'z'"),
     ],
@@ -77,3 +77,9 @@ def test_the_law_is_shown_with_five_digits_and_printed_with_all_of_them_for_prog
     law = symenum("score", path, "a*x", "--quiet").stdout
     assert law.startswith("y = 1.2345678")
     assert len(law) > len("y = 1.2346*x")
+
+
+def test_constants_beside_one_another_are_shown_as_people_write_them(symenum, table):
+    path = table("x,y\n1,0.5\n2,1.5\n3,2.5\n4,3.75\n")
+    shown = symenum("score", path, "a*b + x").stdout
+    assert shown.splitlines()[-1] == "y = x - 0.4375"

@@ -87,7 +87,7 @@ def test_a_first_row_above_a_column_of_text_is_no_line_of_units(symenum, table):
 
 def test_a_first_row_of_missing_values_is_no_line_of_units(symenum, models, table):
     result = symenum("fit", table(GOOD.replace("y\n", "y\nNA,,-\n", 1)))
-    assert "1 of 4 row has missing" in result.stderr
+    assert "1 of 4 rows has missing" in result.stderr
     assert "units" not in result.stderr
 
 
@@ -210,7 +210,7 @@ def test_missing_cells_of_variables_are_filled_in_on_demand_but_not_those_of_the
     assert models.y.tolist() == [3, 4, 6]
     assert models.X["b"].tolist() == [2, 5, 5]
     assert "Column 'b': 1 missing or infinite values are filled in with its median, 5." in result.stderr
-    assert "1 of 4 row has missing or infinite values" in result.stderr
+    assert "1 of 4 rows has missing or infinite values, row " in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -550,7 +550,7 @@ def test_several_columns_of_text_are_told_in_whole_sentences(symenum, table):
 
 def test_a_dash_alone_is_a_missing_value(symenum, models, table):
     result = symenum("fit", table("a,y\n1,2\n-,3\n3,5\n-4,6\n"))
-    assert "1 of 4 row has missing or infinite values" in result.stderr
+    assert "1 of 4 rows has missing or infinite values, row " in result.stderr
     assert models.X["a"].tolist() == [1, 3, -4]
 
 

@@ -102,6 +102,16 @@ def test_every_block_says_what_it_is(page: Path) -> None:
     assert {language for language, _ in blocks(page)} <= {"python", "sh", "text", "console"}
 
 
+def test_the_first_page_names_every_file_of_a_result(empty_folder: None) -> None:
+    page = (DOCS / "start.md").read_text(encoding="utf-8")
+    result = CliRunner().invoke(main, ["fit", "--example", "planets", "--max-iterations", "1", "--out", "results"])
+    assert result.exit_code == 0, result.output
+    files = {path.name for path in Path("results").iterdir()}
+    beside = {name for name in files if name.startswith("checkpoint.json.") or name == "checkpoint.labels.json"}
+    assert len(beside) == 2  # "and two files beside it"
+    assert [name for name in sorted(files - beside) if f"`{name}`" not in page] == []
+
+
 def test_the_table_of_what_ran_when_has_the_columns_of_today() -> None:
     page = (DOCS / "guide" / "watching.md").read_text(encoding="utf-8")
     shown = page.split("--explain\n```\n\n```text\n")[1].split("\n")[0]

@@ -128,7 +128,9 @@ def test_clone_and_parameters() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"loss": "mea"}, "loss must be one of"),
+        ({"loss": "hubert"}, r"loss must be one of .*, not 'hubert' \(did you mean 'huber'\?\)$"),
+        ({"loss": 3}, "or a callable, not 3"),
+        ({"guesses": ["a*x9"]}, "guesses: 'x9' is no variable: did you mean 'x1'\\? .* unlike any variable$"),
         ({"max_depth": 0}, "max_depth must be"),
         ({"nested_constraints": ["sin"]}, "nested_constraints must be a mapping"),
         ({"nested_constraints": {"sin": 0}}, "nested_constraints must be a mapping"),
@@ -184,6 +186,15 @@ def test_arguments_are_no_larger_than_allowed() -> None:
     assert max(sizes(bound, "sin", 0), default=0) <= 1
     assert max(sizes(bound, "pow", 1), default=0) == 0
     assert len(bound.front_) > 1
+
+
+def test_a_power_in_disguise_keeps_to_the_limits_of_powers() -> None:
+    y = (X[:, 0] + X[:, 1]) ** 1.37 * (1 + RNG.normal(0, 0.02, 60))
+    settings = {"guesses": ["exp(a*log(x1 + x2))"]}
+    powers = {str(law) for law in laws(quick(**settings).fit(X, y)) if "**" in str(law)}
+    assert any(law.startswith("(x1 + x2)**1.3") for law in powers)
+    bound = quick(**settings, constraints={"pow": (0, 0)}).fit(X, y)
+    assert not any("(x1 + x2)**" in str(law) for law in laws(bound))
 
 
 @pytest.mark.parametrize(
@@ -249,6 +260,11 @@ def test_weights_are_kept_by_checkpoints_and_saved_models(tmp_path: Path) -> Non
 def test_weights_that_make_no_sense_are_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=name):
         quick(**{name: value}).fit(X, Y)
+
+
+def test_a_list_of_weights_of_variables_is_answered_with_the_mapping_to_give() -> None:
+    with pytest.raises(ValueError, match=r"complexity_of_variables must be a mapping such as \{'x1': 2\}, or a number"):
+        quick(complexity_of_variables=[1, 2, 1]).fit(X, Y)
 
 
 # Fewer columns, and a smoother y

@@ -194,6 +194,22 @@ def test_how_sure_the_choice_is_is_saved_with_the_law(sure: PSERegressor, tmp_pa
     assert PSERegressor.load(tmp_path / "again").confidence() == sentences
 
 
+def test_what_a_file_says_of_its_table_and_of_its_errors_is_saved_again(sure: PSERegressor, tmp_path: Path) -> None:
+    sure.save(tmp_path / "first")
+    document = json.loads((tmp_path / "first" / "model.json").read_text(encoding="utf-8"))
+    told = {"source": "table.csv", "standard_errors": [{"constant": 2.5, "standard_error": "inf"}]}
+    (tmp_path / "first" / "model.json").write_text(json.dumps(document | told), encoding="utf-8")
+    loaded = PSERegressor.load(tmp_path / "first")
+    loaded.save(tmp_path / "second")
+    again = json.loads((tmp_path / "second" / "model.json").read_text(encoding="utf-8"))
+    assert {name: again[name] for name in told} == told
+    assert "2.5 ± inf" in (tmp_path / "second" / "law.txt").read_text(encoding="utf-8")
+    loaded.fit(X, Y).save(tmp_path / "third")
+    anew = json.loads((tmp_path / "third" / "model.json").read_text(encoding="utf-8"))
+    assert anew["source"] == ""
+    assert "standard_errors" not in anew
+
+
 def test_a_file_without_the_sentences_is_read(sure: PSERegressor, tmp_path: Path) -> None:
     sure.save(tmp_path)
     document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))

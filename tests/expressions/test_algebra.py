@@ -322,6 +322,37 @@ def test_powers_of_one_base_with_a_fitted_exponent_are_one_power(text, joined):
     assert str(with_joined_powers(parse(text))) == joined
 
 
+@pytest.mark.parametrize(
+    ("text", "power"),
+    [
+        ("exp(1.4997*log(x))", "x**1.4997"),
+        ("exp(-0.75*log(x/y**2))", "(x/y**2)**(-0.75)"),
+        ("2*exp(log(x)/4 - 1.5*log(y))", "2*x**0.25*y**(-1.5)"),
+        ("x*exp(0.4997*log(x))", "x**1.4997"),
+        ("exp(0.25*log(x) + b*y + 1)", "x**0.25*exp(b*y + 1)"),
+        ("1 - sin(exp(-(0.25*log(x))))", "1 - sin(x**(-0.25))"),
+    ],
+)
+def test_a_power_in_disguise_of_an_exponential_is_a_power(text, power):
+    assert str(with_joined_powers(parse(text))) == power
+
+
+def test_the_offset_in_an_exponential_becomes_the_factor_of_its_power():
+    power = with_joined_powers(parse("exp(1.4997*log(x) + 0.0004)"))
+    assert to_text(power, 5) == "1.0004*x**1.4997"
+    x = torch.tensor([0.0, 0.5, 3.0], dtype=torch.float64)
+    before = evaluate(parse("exp(1.4997*log(x) + 0.0004)"), {"x": x})
+    torch.testing.assert_close(evaluate(power, {"x": x}), before, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["exp(2*log(x))", "exp(log(x))", "exp(log(x)*y)", "exp((y + 1)*log(x))", "exp(800 - 0.3*log(x))", "exp(x + 1)"],
+)
+def test_exponentials_that_are_no_fitted_power_stay(text):
+    assert with_joined_powers(parse(text)) == parse(text)
+
+
 @pytest.mark.parametrize("text", ["x**2/x", "x*sqrt(x)", "x*x", "x*x**pi", "x**y*x**0.3", "x**0.3/x**0.3", "x*y**0.3"])
 def test_products_without_a_fitted_exponent_of_a_shared_base_stay(text):
     assert with_joined_powers(parse(text)) == parse(text)

@@ -35,7 +35,9 @@ def test_a_table_is_described(studio) -> None:
     assert kinds == {"day": "date", "name": "text", "flat": "constant", "gone": "empty", "x": "number", "y": "number"}
     x = shown["columns"][4]
     assert (x["missing"], x["min"], x["max"], x["distinct"]) == (1, 1.0, 4.0, 2)
-    assert "1 cells are missing" in x["warning"]
+    assert x["warning"] == "1 cell is missing: rows without a value are left out."
+    day = shown["columns"][0]
+    assert (day["min"], day["max"]) == ("2024-01-01", "2024-01-04")
     assert shown["preview"][1] == ["2024-01-02", "b", "3", "", "", "1.5"]
 
 
@@ -70,6 +72,30 @@ def test_a_file_that_is_no_table_is_refused_in_words(studio, content, said) -> N
     assert said in answer.error
     assert "Traceback" not in answer.error
     assert str(studio.folder) not in answer.error
+
+
+def test_text_may_become_columns_where_it_is_of_a_few_kinds(studio) -> None:
+    rows = [f"{'abc'[i % 3]},name {i},{'x' if i == 7 else i},one,{i}" for i in range(30)]
+    shown = studio.upload("\n".join(["kind,name,odd,same,y", *rows]).encode()).json()
+    columns = {column["name"]: column for column in shown["columns"]}
+    assert [name for name, column in columns.items() if column.get("one_hot")] == ["kind"]
+    assert columns["kind"]["warning"] == "Text: a column of 0 and 1 for each kind, if ticked."
+    assert columns["name"]["warning"] == "Text: it is left out."
+    assert columns["odd"]["warning"] == "1 cell is no number: correct it, or leave the column out."
+
+
+def test_times_of_a_column_are_shown_to_the_minute(studio) -> None:
+    shown = studio.upload(b"t,y\n2024-01-01T08:30,1\n2024-01-01T09:45,2\n2024-01-02T00:00,3\n").json()
+    assert (shown["columns"][0]["min"], shown["columns"][0]["max"]) == ("2024-01-01 08:30", "2024-01-02")
+
+
+@pytest.mark.parametrize("content", [b"a,b,c,d\n1,2\n3,4\n", b"a,b\n1,2\n" * 2000 + b"1,2,3\n"])
+def test_messages_on_the_page_name_no_option_of_the_command_line(studio, content) -> None:
+    answer = studio.upload(content)
+    assert answer.status == 422
+    assert "--" not in answer.error
+    assert answer.error.endswith(".")
+    assert not answer.error.endswith("..")
 
 
 def test_uploads_together_are_bounded_and_the_oldest_go_first(tmp_path) -> None:

@@ -93,7 +93,7 @@ def score_command(
             f"--constant {error.name}, or be a single letter."
         ) from error
     except (ValueError, TypeError) as error:
-        raise InputError(str(error)) from error
+        raise InputError(_in_options(str(error), fitted)) from error
     if found.loss == math.inf:
         raise InputError(f"'{formula}' has no finite values on all rows: give other constants with --start.")
     click.echo(f"{table.target} = {found.expression}" if quiet else _report_text(found, table.target, loss))
@@ -122,11 +122,17 @@ def _constants(given: Sequence[str]) -> tuple[dict[str, float], list[str]]:
     return fixed, fitted
 
 
+def _in_options(message: str, fitted: Sequence[str]) -> str:
+    """A message of `fit_constants` on a name in `start`, which is --start here, or --constant without a number."""
+    for name in fitted:
+        message = message.replace(f"start names {name!r}", f"--constant names {name!r}")
+    return message.replace("start names", "--start names")
+
+
 def _report_text(found: FittedForm, target: str, loss: str) -> str:
-    from symenum.expressions import to_text
-    from symenum.expressions.render import SHOWN_DIGITS
+    from symenum.display.table import short_text
 
     lines = [f"{'constant':>10}  {'value':>14}  {'standard error':>14}"] if found.constants else []
     lines += [f"{name:>10}  {value:>14.8g}  {found.errors[name]:>14.2g}" for name, value in found.constants.items()]
     lines += [f"{loss} {found.loss:.6g}, complexity {found.complexity}, {r_squared_text(1 - found.r2)}", "The law:"]
-    return "\n".join([*lines, f"{target} = {to_text(found.expression, SHOWN_DIGITS)}"])
+    return "\n".join([*lines, f"{target} = {short_text(found.expression)}"])

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "DELIMITER_ADVICE",
     "EXAMPLES",
     "ColumnChoice",
     "Example",
@@ -42,6 +43,7 @@ __all__ = [
     "choose_columns",
     "encoded_alike",
     "hold_out",
+    "may_become_columns",
     "read_frame",
     "table_path",
 ]
@@ -63,6 +65,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, "
 # In lower case: the words for a missing value that pandas reads as such and that tables have.
 _DASH = "-"  # which pandas reads as text
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-nan", "#n/a", "<na>", _DASH}
+DELIMITER_ADVICE = ", or say --delimiter if the columns were cut wrongly"  # on the command line only
 _MAX_CATEGORIES = 20  # different texts of a column that may become a column each: more would be names, not kinds
 # Text that is a date, and how pandas reads it.
 _DATE_FORMS = (
@@ -354,7 +357,7 @@ def _fitted_names(path: Path, names: tuple[str, ...], rows: Sequence[Sequence[st
         return names[:width]
     raise InputError(
         f"'{path}': the header names {len(names)} columns ({_listed(names)}), but the rows have {width} values. "
-        "Correct the header, or say --delimiter if the columns were cut wrongly."
+        f"Correct the header{DELIMITER_ADVICE}."
     )
 
 
@@ -373,7 +376,7 @@ def _read_parquet(path: Path) -> pandas.DataFrame:
             f"'{path}' is a Parquet file, which needs the package pyarrow: pip install pyarrow, or save it as CSV."
         ) from error
     except (OSError, ValueError) as error:
-        raise InputError(f"'{path}' cannot be read as Parquet: {error}.") from error
+        raise InputError(f"'{path}' cannot be read as Parquet: {str(error).rstrip('.')}.") from error
     frame.columns = [str(column) for column in frame.columns]
     return frame
 
@@ -407,14 +410,14 @@ def _read_text(path: Path, layout: Layout) -> pandas.DataFrame:
                 return pandas.read_csv(path, encoding="latin-1", **options)
     except pandas.errors.ParserWarning as error:
         raise InputError(
-            f"'{path}' has rows with more than {layout.width} values. Correct them, or say --delimiter."
+            f"'{path}' has rows with more than {layout.width} values. Correct them{DELIMITER_ADVICE}."
         ) from error
     except pandas.errors.EmptyDataError as error:
         raise InputError(f"'{path}' has no rows.") from error
     except pandas.errors.ParserError as error:
         what = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise InputError(
-            f"'{path}' cannot be cut into columns: {what}. Correct that line, or say --delimiter."
+            f"'{path}' cannot be cut into columns: {what}. Correct that line{DELIMITER_ADVICE}."
         ) from error
     except (OSError, EOFError) as error:
         raise InputError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
@@ -733,6 +736,11 @@ def _categories(column: pandas.Series, name: str, where: str) -> tuple[str, ...]
     return tuple(texts)
 
 
+def may_become_columns(column: pandas.Series) -> bool:
+    """Whether --one-hot takes a column of text: several kinds, but not a name for each row."""
+    return 2 <= len({_category(value) for value in column.dropna()}) <= _MAX_CATEGORIES
+
+
 def as_dates(column: pandas.Series) -> pandas.Series | None:
     """The times of a column that holds nothing else; None for another column.
 
@@ -882,8 +890,8 @@ def _finite_rows(
         return frame
     first = int(rows.argmax())
     columns = [name for name, is_bad in zip(frame.columns, bad.any(axis=0), strict=True) if is_bad]
-    have = "rows have" if count > 1 else "row has"
-    what = f"{count:,} of {len(frame):,} {have} missing or infinite values, the first of them row {first + 1}"
+    have, which = ("has", "") if count == 1 else ("have", "the first of them ")
+    what = f"{count:,} of {len(frame):,} rows {have} missing or infinite values, {which}row {first + 1}"
     if missing == "error":
         raise InputError(
             f"{what} (column {_quoted(columns[:_MAX_NAMES])}). Fill them in, leave these rows out with --missing drop, "

@@ -161,9 +161,8 @@ def read_form(
     starts: dict[str, float | None] = {name: None for name in variables(expression) if name not in known}
     for name, value in (start or {}).items():
         if name not in starts:
-            raise ValueError(
-                f"start names {name!r}, and the formula has no such constant: {', '.join(starts) or 'none'}"
-            )
+            there = f"its constants are {', '.join(starts)}" if starts else "it has none"
+            raise ValueError(f"start names {name!r}, and the formula has no such constant: {there}")
         starts[name] = None if value is None else float(value)
     for name in starts:
         meant = looks_like(name, known) if len(name) > 1 and name not in (start or {}) else None

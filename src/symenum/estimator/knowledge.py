@@ -11,7 +11,7 @@ import torch
 
 from symenum.core.budget import Budget
 from symenum.core.target import Training
-from symenum.estimator.formulas import check_constants, fit_form, read_form
+from symenum.estimator.formulas import UndeclaredNameError, check_constants, fit_form, read_form
 from symenum.estimator.preparation import important_columns
 from symenum.expressions import Expression, variables
 from symenum.expressions.complexity import ComplexityWeights
@@ -115,7 +115,7 @@ def complexity_weights(parameters: Parameters, names: Iterable[str]) -> Complexi
     if by_operator is None and by_variable is None and constant is None:
         return None
     operators = {} if by_operator is None else _weights_by_name("complexity_of_operators", by_operator, "{'sin': 3}")
-    named = isinstance(by_variable, Mapping)
+    named = by_variable is not None and not isinstance(by_variable, Integral)
     variables_ = _weights_by_name("complexity_of_variables", by_variable, "{'x1': 2}, or a number") if named else {}
     _variables("complexity_of_variables", list(variables_), tuple(names))
     return ComplexityWeights(
@@ -230,6 +230,11 @@ def _guesses(
     for formula in parameters.guesses:
         try:
             form = read_form(formula, training.columns, declared, get_operators(parameters.operators))
+        except UndeclaredNameError as error:
+            raise ValueError(
+                f"guesses: {error.name!r} is no variable: did you mean {error.meant!r}? A constant to be fitted has a "
+                "name of one letter, or one unlike any variable"
+            ) from error
         except (TypeError, ValueError) as error:
             raise ValueError(f"guesses: {error}") from error
         if form.starts and parameters.constants is False:

@@ -37,7 +37,7 @@ from symenum.estimator.preparation import denoised
 from symenum.estimator.saved_results import (
     CHECKPOINT,
     MODEL,
-    Encoding,
+    Origin,
     Result,
     RunSummary,
     holds_laws_of_motion,
@@ -417,8 +417,8 @@ class SavedModel:
     """All that a fitted estimator needs to predict, show and export: the laws, and which of them is chosen.
 
     `columns`: names of the columns of the table; None for an array. `training`: the rows of the fit, where they were
-    saved too. `confidence`: sentences on how sure the choice is, where they were saved. `encoding`: how dates and texts
-    of the table became numbers.
+    saved too. `confidence`: sentences on how sure the choice is, where they were saved. `origin`: what else a file of
+    results says.
     """
 
     parameters: dict[str, Any]
@@ -432,7 +432,7 @@ class SavedModel:
     training: Training | None = None
     target: str = "y"
     confidence: tuple[str, ...] | None = None
-    encoding: Encoding = field(default_factory=Encoding)
+    origin: Origin = field(default_factory=Origin)
 
 
 def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
@@ -495,7 +495,7 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
         result.interrupted,
         target=result.target,
         confidence=result.confidence,
-        encoding=result.encoding,
+        origin=result.origin,
     )
 
 

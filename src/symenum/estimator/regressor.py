@@ -64,7 +64,7 @@ from symenum.estimator.preparation import denoised
 from symenum.estimator.run_record import end_run, open_run
 from symenum.estimator.saved_results import (
     CHECKPOINT,
-    Encoding,
+    Origin,
     Result,
     RunSummary,
     files_of_a_run,
@@ -342,7 +342,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _column: PSERegressor | None = None  # while a fit on several targets runs: the model of the present column
     _noise_is_known = False  # whether the fit was told how large the errors of the rows are
     _confidence: tuple[str, ...] | None = None  # the sentences of `confidence`, once they are known
-    _encoding = Encoding()  # of the table of a model that was loaded: only the command line encodes tables
+    _origin = Origin()  # of a model that was loaded: where the table came from, and how it was read
     target_name_ = "y"  # until a fit sets it, and in models that were pickled before it was there
 
     @knows_words_of_pysr
@@ -531,7 +531,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.n_iter_, model.scored_, model.elapsed_ = saved.run.steps, saved.run.scored, saved.run.elapsed
         model._set_front(saved.front, saved.selected, None)
         model._confidence = saved.confidence
-        model._encoding = saved.encoding
+        model._origin = saved.origin
         return model
 
     @one_target_only
@@ -561,9 +561,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.stop_reason_,
             self.interrupted_,
             self.front_.rows,
-            run=RunSummary.of(self),
-            confidence=self._stated_confidence(),
-            encoding=self._encoding,
+            self._origin.source,
+            RunSummary.of(self),
+            self._origin.errors,
+            self._stated_confidence(),
+            self._origin.encoding,
         )
         write_results(folder, result)
 
@@ -995,7 +997,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._kept: tuple[Candidate, ...] = tuple(front)
         self._alternatives: tuple[Alternative, ...] | None = None  # found when they are asked for,
         self._confidence = None  # and so is this
-        self._encoding = Encoding()
+        self._origin = Origin()
 
     def _set_results(self, outcome: Outcome, held_out: HeldOut | None, loss: Loss, believed: Candidate | None) -> None:
         """Set the fitted attributes from a search that has ended; `believed`: the most probable law, if it decides."""

@@ -33,6 +33,7 @@ __all__ = [
     "RUN_FILES",
     "Encoding",
     "FittedNumber",
+    "Origin",
     "Result",
     "RunSummary",
     "error_lines",
@@ -147,6 +148,19 @@ class Encoding:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a file knows beside the laws, and a fit cannot tell: a model that was loaded keeps it for `save`.
+
+    `source`: the file of the table. `errors`: those of the chosen law, for which the rows of the fit would be needed.
+    `encoding`: how dates and texts of the table became numbers.
+    """
+
+    source: str = ""
+    errors: tuple[FittedNumber, ...] | None = None
+    encoding: Encoding = Encoding()
+
+
+@dataclass(frozen=True)
 class Result:
     """The result of a run.
 
@@ -171,6 +185,10 @@ class Result:
     errors: tuple[FittedNumber, ...] | None = None
     confidence: tuple[str, ...] | None = None
     encoding: Encoding = Encoding()
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.source, self.errors, self.encoding)
 
     @property
     def law(self) -> LawRow:

@@ -3,7 +3,8 @@
 - `canonical`: one order for all trees that differ only by commuting and re-associating sums and products.
 - `simplify`: constants folded and written as people write them; nothing is cancelled, expanded or factored.
 - `powers_of`, `power_product`: flat products of powers; (x/y)²·y is x²/y.
-- `with_joined_powers`: powers of one base as one power, where an exponent was fitted; x*x**0.4997 is x**1.4997.
+- `with_joined_powers`: powers of one base as one power, where an exponent was fitted; x*x**0.4997 is x**1.4997, and so
+  is exp(1.4997*log(x)).
 - `plain_form`: the sum of products that people write for positive quantities; sqrt(y/x**2)*x is sqrt(y).
 - `same_function`, `fingerprint`: equality of functions, by their values on fixed points.
 
@@ -25,7 +26,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.exactness import EPSILON
-from symenum.expressions.tree import Apply, Constant, Expression, Variable, apply, fold, natural_key, variables
+from symenum.expressions.tree import Apply, Constant, Expression, Variable, apply, fold, natural_key, variables, walk
 from symenum.operators import OPERATORS, Operator
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
 
@@ -239,19 +240,25 @@ def _simplify_node(node: Expression, operands: tuple[Expression | Sum | Product,
         total = _added(as_sum(operands[0]), as_sum(operands[1]), role is Role.SUM)
         if abs(total.number) < _LARGEST:
             return total
-    if role is Role.NEGATION:
-        product = as_product(operands[0])
-        return replace(product, numerator=-product.numerator)
-    if role in MULTIPLICATIVE:
-        folded = _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
-        if folded is not None:
-            return folded
+    product = _product_of_node(role, operands)
+    if product is not None:
+        return product
     if role is Role.STEP:  # of a number that multiplies its argument nothing but the sign counts
         argument = as_product(operands[0])
         if argument.numerator and (argument.factors or argument.divisors):
             operands = (replace(argument, numerator=1 if argument.numerator > 0 else -1, denominator=1),)
     closed = tuple(_as_expression(operand) for operand in operands)
     return _folded(Apply(node.operator, closed))
+
+
+def _product_of_node(role: Role, operands: Sequence[Expression | Sum | Product]) -> Product | None:
+    """The product that a sign, a product or a quotient of the operands is; None for others and for too large a one."""
+    if role is Role.NEGATION:
+        product = as_product(operands[0])
+        return replace(product, numerator=-product.numerator)
+    if role in MULTIPLICATIVE:
+        return _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
+    return None
 
 
 def _folded(node: Apply) -> Expression:
@@ -379,7 +386,8 @@ def with_factor(factor: Expression, term: Expression) -> Expression:
 
 # Powers of one base as one, where an exponent is no whole number. Such a power has values on bases of at least 0 only,
 # and where the product has a value, the joined power has the same. (At 0 a product with a negative exponent is 0*inf,
-# no value; the joined power may have one.) Products of whole powers stay: x**2/x is left to whoever wrote it.
+# no value; the joined power may have one.) Products of whole powers stay: x**2/x is left to whoever wrote it. So does
+# exp(2*log(x)), which has no value on negative numbers.
 
 
 @lru_cache(maxsize=20_000)  # every find is asked for this, again and again; a search has some thousands at hand
@@ -389,6 +397,8 @@ def with_joined_powers(expression: Expression) -> Expression:
     >>> from symenum.expressions import parse
     >>> print(with_joined_powers(parse("2.5*x*y*x**0.5003")), with_joined_powers(parse("x*x*sqrt(y)/x**0.3")))
     2.5*y*x**1.5003 sqrt(y)*x**1.7
+    >>> print(with_joined_powers(parse("exp(1.4997*log(x/y))")))
+    (x/y)**1.4997
     """
     if not _has_fitted_power(expression):
         return expression
@@ -401,7 +411,7 @@ def _has_fitted_power(expression: Expression) -> bool:
     while stack:
         node = stack.pop()
         if isinstance(node, Apply):
-            if _numeric_power(node)[2]:
+            if _numeric_power(node)[2] or _is_exponential_of_a_logarithm(node):
                 return True
             stack += node.operands
     return False
@@ -411,14 +421,41 @@ def _join_node(node: Expression, operands: tuple[Expression | Product, ...]) -> 
     if not isinstance(node, Apply):
         return node
     role = node.operator.role
-    if role is Role.NEGATION:
-        product = as_product(operands[0])
-        return replace(product, numerator=-product.numerator)
-    if role in MULTIPLICATIVE:
-        folded = _multiplied(as_product(operands[0]), as_product(operands[1]), role is Role.QUOTIENT)
-        if folded is not None:
-            return folded
-    return Apply(node.operator, tuple(map(_with_joined, operands)))
+    product = _product_of_node(role, operands)
+    if product is not None:
+        return product
+    closed = Apply(node.operator, tuple(map(_with_joined, operands)))
+    return _as_powers(closed) if role is Role.EXPONENTIAL else closed
+
+
+def _is_exponential_of_a_logarithm(node: Apply) -> bool:
+    """Whether it is exp of what holds a logarithm: `_as_powers` looks closer."""
+    return node.operator.role is Role.EXPONENTIAL and any(
+        isinstance(part, Apply) and part.operator.role is Role.LOGARITHM for part in walk(node.operands[0])
+    )
+
+
+def _as_powers(exponential: Apply) -> Expression | Product:
+    """The powers that exp(p*log(u) + …) is, for each p that is not whole; exp of what else is in the sum."""
+    total = as_sum(exponential.operands[0])
+    powers: list[Expression] = []
+    rest: list[tuple[bool, Expression]] = []
+    for added, term in total.terms:
+        product = as_product(term)
+        factor = product.factors[0] if len(product.factors) == 1 and not product.divisors else None
+        exponent = product.number if added else -product.number
+        if isinstance(factor, Apply) and factor.operator.role is Role.LOGARITHM and exponent != round(exponent):
+            powers.append(Apply(_POW, (factor.operands[0], number_constant(exponent))))
+        else:
+            rest.append((added, term))
+    if not powers:
+        return exponential
+    if rest:
+        left = _as_expression(replace(total, terms=tuple(rest)))
+        return Product(1, 1, (*powers, Apply(exponential.operator, (left,))), ())
+    if abs(total.number) > math.log(_LARGEST):  # the factor could not be folded with others
+        return exponential
+    return Product(math.exp(total.number), 1, tuple(powers), ())
 
 
 def _with_joined(piece: Expression | Product) -> Expression:

@@ -13,9 +13,11 @@ from typing import TypeGuard
 
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, simplify, variables
 from symenum.expressions.algebra import as_product, as_sum, product_of, with_factor
+from symenum.expressions.written import written
 from symenum.operators.traits import ADDITIVE, ARITHMETIC, Role
 
 __all__ = [
+    "form_as_printed",
     "form_of",
     "free_constants",
     "free_leaves",
@@ -31,6 +33,7 @@ __all__ = [
 
 _NEUTRAL = (0.0, 1.0)  # an offset and a factor that change nothing
 _START_DISTANCE = 0.1  # from the neutral value, so that `simplify` keeps a new coefficient; any small number will do
+_ANY_NUMBER = 0.5  # in the place of every number of a law: any that is not whole, since whole ones stay whole
 _MAX_EXPONENT = 600.0  # exp of more, or of less than the negative, is too near to the end of the doubles, exp(709)
 
 
@@ -288,11 +291,29 @@ def _shortened(node: Expression, below: tuple[list[Expression], ...]) -> list[Ex
     return [*found, first, without_first]
 
 
+# The form of a law is what is left of it when its numbers do not count. There are two: `form_of` for laws that are to
+# be fitted, so that one form is fitted once, whatever it looks like; `form_as_printed` for laws that are to be shown,
+# so that a reader sees no two that are alike. (What occurs in a law as a part is told by `symenum.tokens.credit`, for
+# which signs, order and factors of terms do not count either.)
+
+
 @lru_cache(maxsize=4096)  # asked for the laws of a front and those near it in every step
 def form_of(law: Expression) -> Expression:
     """The law with 1 for each of its constants but exponents: laws that differ in these only have the same form."""
     law = freed(law)
     return with_constants(law, [1.0] * len(free_constants(law, integers=False)), integers=False)
+
+
+@lru_cache(maxsize=20_000)  # a front compares the same laws in every step; a search has thousands
+def form_as_printed(law: Expression) -> Expression:
+    """The law as it is printed, all its numbers alike but whole exponents.
+
+    >>> from symenum.expressions import parse
+    >>> form_as_printed(parse("3*x*x")) == form_as_printed(parse("3.01*x**2"))
+    True
+    """
+    shown = written(law)
+    return with_constants(shown, [_ANY_NUMBER] * len(free_constants(shown)))
 
 
 def freed(law: Expression) -> Expression:

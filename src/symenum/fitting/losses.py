@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.target import Target
+from symenum.core.words import did_you_mean
 
 __all__ = [
     "LOSSES",
@@ -270,6 +271,10 @@ def make_loss(loss: object, target: Target, *, weighted: bool = False) -> Loss:
         made = check_loss(loss)
     elif callable(loss):
         made = Custom(loss, _takes_weights(loss))
+    elif isinstance(loss, str):
+        raise ValueError(
+            f"loss must be one of {', '.join(map(repr, LOSSES))}, not {loss!r}{did_you_mean(loss, LOSSES)}"
+        )
     else:
         raise ValueError(
             f"loss must be one of {', '.join(map(repr, LOSSES))}, an object with the methods of "

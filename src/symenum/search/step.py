@@ -136,7 +136,8 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         fit = settings.constants
         working, empty, seed = task.working, task.working_front, settings.seed
         found = best_under(settings.loss, found, columns, working, empty, max_complexity, budget, fit=fit, seed=seed)
-    found = [front.in_its_form(candidate) for candidate in found]
+    forms = [(candidate, front.in_its_form(candidate)) for candidate in found]
+    found = [form for one, form in forms if form.expression is one.expression or task.allows(form.expression)]
     base = task.working_front if task.partial else front
     sane = admitted(base, found, task.policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
     if not task.partial:

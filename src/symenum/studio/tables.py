@@ -136,7 +136,7 @@ class Tables:
 
 def read_table(path: Path, note: Callable[[str], None], limits: Limits = LIMITS) -> pandas.DataFrame:
     """The table of an uploaded file: text, Parquet or the first sheet of a workbook; RequestError where it is none."""
-    from symenum.cli.tables import read_frame
+    from symenum.cli.tables import DELIMITER_ADVICE, read_frame
 
     try:
         with path.open("rb") as file:
@@ -152,7 +152,8 @@ def read_table(path: Path, note: Callable[[str], None], limits: Limits = LIMITS)
         frame = read_frame(path, note)
         _note_encoding(path, start, note)
     except InputError as error:
-        raise RequestError(422, str(error.message).replace(f"'{path}'", "The file")) from error
+        said = str(error.message).replace(f"'{path}'", "The file").replace(DELIMITER_ADVICE, "")
+        raise RequestError(422, said) from error
     except (MemoryError, RecursionError) as error:
         raise RequestError(413, f"The table does not fit into memory. {_TOO_LARGE}") from error
     if frame.shape[1] > limits.columns or frame.size > limits.cells:
@@ -203,7 +204,7 @@ def _check_parquet(path: Path, limits: Limits) -> None:
     except ImportError as error:
         raise RequestError(422, "Parquet files need the package pyarrow: pip install 'symenum[studio]'.") from error
     except (OSError, ValueError) as error:
-        raise RequestError(422, f"The file cannot be read as Parquet: {error}.") from error
+        raise RequestError(422, f"The file cannot be read as Parquet: {str(error).rstrip('.')}.") from error
     size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     if about.num_rows * about.num_columns > limits.cells or size > limits.unpacked_bytes:
         raise RequestError(
@@ -270,7 +271,7 @@ def _describe_column(name: str, column: Any) -> dict[str, Any]:
     """Kind, range and warning of a column."""
     import pandas
 
-    from symenum.cli.tables import as_dates
+    from symenum.cli.tables import as_dates, may_become_columns
 
     missing = int(column.isna().sum())
     shown: dict[str, Any] = {"name": name, "missing": missing, "min": None, "max": None, "warning": None}
@@ -284,19 +285,31 @@ def _describe_column(name: str, column: Any) -> dict[str, Any]:
         shown |= {"min": float(numbers.min()), "max": float(numbers.max())}
         if distinct == 1:
             return {**shown, "kind": "constant", "warning": "The same in all rows: it can explain nothing."}
-        warning = f"{missing:,} cells are missing: their rows are left out." if missing else None
+        cells = "1 cell is" if missing == 1 else f"{missing:,} cells are"
+        warning = f"{cells} missing: rows without a value are left out." if missing else None
         return {**shown, "kind": "number", "warning": warning}
     days = as_dates(column)
     if days is not None:
-        shown |= {"min": str(days.min()), "max": str(days.max())}
+        shown |= {"min": _day(days.min()), "max": _day(days.max())}
         return {**shown, "kind": "date", "warning": "Becomes the number of days since the first row."}
     some = 0 if numbers is None else filled - int(numbers.isna().sum()) + missing
-    warning = (
-        f"{filled - some:,} cells are no numbers: correct them, or leave the column out."
-        if some > filled / 2
-        else "Text: leave it out, or turn it into columns of 0 and 1."
-    )
-    return {**shown, "kind": "text", "warning": warning}
+    if some > filled / 2:
+        bad = filled - some
+        what = "1 cell is no number: correct it" if bad == 1 else f"{bad:,} cells are no numbers: correct them"
+        return {**shown, "kind": "text", "warning": f"{what}, or leave the column out."}
+    if may_become_columns(column):
+        return {
+            **shown,
+            "kind": "text",
+            "one_hot": True,
+            "warning": "Text: a column of 0 and 1 for each kind, if ticked.",
+        }
+    return {**shown, "kind": "text", "warning": "Text: it is left out."}
+
+
+def _day(moment: Any) -> str:
+    """A time as the day that it is, with minutes where it is not the first of the day."""
+    return f"{moment:%Y-%m-%d}" if moment == moment.normalize() else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _cell(value: object) -> str:

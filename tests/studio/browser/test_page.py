@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 from browsers import why_not
-from studio.browser.servers import Studio, table
+from studio.browser.servers import Studio, swings, table
 
 if why_not():
     pytest.skip(f"no browser: {why_not()}", allow_module_level=True)
@@ -171,6 +173,17 @@ def test_hostile_names_are_shown_as_text(studio: Studio, open_page: Open) -> Non
     assert page.evaluate("window.hacked") is None
     assert page.locator("main script, main img, main b").count() == 0
     assert no_sideways_scroll(page)
+
+
+def test_a_column_of_text_becomes_columns_of_0_and_1(studio: Studio, open_page: Open) -> None:
+    rows = "".join(f"{'ab'[i % 2]},{i},{2 * i + (i % 2) * 5}\n" for i in range(1, 40))
+    page = open_page(studio.first_address, "#/new")
+    drop(page, "kinds.csv", f"kind,x,y\n{rows}")
+    page.get_by_label("Time in seconds").fill("10")
+    page.get_by_role("group", name="Texts as columns of 0 and 1").get_by_label("kind").check()
+    page.get_by_role("button", name="Start the search").click()
+    expect(status(page)).to_have_text("finished")
+    expect(page.locator("table.laws tr.marked")).to_contain_text("kind")
 
 
 def tab_to(page: Any, selector: str) -> None:
@@ -361,8 +374,52 @@ def test_an_unknown_run_and_a_run_of_another_version_say_what_to_do(studio: Stud
     page = open_page(studio.first_address)
     card = page.locator("article", has_text="from-the-future")
     expect(card).to_contain_text("cannot be read")
+    expect(card).not_to_contain_text("rows")
+    page.goto(f"{studio.address}/#/runs/from-the-future")
+    expect(page.locator(".message")).to_contain_text("version 999")
+    expect(page.locator(".run-left")).to_be_hidden()
+    expect(page.locator("section.law")).to_be_hidden()
     page.goto(f"{studio.address}/#/runs/nobody")
     expect(page.get_by_role("alert")).to_contain_text("no run")
+    expect(page.locator(".run-left")).to_be_hidden()
+
+
+RECORD_TEXTS = """
+window.drawn = [];
+const fillText = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.drawn.push(text);
+    return fillText.call(this, text, ...place);
+};
+"""
+
+
+def test_every_power_of_ten_on_an_axis_is_labelled(studio: Studio, open_page: Open, law_run: str) -> None:
+    wide = studio.folder / "wide-front"
+    shutil.copytree(studio.folder / law_run, wide)
+    front = json.loads((wide / "front.json").read_text(encoding="utf-8"))
+    laws_of_front = front["fronts"][0]["laws"]
+    for place, law in enumerate(laws_of_front):
+        law["loss"] = 3.0 * 10 ** (-11 * place / (len(laws_of_front) - 1))
+    (wide / "front.json").write_text(json.dumps(front), encoding="utf-8")
+    page = open_page(studio.first_address)
+    page.add_init_script(RECORD_TEXTS)
+    page.goto(f"{studio.address}/#/runs/wide-front")
+    page.reload()
+    expect(laws(page).nth(1)).to_be_visible()
+    expect(page.get_by_role("img", name="Front of").locator("canvas")).to_be_visible()
+    page.wait_for_function("window.drawn.some(text => /^10[⁻⁰¹²³⁴-⁹]/.test(text))")
+    powers = {text for text in page.evaluate("window.drawn") if re.match("10[⁻⁰¹²³⁴-⁹]", text)}
+    assert len(powers) >= 3
+    assert all(re.fullmatch("10⁻?[⁰¹²³⁴-⁹]+", text) for text in powers), powers
+
+
+def test_laws_of_second_order_are_called_accelerations(studio: Studio, open_page: Open) -> None:
+    wish = {"kind": "motion", "targets": ["x"], "time": "t", "inputs": [], "max_time": 2.0, "parameters": {"order": 2}}
+    run = studio.search("acceleration", swings(), **wish)
+    assert studio.finished(run)["status"] == "finished"
+    page = open_page(studio.first_address, f"#/runs/{run}")
+    expect(page.get_by_role("group", name="State").get_by_role("button")).to_have_text("d²x/dt²")
 
 
 def test_nothing_is_asked_of_other_servers(studio: Studio, open_page: Open, law_run: str) -> None:

@@ -54,6 +54,7 @@ export function makeChart(host, { x = {}, y = {}, height = 240, square = false }
       grid: { stroke: () => paint("--grid"), width: 1 },
       ticks: { show: false },
       splits: logs[key] ? (_, __, low, high) => decades(low, high) : undefined,
+      filter: (_, splits) => splits, // all are labelled: uPlot's own filter leaves out some powers of ten
       values: (_, values) => values.map((value) => (logs[key] ? powerOfTen(value) : tickLabel(value, values))),
     };
   }

@@ -59,3 +59,8 @@ export function percent(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   return `${(100 * value).toLocaleString("en", { maximumSignificantDigits: 3 })}%`;
 }
+
+/** What a law of motion is one of: the rate of a state, or its acceleration where the laws are of second order. */
+export function derivative(state, { settings }) {
+  return settings?.order === 2 ? `d²${state}/dt²` : `d${state}/dt`;
+}

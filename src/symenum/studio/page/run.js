@@ -4,7 +4,7 @@ import { followRun, resumeRun, stopRun } from "./api.js";
 import { announce } from "./announce.js";
 import { downloads } from "./copy_as.js";
 import { element, freshId, refill, setText, shortened } from "./dom.js";
-import { count, counted, moment } from "./format.js";
+import { count, counted, derivative, moment } from "./format.js";
 import { makeFrontPlot } from "./front_plot.js";
 import { makeLawPanel } from "./law.js";
 import { makeLawsTable } from "./laws_table.js";
@@ -40,6 +40,14 @@ export function showRun(view, id, wish, { onConnection }) {
   const files = element("div");
   const settings = element("dl", { class: "settings" });
   const lawCount = element("span", { class: "hint" });
+  const left = element(
+    "div",
+    { class: "run-left" },
+    element("section", { class: "card" }, element("h2", {}, "Front ", lawCount), plotPlace),
+    element("section", { class: "card" }, element("h2", {}, "Laws"), tablePlace),
+    element("section", { class: "card done-by" }, element("h2", {}, "What the search did"), schedule.node, refusedPart),
+  );
+  const filesCard = element("section", { class: "card" }, element("h2", {}, "Files"), files, element("details", {}, element("summary", {}, "Settings"), settings));
 
   refill(
     view,
@@ -54,20 +62,8 @@ export function showRun(view, id, wish, { onConnection }) {
       element(
         "div",
         { class: "run-body" },
-        element(
-          "div",
-          { class: "run-left" },
-          element("section", { class: "card" }, element("h2", {}, "Front ", lawCount), plotPlace),
-          element("section", { class: "card" }, element("h2", {}, "Laws"), tablePlace),
-          element("section", { class: "card done-by" }, element("h2", {}, "What the search did"), schedule.node, refusedPart),
-        ),
-        element(
-          "div",
-          { class: "run-right" },
-          lawPlace,
-          confidenceCard,
-          element("section", { class: "card" }, element("h2", {}, "Files"), files, element("details", {}, element("summary", {}, "Settings"), settings)),
-        ),
+        left,
+        element("div", { class: "run-right" }, lawPlace, confidenceCard, filesCard),
       ),
     ),
   );
@@ -111,7 +107,7 @@ export function showRun(view, id, wish, { onConnection }) {
         front,
         marked: selected,
         kind: snapshot.kind,
-        target: snapshot.kind === "motion" ? `d${name}/dt` : snapshot.target,
+        target: snapshot.kind === "motion" ? derivative(name, snapshot) : snapshot.target,
         alternatives: snapshot.alternatives ?? [],
         running: snapshot.status === "running",
       });
@@ -128,7 +124,10 @@ export function showRun(view, id, wish, { onConnection }) {
       refill(status, statusLabel(next.status));
       showActions();
     }
-    setText(subtitle, subtitleOf(next));
+    const readable = next.status !== "unreadable";
+    setText(subtitle, readable ? subtitleOf(next) : "");
+    for (const node of [progress.node, left, lawPlace]) node.hidden = !readable;
+    filesCard.hidden = !readable && !next.files?.length;
     setText(message, next.message ?? "");
     message.hidden = !next.message;
     progress.show(next);
@@ -180,7 +179,7 @@ export function showRun(view, id, wish, { onConnection }) {
       refill(
         states,
         names.map((name) =>
-          element("button", { type: "button", value: name, onclick: () => changeState(name) }, shortened(`d${name}/dt`, 30)),
+          element("button", { type: "button", value: name, onclick: () => changeState(name) }, shortened(derivative(name, snapshot), 30)),
         ),
       );
     }
@@ -231,6 +230,7 @@ export function showRun(view, id, wish, { onConnection }) {
         setText(title, "This run cannot be shown");
         setText(problem, error.message);
         problem.hidden = false;
+        for (const node of [progress.node, left, lawPlace, filesCard]) node.hidden = true;
       } else onConnection(there, error);
     },
   });

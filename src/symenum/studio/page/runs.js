@@ -76,7 +76,7 @@ function card(run) {
     run.best
       ? element("div", { class: "run-law scroll" }, maths(run.best.latex, run.best.text))
       : element("p", { class: "hint" }, run.message || "No law yet."),
-    element(
+    readable && element(
       "p",
       { class: "subtitle" },
       [

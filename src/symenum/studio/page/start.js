@@ -101,7 +101,7 @@ function usable(column) {
 }
 
 function formFor(table, info, fail) {
-  const form = { kind: "law", target: table.suggested_target, inputs: new Set(), controls: new Set(), time: null };
+  const form = { kind: "law", target: table.suggested_target, inputs: new Set(), texts: new Set(), controls: new Set(), time: null };
   const numeric = table.columns.filter(usable).map((column) => column.name);
   numeric.filter((name) => name !== form.target).forEach((name) => form.inputs.add(name));
   const extra = further();
@@ -158,13 +158,14 @@ function formFor(table, info, fail) {
       table: table.table,
       name: name.value.trim() || undefined,
       kind: form.kind,
-      inputs: form.kind === "law" ? [...form.inputs] : [...form.controls],
+      inputs: form.kind === "law" ? [...form.inputs, ...form.texts] : [...form.controls],
       operators: chosen,
       max_time: time.value(),
     };
     try {
       const own = form.kind === "law" ? { ...extra.lawParameters(), ...known.parameters() } : motion.parameters();
       wish.parameters = { ...extra.parameters(), ...own };
+      if (form.kind === "law" && form.texts.size) wish.parameters.one_hot = [...form.texts];
     } catch (error) {
       return fail(error.message);
     }
@@ -176,7 +177,7 @@ function formFor(table, info, fail) {
       wish.time = form.time ?? undefined;
     }
     if (Array.isArray(chosen) && !chosen.length) return fail("Choose at least one operator.");
-    if (!form.inputs.size) return fail(form.kind === "law" ? "Choose at least one column to explain it with." : "Choose at least one column that moves.");
+    if (!form.inputs.size && !(form.kind === "law" && form.texts.size)) return fail(form.kind === "law" ? "Choose at least one column to explain it with." : "Choose at least one column that moves.");
     if (!(wish.max_time > 0)) return fail("The time must be a number of seconds above 0.");
     start.disabled = true;
     try {
@@ -262,7 +263,12 @@ function lawColumns(table, form) {
   select.value = String(table.columns.findIndex((column) => column.name === form.target));
   form.inputs.delete(form.target);
   draw();
-  return [element("p", { class: "field" }, element("label", { for: id }, "Column to explain"), select), list];
+  const texts = table.columns.filter((column) => column.one_hot).map((column) => column.name);
+  return [
+    element("p", { class: "field" }, element("label", { for: id }, "Column to explain"), select),
+    list,
+    texts.length ? columnList("Texts as columns of 0 and 1", texts, form.texts) : null,
+  ];
 }
 
 function motionColumns(table, form) {

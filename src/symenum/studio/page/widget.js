@@ -3,7 +3,7 @@
 // which needs no fonts.
 
 import { element, put, refill, setText, shortened } from "./dom.js";
-import { counted, number } from "./format.js";
+import { counted, derivative, number } from "./format.js";
 import { makeFrontPlot } from "./front_plot.js";
 import { makeLawsTable } from "./laws_table.js";
 import { maths } from "./maths.js";
@@ -49,7 +49,7 @@ export function showWidget(model, el, style) {
     schedule.show(snapshot.schedule ?? [], snapshot.status === "running" ? snapshot.move : null);
     const parts =
       snapshot.kind === "motion"
-        ? (snapshot.states ?? []).map((state) => ({ ...state, label: `d${state.name}/dt` }))
+        ? (snapshot.states ?? []).map((state) => ({ ...state, label: derivative(state.name, snapshot) }))
         : [{ name: "", label: snapshot.target ?? "", front: snapshot.front ?? [], selected: snapshot.selected }];
     for (const part of parts) {
       if (!views.has(part.name)) views.set(part.name, makeFront(fronts, part.label));

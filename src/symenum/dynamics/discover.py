@@ -6,6 +6,7 @@ that the losses of all laws of a front compare.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,9 +23,11 @@ from symenum.dynamics.equation import ONE, Equation
 from symenum.dynamics.terms import Subset, best_subsets, library, normal_equations, term_values
 from symenum.expressions import Constant, Expression
 from symenum.expressions.candidate import Candidate
+from symenum.fitting.free_constants import form_of
 from symenum.front import Front
 from symenum.search import Settings, StepReport, Task, make_task, run
 from symenum.search.run import time_is_over
+from symenum.selection import description_length
 
 __all__ = ["Discovery", "SystemReport", "Terms", "discover", "make_terms"]
 
@@ -41,6 +44,8 @@ _MAX_COMPLEXITY = 30  # of a sum that is still read as a law
 _ROWS_PER_TERM = 3  # independent rows that each term of a sum needs
 _FITTED_SETS = 2  # sets of each complexity whose coefficients are fitted
 _MIN_GAIN = 1e-3  # least relative improvement on the cheaper sets that makes a set worth a fit
+_POOL = 150  # forms that are kept for the choice by trajectories: of each, a fit takes 10 to 30 ms
+_MIN_LOSS = 1e-300  # near the smallest normal double: logarithms are taken of losses of at least this
 _SUMS_SHARE = 0.5  # part of the time for an equation that sums of terms may take
 
 
@@ -61,13 +66,17 @@ class Terms:
 
 @dataclass(frozen=True)
 class Discovery:
-    """The front of one equation, why its search ended, its iterations, and the candidates that were scored."""
+    """The front of one equation, why its search ended, its iterations, and the candidates that were scored.
+
+    `pool`: of each form that was fitted the best candidate, on the front or not, the best forms first.
+    """
 
     front: Front
     reason: str
     iterations: int = 0
     scored: int = 0
     interrupted: bool = False
+    pool: tuple[Candidate, ...] = ()
 
 
 def make_terms(equation: Equation, settings: Settings) -> Terms:
@@ -94,9 +103,30 @@ class _GrowingFront:
     settings: Settings
     front: Front
     judged: set[Expression] = field(default_factory=set)
+    forms: dict[Expression, Candidate] = field(default_factory=dict)
 
     def add(self, candidates: Sequence[Candidate]) -> None:
+        self.remember(candidates)
         self.front = self.front.update(candidates, self.settings.max_complexity)
+
+    def remember(self, candidates: Sequence[Candidate]) -> None:
+        """Keep the best candidate of each form for the choice by trajectories."""
+        for candidate in candidates:
+            form = form_of(candidate.expression)
+            if form not in self.forms or candidate.loss < self.forms[form].loss:
+                self.forms[form] = candidate
+
+    def pool(self) -> tuple[Candidate, ...]:
+        """The best candidates of all forms, by their description lengths on the rows."""
+        rows = self.equation.form.independent
+        floor = EXACTNESS.squares * self.equation.variance
+
+        def bits(candidate: Candidate) -> float:
+            residual = 0.5 * rows * math.log2(max(candidate.loss, floor, _MIN_LOSS))
+            return residual + description_length(candidate.expression, rows)
+
+        allowed = (one for one in self.forms.values() if one.complexity <= self.settings.max_complexity)
+        return tuple(sorted(allowed, key=bits)[:_POOL])
 
     def learn(self, found: Front) -> None:
         """Add the laws that the search on points has found, fitted to the equation's rows."""
@@ -177,15 +207,15 @@ def discover(
     mean = float(np.mean(equation.left_side))
     growing.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
     if equation.variance == 0.0:
-        return Discovery(growing.front, "the derivative is constant")
+        return Discovery(growing.front, "the derivative is constant", pool=growing.pool())
     observers = _Observers(growing, timer, state, callbacks)
     if settings.constants and _try_sums(observers, terms, stopping):
-        return Discovery(growing.front, _reason(growing), interrupted=stopping.over())
+        return Discovery(growing.front, _reason(growing), interrupted=stopping.over(), pool=growing.pool())
     if stopping.over():
-        return Discovery(growing.front, "interrupted", interrupted=True)
+        return Discovery(growing.front, "interrupted", interrupted=True, pool=growing.pool())
     remaining = timer.remaining
     if remaining is not None and remaining <= 0:
-        return Discovery(growing.front, _SHARE_IS_OVER)
+        return Discovery(growing.front, _SHARE_IS_OVER, pool=growing.pool())
     outcome = run(
         _task(equation, points, settings),
         seed,
@@ -201,7 +231,7 @@ def discover(
     if remaining is not None and reason == time_is_over(remaining):
         reason = _SHARE_IS_OVER
     done = outcome.state
-    return Discovery(growing.front, reason, done.iteration, done.scored, outcome.interrupted)
+    return Discovery(growing.front, reason, done.iteration, done.scored, outcome.interrupted, growing.pool())
 
 
 def _empty_front(equation: Equation, settings: Settings) -> Front:
@@ -225,29 +255,43 @@ def _try_sums(observers: _Observers, terms: Terms, stopping: Budget) -> bool:
     growing, timer = observers.growing, observers.timer
     seconds = None if timer.max_time is None else timer.max_time * _SUMS_SHARE
     with single_threaded():
-        growing.add(_sums_of_terms(growing.equation, terms, growing.settings, Budget(seconds, stop=stopping.over)))
+        budget = Budget(seconds, stop=stopping.over)
+        candidates, others = _sums_of_terms(growing.equation, terms, growing.settings, budget)
+        growing.add(candidates)
+        growing.remember(others)
     elapsed = timer.elapsed
     return observers.tell(
         StepReport(0, "sums of terms", elapsed, elapsed, timer.max_time, 0, 0.0, growing.front, _message(terms))
     )
 
 
-def _sums_of_terms(equation: Equation, terms: Terms, settings: Settings, budget: Budget) -> list[Candidate]:
-    """The best sums of terms of each complexity, with and without an intercept, their coefficients fitted."""
+def _sums_of_terms(
+    equation: Equation, terms: Terms, settings: Settings, budget: Budget
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The best sums of terms of each complexity, with and without an intercept, their coefficients fitted.
+
+    Second, sums that fit little worse: noise may have put the true one behind others.
+    """
     if not terms.terms:
-        return []
+        return [], []
     cost = np.array([term.complexity + _COEFFICIENT_COST for term in terms.terms])
     rows = len(equation.left_side)
     max_terms = min(_MAX_TERMS, max(1, equation.form.independent // _ROWS_PER_TERM), max(1, rows - _MIN_FREE_ROWS))
     normal = normal_equations(terms.averages, equation.left_side, cost)
     subsets = best_subsets(normal, max_terms, min(_MAX_COMPLEXITY, settings.max_complexity), budget)
     found: list[Candidate] = []
-    for subset in _worth_fitting(subsets):
+    others: list[Candidate] = []
+    worth = set(_worth_fitting(subsets))
+    for subset in subsets:
         chosen = list(subset.terms)
         inside, averages = [terms.terms[i] for i in chosen], terms.averages[:, chosen]
-        found += equation.fit(inside, averages)
-        found += equation.fit([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
-    return found
+        if subset in worth:
+            found += equation.fit(inside, averages)
+            found += equation.fit([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
+        elif subset.cost <= _MAX_COMPLEXITY and not budget.over():
+            others += equation.fit_plainly(inside, averages)
+            others += equation.fit_plainly([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
+    return found, others
 
 
 def _worth_fitting(subsets: Sequence[Subset]) -> list[Subset]:

@@ -1,0 +1,378 @@
+"""Which laws of motion to believe, by the trajectories themselves: all equations together.
+
+On a short run averages over windows cannot tell laws that lead to quite different motions. So the laws of the pools,
+the fronts among them, are fitted to the samples by multiple shooting, starts and constants, and described in bits: the
+residuals of the fitted motion, and the law. First each equation is judged for itself, the other states being those that
+were measured, smoothed. Then the best few of each take part in systems whose states are all followed.
+
+A system also pays where it blows up from points among the data: laws that only hold on the measured curve are no laws.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from symenum.core.budget import Budget
+from symenum.core.seeds import stream
+from symenum.dynamics.derivatives import SavitzkyGolay, smooth
+from symenum.dynamics.noise import Noise
+from symenum.dynamics.shooting import Followed, Nodes, Segment, Shot, blow_ups, follow
+from symenum.dynamics.system import Names
+from symenum.dynamics.trajectory import Piece
+from symenum.expressions import Constant, Expression, Variable, evaluate, simplify
+from symenum.expressions.candidate import Candidate
+from symenum.fitting import nice_number, with_one_less
+from symenum.fitting.free_constants import form_of, free_constants, with_leaves
+from symenum.fitting.recognise import constant_bits
+from symenum.selection import description_length
+
+__all__ = ["Chosen", "choose_on_trajectories", "make_nodes"]
+
+Array = npt.NDArray[np.float64]
+
+_CROSSINGS = 6  # of a state through its mean, in a segment: three periods, over which errors grow little even in chaos
+_MIN_SEGMENT = 30  # samples of a segment: its start takes one of them for each state
+_TRIED = 6  # laws of each equation that take part in systems
+_NEAR_BITS = 40.0  # laws so many bits behind the best of their equation take no part in systems
+_SHORTENED = 3  # best laws of an equation that are tried without one of their parts
+_ROUNDS = 4  # of shortening, and of exchanging the laws of a system
+_RANKED_AGAIN = 40  # best laws of an equation that are judged again along the fitted motion of the others
+_SHARES = (0.0, 0.4, 0.65, 0.8, 1.0)  # of the time: ranking begins; it, a system, ranking again, a system end
+_STARTS = 8  # points of the samples' box from which a system must not blow up
+_BLOW_UP = 3.0  # bits for each of them: together as much as a term of a law, since true laws may blow up too
+_MAX_STEPS = 1000  # of such a simulation
+_DIGITS = (1, 2, 3, 4, 5, 6)  # significant ones that constants are rounded to
+_LARGEST_WHOLE = 1e6  # larger numbers stay as they are
+_MIN_SECONDS = 1e-3  # of a budget that is over already: a Budget needs a limit above 0
+_TINY = 1e-300  # near the smallest normal double: logarithms are taken of at least this
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The laws of all states with the constants that fit the trajectories.
+
+    `bits`: the description length of each state's law and residuals. `chi_square`: mean squared residuals of each state
+    in units of the samples' errors. `shot`: the fit of the whole system. `others`: for each state the laws that were
+    judged for themselves, with their bits beyond the best of them, the best first.
+    """
+
+    laws: tuple[Expression, ...]
+    bits: tuple[float, ...]
+    chi_square: tuple[float, ...]
+    shot: Shot
+    others: tuple[tuple[tuple[Expression, float], ...], ...]
+
+
+def make_nodes(pieces: Sequence[Piece], names: Names, noise: Sequence[Noise]) -> Nodes:
+    """The samples of all pieces as nodes, cut into segments of a few periods of the fastest state."""
+    motion: dict[str, list[tuple[Array, Array]]] = {}
+    segments: list[Segment] = []
+    begin = 0
+    for piece in pieces:
+        fit = smooth(piece.t, piece.X, SavitzkyGolay().windows(piece.t, piece.X))
+        for i, name in enumerate(names.states):
+            motion.setdefault(name, []).append((fit.values[:, i], fit.first[:, i]))
+        for i, name in enumerate(names.velocities):
+            motion.setdefault(name, []).append((fit.first[:, i], fit.second[:, i]))
+        for i, name in enumerate(names.inputs):
+            motion.setdefault(name, []).append((piece.U[:, i], np.gradient(piece.U[:, i], piece.t)))
+        segments += [Segment(begin + a, begin + b) for a, b in _cut(fit.values)]
+        begin += len(piece)
+    whole = {
+        name: (np.concatenate([one[0] for one in parts]), np.concatenate([one[1] for one in parts]))
+        for name, parts in motion.items()
+    }
+    samples = np.concatenate([piece.X for piece in pieces])
+    errors = np.stack([one.errors(whole[name][0]) for name, one in zip(names.states, noise, strict=True)], axis=1)
+    t = np.concatenate([piece.t for piece in pieces])
+    return Nodes(t, samples, errors, names.states, whole, tuple(segments))
+
+
+def _cut(values: Array) -> Iterator[tuple[int, int]]:
+    """Where segments of a piece with these smoothed states (n, states) begin and end."""
+    centred = values - values.mean(axis=0)
+    crossings = int((np.diff(np.signbit(centred), axis=0) != 0).sum(axis=0).max())
+    count = max(1, min(math.ceil(crossings / _CROSSINGS), len(values) // _MIN_SEGMENT))
+    places = np.linspace(0, len(values), count + 1).round().astype(int).tolist()
+    return itertools.pairwise(places)
+
+
+@dataclass
+class _Judge:
+    """Fits and describes laws of one system's samples; each form is fitted once."""
+
+    nodes: Nodes
+    noise: Sequence[Noise]
+    names: Names
+    judged: dict[tuple[int, Expression], tuple[float, Expression] | None] = field(default_factory=dict)
+
+    def alone(self, state: int, law: Expression) -> tuple[float, Expression] | None:
+        """Bits and fitted law of one equation, all other states as measured; None where it cannot be followed."""
+        key = (state, form_of(law))
+        if key not in self.judged:
+            shot = self.shot([state], [law])
+            self.judged[key] = None
+            if shot is not None:
+                fitted = shot.laws[-1]
+                self.judged[key] = (self.bits(state, float(shot.chi_square[0]), fitted), fitted)
+        return self.judged[key]
+
+    def shot(self, states: Sequence[int], laws: Sequence[Expression]) -> Shot | None:
+        return follow(self.followed(states, laws), self.nodes)
+
+    def followed(self, states: Sequence[int], laws: Sequence[Expression]) -> Followed:
+        """The laws of some states, for order 2 with the velocities as states of their own."""
+        names = tuple(self.names.states[i] for i in states)
+        if not self.names.velocities:
+            return Followed(names, tuple(laws))
+        velocities = tuple(self.names.velocities[i] for i in states)
+        moving = tuple(Variable(name) for name in velocities)
+        return Followed((*names, *velocities), (*moving, *laws))
+
+    def unstable(self, laws: Sequence[Expression]) -> float:
+        """Bits that a system pays for blowing up from points of the samples' box, over the time of a piece."""
+        followed = self.followed(range(len(laws)), laws)
+        random = stream(0, "starts in the box of the samples")
+        starts = {name: random.choice(values, _STARTS) for name, (values, _) in self.nodes.motion.items()}
+        steps = np.diff(self.nodes.t)
+        step = float(np.median(steps[steps > 0]))
+        size = np.array([float(np.abs(self.nodes.motion[name][0]).max()) for name in followed.names])
+        lost = blow_ups(followed, starts, step, min(len(self.nodes.t), _MAX_STEPS), size)
+        return _BLOW_UP * lost
+
+    def bits(self, state: int, chi_square: float, law: Expression) -> float:
+        n = len(self.nodes.t)
+        least = max(self.noise[state].numerical, _TINY)
+        return 0.5 * n * math.log2(max(chi_square / n, least)) + description_length(law, n)
+
+
+@dataclass(frozen=True)
+class _Timer:
+    """The time that the choice may take, from now on."""
+
+    max_time: float | None
+    stopping: Budget
+    begin: float = field(default_factory=time.monotonic)
+
+    def until(self, share: float) -> Budget:
+        """A budget that is over when that share of the time is."""
+        if self.max_time is None:
+            return self.stopping
+        left = self.max_time * share - (time.monotonic() - self.begin)
+        return Budget(max(left, _MIN_SECONDS), stop=self.stopping.over)
+
+
+@dataclass(frozen=True)
+class _System:
+    laws: tuple[Expression, ...]
+    bits: tuple[float, ...]
+    shot: Shot
+    unstable: float = 0.0  # bits
+
+    @property
+    def total(self) -> float:
+        return sum(self.bits) + self.unstable
+
+
+def choose_on_trajectories(
+    pools: Sequence[Sequence[Candidate]],
+    nodes: Nodes,
+    noise: Sequence[Noise],
+    names: Names,
+    max_time: float | None,
+    stopping: Budget,
+) -> Chosen | None:
+    """The system of laws with the shortest description; None where no system of them can be followed.
+
+    `pools`: for each state candidates, the most promising first. `max_time` in seconds; the budget `stopping` ends all.
+    """
+    timer = _Timer(max_time, stopping)
+    judge = _Judge(nodes, noise, names)
+    laws = [[candidate.expression for candidate in pool] for pool in pools]
+    ranked = _rank_all(judge, laws, timer, *_SHARES[:2])
+    if not all(ranked):
+        return None
+    best = _best_system(judge, ranked, None, timer.until(_SHARES[2]))
+    if best is None:
+        return None
+    if len(pools) > 1:
+        # Smoothed states are wrong by a part of their noise; those of a fitted system by far less.
+        judge = _Judge(_along(nodes, names, best), noise, names)
+        promising = [[law for _, law in one[:_RANKED_AGAIN]] for one in ranked]
+        again = _rank_all(judge, promising, timer, *_SHARES[2:4])
+        ranked = [new or old for new, old in zip(again, ranked, strict=True)]
+        best = _best_system(judge, ranked, best, timer.until(_SHARES[4])) or best
+    best = _rounded(judge, best)
+    n = len(nodes.t)
+    others = tuple(tuple((law, bits - one[0][0]) for bits, law in one) for one in ranked)
+    chi_square = tuple(float(value) / n for value in best.shot.chi_square)
+    return Chosen(best.laws, best.bits, chi_square, best.shot, others)
+
+
+def _rounded(judge: _Judge, system: _System) -> _System:
+    """The system with constants in few digits, or as nice numbers, where that makes the whole shorter to describe.
+
+    How much worse the fit becomes follows from the normal equations of the constants, without another fit.
+    """
+    shot, n = system.shot, len(judge.nodes.t)
+    total = float(np.sum(shot.chi_square))
+    samples = n * len(system.laws)
+    least = max(float(np.mean([one.numerical for one in judge.noise])), _TINY)
+    errors = shot.standard_errors() * math.sqrt(max(total / samples, least))
+    values = np.array(shot.constants)
+    moves = np.zeros_like(values)
+
+    def residual_bits(moves: Array) -> float:
+        worse = float(moves @ shot.normal @ moves)
+        return 0.5 * samples * math.log2(max((total + worse) / samples, least))
+
+    for j in np.argsort(-errors / np.maximum(np.abs(values), _TINY)):
+        value = float(values[j])
+        best = (residual_bits(moves) + constant_bits(value, n), 0.0)
+        for number in _rounder_numbers(value, float(errors[j])):
+            moves[j] = number - value
+            best = min(best, (residual_bits(moves) + constant_bits(number, n), number - value))
+        moves[j] = best[1]
+    rounded = (values + moves).tolist()
+    laws = []
+    for law in system.laws:
+        count = len(free_constants(law))
+        laws.append(simplify(with_leaves(law, [_leaf(value) for value in rounded[:count]])))
+        rounded = rounded[count:]
+    return replace(system, laws=tuple(laws))
+
+
+def _rounder_numbers(value: float, error: float) -> list[float]:
+    """The value in one to six significant digits, and the nice number within its error, where there is one."""
+    nice = nice_number(value, error) if math.isfinite(error) else None
+    return [float(f"{value:.{digits}g}") for digits in _DIGITS] + ([] if nice is None else [nice.value])
+
+
+def _leaf(value: float) -> Constant:
+    return Constant(int(value)) if value.is_integer() and abs(value) < _LARGEST_WHOLE else Constant(value)
+
+
+def _along(nodes: Nodes, names: Names, system: _System) -> Nodes:
+    """The nodes with the fitted motion of a system in place of the smoothed samples."""
+    fitted = dict(zip((*names.states, *names.velocities), system.shot.states, strict=True))
+    columns = {name: fitted.get(name, values) for name, (values, _) in nodes.motion.items()}
+    rates = dict(zip(names.states, (np.asarray(evaluate(law, columns)) for law in system.laws), strict=True))
+    if names.velocities:
+        rates = {name: fitted[moving] for name, moving in zip(names.states, names.velocities, strict=True)} | {
+            moving: rates[name] for name, moving in zip(names.states, names.velocities, strict=True)
+        }
+    n = len(nodes.t)
+    motion = {
+        name: (fitted[name], np.broadcast_to(rates[name], n)) if name in fitted else values
+        for name, values in nodes.motion.items()
+    }
+    return replace(nodes, motion=motion)
+
+
+def _rank_all(
+    judge: _Judge, laws: Sequence[Sequence[Expression]], timer: _Timer, begin: float, end: float
+) -> list[list[tuple[float, Expression]]]:
+    """The laws of each equation by their bits; the equations share the time between two shares of it."""
+    step = (end - begin) / len(laws)
+    return [_rank_alone(judge, i, one, timer.until(begin + (i + 1) * step)) for i, one in enumerate(laws)]
+
+
+def _rank_alone(
+    judge: _Judge, state: int, laws: Sequence[Expression], budget: Budget
+) -> list[tuple[float, Expression]]:
+    """The laws of one equation by their bits, those that arise by leaving out a part among them."""
+    found: list[tuple[float, Expression]] = []
+
+    def add(law: Expression) -> None:
+        known = (state, form_of(law)) in judge.judged
+        result = judge.alone(state, law)
+        if result is not None and not known:
+            found.append(result)
+
+    for law in laws:
+        if found and budget.over():
+            break
+        add(law)
+    for _ in range(_ROUNDS):
+        found.sort(key=lambda one: one[0])
+        before = len(judge.judged)
+        for _, law in found[:_SHORTENED]:
+            for shorter in with_one_less(law):
+                if not budget.over():
+                    add(shorter)
+        if len(judge.judged) == before:
+            break
+    return sorted(found, key=lambda one: one[0])
+
+
+def _best_system(
+    judge: _Judge, ranked: Sequence[Sequence[tuple[float, Expression]]], start: _System | None, budget: Budget
+) -> _System | None:
+    """From a system, or from the best laws of all equations, by steps while the whole is described in fewer bits.
+
+    A step exchanges the law of one equation for one of its best others, or leaves out a part of it.
+    """
+    best = _first_system(judge, ranked) if start is None else start
+    if best is None or len(ranked) == 1:
+        return best
+    tried = {tuple(map(form_of, best.laws))}
+    for _ in range(_ROUNDS):
+        before = best
+        for i, laws in enumerate(ranked):
+            near = [law for bits, law in laws[:_TRIED] if bits <= laws[0][0] + _NEAR_BITS]
+            best = _best_change(judge, best, i, near, tried, budget)
+            longer = None
+            while longer is not best:
+                longer = best
+                best = _best_change(judge, longer, i, with_one_less(longer.laws[i]), tried, budget)
+        if best is before or budget.over():
+            break
+    return best
+
+
+def _best_change(
+    judge: _Judge, best: _System, i: int, laws: Sequence[Expression], tried: set[tuple[Expression, ...]], budget: Budget
+) -> _System:
+    """The system with the best of these laws for equation i; the same one where none is better."""
+    start = best
+    for law in laws:
+        if budget.over():
+            break
+        system = (*start.laws[:i], law, *start.laws[i + 1 :])
+        forms = tuple(map(form_of, system))
+        if forms in tried:
+            continue
+        tried.add(forms)
+        other = _system(judge, system)
+        if other is None or other.total >= best.total:
+            continue
+        other = replace(other, unstable=judge.unstable(other.laws))
+        if other.total < best.total:
+            best = other
+    return best
+
+
+def _first_system(judge: _Judge, ranked: Sequence[Sequence[tuple[float, Expression]]]) -> _System | None:
+    """The system of the best laws of all equations, or of the next ones where that cannot be followed."""
+    depth = min(_TRIED, max(map(len, ranked)))
+    for at in range(depth):
+        system = _system(judge, [laws[min(at, len(laws) - 1)][1] for laws in ranked])
+        if system is not None:
+            return replace(system, unstable=judge.unstable(system.laws))
+    return None
+
+
+def _system(judge: _Judge, laws: Sequence[Expression]) -> _System | None:
+    shot = judge.shot(range(len(laws)), laws)
+    if shot is None:
+        return None
+    fitted = shot.laws[-len(laws) :]
+    bits = tuple(judge.bits(i, float(shot.chi_square[i]), law) for i, law in enumerate(fitted))
+    return _System(fitted, bits, replace(shot, laws=fitted))

@@ -26,11 +26,12 @@ from symenum.dynamics.noise import Noise
 from symenum.dynamics.shooting import Followed, Nodes, Segment, Shot, blow_ups, follow
 from symenum.dynamics.system import Names
 from symenum.dynamics.trajectory import Piece
-from symenum.expressions import Constant, Expression, Variable, evaluate, simplify
+from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, simplify, walk
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import nice_number, with_one_less
 from symenum.fitting.free_constants import form_of, free_constants, with_leaves
 from symenum.fitting.recognise import constant_bits
+from symenum.operators.traits import Role
 from symenum.selection import description_length
 
 __all__ = ["Chosen", "choose_on_trajectories", "make_nodes"]
@@ -45,6 +46,9 @@ _SHORTENED = 3  # best laws of an equation that are tried without one of their p
 _ROUNDS = 4  # of shortening, and of exchanging the laws of a system
 _RANKED_AGAIN = 40  # best laws of an equation that are judged again along the fitted motion of the others
 _SHARES = (0.0, 0.4, 0.65, 0.8, 1.0)  # of the time: ranking begins; it, a system, ranking again, a system end
+_HOPELESS = 100.0  # bits behind the best from which on a fit is given up before it has ended
+_LARGEST_POWER = 1000.0  # of 2, near the largest of doubles
+_FREE_EXPONENT = 5.0  # bits beside its own for an exponent that is no nice number: x**1.07 is rarely meant
 _STARTS = 8  # points of the samples' box from which a system must not blow up
 _BLOW_UP = 3.0  # bits for each of them: together as much as a term of a law, since true laws may blow up too
 _MAX_STEPS = 1000  # of such a simulation
@@ -112,20 +116,32 @@ class _Judge:
     noise: Sequence[Noise]
     names: Names
     judged: dict[tuple[int, Expression], tuple[float, Expression] | None] = field(default_factory=dict)
+    best: dict[int, float] = field(default_factory=dict)  # bits of the best law of each equation alone
 
     def alone(self, state: int, law: Expression) -> tuple[float, Expression] | None:
         """Bits and fitted law of one equation, all other states as measured; None where it cannot be followed."""
         key = (state, form_of(law))
         if key not in self.judged:
-            shot = self.shot([state], [law])
+            shot = self.shot([state], [law], self._hopeless([state], [law], self.best.get(state, math.inf)))
             self.judged[key] = None
             if shot is not None:
                 fitted = shot.laws[-1]
-                self.judged[key] = (self.bits(state, float(shot.chi_square[0]), fitted), fitted)
+                bits = self.bits(state, float(shot.chi_square[0]), fitted)
+                self.judged[key] = (bits, fitted)
+                self.best[state] = min(bits, self.best.get(state, math.inf))
         return self.judged[key]
 
-    def shot(self, states: Sequence[int], laws: Sequence[Expression]) -> Shot | None:
-        return follow(self.followed(states, laws), self.nodes)
+    def shot(self, states: Sequence[int], laws: Sequence[Expression], hopeless: float = math.inf) -> Shot | None:
+        """The laws of some states fitted to their samples; `hopeless` as in `follow`."""
+        return follow(self.followed(states, laws), self.nodes, hopeless)
+
+    def _hopeless(self, states: Sequence[int], laws: Sequence[Expression], bits: float) -> float:
+        """The sum of squares from which on laws are _HOPELESS bits behind others of so many bits."""
+        n = len(self.nodes.t)
+        written = sum(description_length(law, n) for law in laws)
+        allowed = 2 * (bits + _HOPELESS - written) / (n * len(states))
+        least = sum(self.noise[state].numerical for state in states)
+        return n * max(least, len(states) * 2.0**allowed) if allowed < _LARGEST_POWER else math.inf
 
     def followed(self, states: Sequence[int], laws: Sequence[Expression]) -> Followed:
         """The laws of some states, for order 2 with the velocities as states of their own."""
@@ -150,7 +166,8 @@ class _Judge:
     def bits(self, state: int, chi_square: float, law: Expression) -> float:
         n = len(self.nodes.t)
         least = max(self.noise[state].numerical, _TINY)
-        return 0.5 * n * math.log2(max(chi_square / n, least)) + description_length(law, n)
+        odd = _FREE_EXPONENT * count_free_exponents(law)
+        return 0.5 * n * math.log2(max(chi_square / n, least)) + description_length(law, n) + odd
 
 
 @dataclass(frozen=True)
@@ -202,7 +219,7 @@ def choose_on_trajectories(
     best = _best_system(judge, ranked, None, timer.until(_SHARES[2]))
     if best is None:
         return None
-    if len(pools) > 1:
+    if len(pools) > 1 and not stopping.over():
         # Smoothed states are wrong by a part of their noise; those of a fitted system by far less.
         judge = _Judge(_along(nodes, names, best), noise, names)
         promising = [[law for _, law in one[:_RANKED_AGAIN]] for one in ranked]
@@ -227,24 +244,31 @@ def _rounded(judge: _Judge, system: _System) -> _System:
     least = max(float(np.mean([one.numerical for one in judge.noise])), _TINY)
     errors = shot.standard_errors() * math.sqrt(max(total / samples, least))
     values = np.array(shot.constants)
-    moves = np.zeros_like(values)
+    free = list(range(len(values)))
 
-    def residual_bits(moves: Array) -> float:
-        worse = float(moves @ shot.normal @ moves)
-        return 0.5 * samples * math.log2(max((total + worse) / samples, least))
+    def residual_bits(squares: float) -> float:
+        return 0.5 * samples * math.log2(max(squares / samples, least))
 
-    for j in np.argsort(-errors / np.maximum(np.abs(values), _TINY)):
-        value = float(values[j])
-        best = (residual_bits(moves) + constant_bits(value, n), 0.0)
+    for j in np.argsort(-errors / np.maximum(np.abs(values), _TINY)).tolist():
+        value, at = float(values[j]), free.index(j)
+        # Fixing one constant away from its best value moves the others, which are still free, along.
+        column = shot.covariance(free)[:, at]
+        if not column[at] > 0:
+            continue
+        best = (residual_bits(total) + constant_bits(value, n), value, total)
         for number in _rounder_numbers(value, float(errors[j])):
-            moves[j] = number - value
-            best = min(best, (residual_bits(moves) + constant_bits(number, n), number - value))
-        moves[j] = best[1]
-    rounded = (values + moves).tolist()
+            worse = total + (number - value) ** 2 / column[at]
+            best = min(best, (residual_bits(worse) + constant_bits(number, n), number, worse))
+        values[free] += column / column[at] * (best[1] - value)
+        if best[1] != value:
+            values[j] = best[1]
+            total = best[2]
+            free.remove(j)
+    rounded = values.tolist()
     laws = []
     for law in system.laws:
-        count = len(free_constants(law))
-        laws.append(simplify(with_leaves(law, [_leaf(value) for value in rounded[:count]])))
+        count = len(free_constants(law, integers=False))
+        laws.append(simplify(with_leaves(law, [_leaf(value) for value in rounded[:count]], integers=False)))
         rounded = rounded[count:]
     return replace(system, laws=tuple(laws))
 
@@ -253,6 +277,18 @@ def _rounder_numbers(value: float, error: float) -> list[float]:
     """The value in one to six significant digits, and the nice number within its error, where there is one."""
     nice = nice_number(value, error) if math.isfinite(error) else None
     return [float(f"{value:.{digits}g}") for digits in _DIGITS] + ([] if nice is None else [nice.value])
+
+
+def count_free_exponents(law: Expression) -> int:
+    """How many powers of the law have an exponent with more digits than people write.
+
+    >>> from symenum.expressions import parse
+    >>> count_free_exponents(parse("x**2 + y**1.5 + x**1.0731"))
+    1
+    """
+    exponents = [node.operands[1] for node in walk(law) if isinstance(node, Apply) and node.operator.role is Role.POWER]
+    numbers = [one.value for one in exponents if isinstance(one, Constant) and one.name is None]
+    return sum(nice_number(float(value), 0.0) is None for value in numbers)
 
 
 def _leaf(value: float) -> Constant:
@@ -320,7 +356,7 @@ def _best_system(
     A step exchanges the law of one equation for one of its best others, or leaves out a part of it.
     """
     best = _first_system(judge, ranked) if start is None else start
-    if best is None or len(ranked) == 1:
+    if best is None:
         return best
     tried = {tuple(map(form_of, best.laws))}
     for _ in range(_ROUNDS):

@@ -35,6 +35,7 @@ _STEP = 0.25  # largest step in units of the fastest rate: the error of a step i
 _MAX_SUBSTEPS = 8  # between two samples; a law that needs more is stiffer than the samples can show
 _ITERATIONS = 15  # of Gauss and Newton; a fit that converges takes 4 to 8
 _FREE_ITERATIONS = 2  # steps that are taken whatever they bring: the first ones close the gaps
+_PATIENCE = 3  # steps after which a fit that is far too bad is given up
 _CONVERGED = 1e-4  # relative gain of a step below which the fit has ended: far less than what noise moves chi-square by
 _FIRST_DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-6, 10.0, 1e3  # in units of the normal equations' diagonal
 _CLOSED = 0.05  # largest root mean square of the gaps, in errors of the samples, of a motion that counts as followed
@@ -92,8 +93,13 @@ class Shot:
 
     def standard_errors(self) -> Array:
         """Of the constants, for samples with just the errors that are assumed; infinite where they say nothing."""
-        errors: Array = np.sqrt(np.maximum(np.diag(_solve(self.normal, np.eye(len(self.normal)))), 0.0))
+        errors: Array = np.sqrt(np.maximum(np.diag(self.covariance(range(len(self.normal)))), 0.0))
         return np.where(np.diag(self.normal) > 0, errors, np.inf)
+
+    def covariance(self, free: Sequence[int]) -> Array:
+        """Of these constants, the others fixed, for samples with just the errors that are assumed."""
+        normal = self.normal[np.ix_(free, free)]
+        return _solve(normal, np.eye(len(normal)))
 
 
 class _DivergedError(ArithmeticError):
@@ -111,7 +117,7 @@ class _Law:
         self._backward: list[Call] = []
         stack: list[tuple[Expression, Array, bool]] = []
         applied: list[tuple[Apply, Array, list[tuple[Expression, Array, bool]]]] = []
-        for node, free in postfix(law):
+        for node, free in postfix(law, integers=False):
             if isinstance(node, Variable):
                 stack.append((node, block[node.name], True))
             elif isinstance(node, Constant):
@@ -265,6 +271,57 @@ class _Flow:
         return rates, by_state, by_constant
 
 
+class _Chain:
+    """Affine maps from node to node joined into maps from the start of each segment to all of its nodes.
+
+    The maps of a segment are joined in blocks, all blocks side by side, and then the blocks: so 256 maps take some
+    thirty operations on arrays in place of 256.
+    """
+
+    def __init__(self, intervals: Sequence[int]) -> None:
+        """`intervals`: how many each segment has; those of all segments are numbered one after another."""
+        self.length = max(1, math.isqrt(max(intervals)))  # of a block
+        blocks = [math.ceil(count / self.length) for count in intervals]
+        total = sum(intervals)
+        self.table = np.full((self.length, sum(blocks)), total)  # the number past the last one is the identity
+        self.order = np.full((max(blocks, default=0), len(blocks)), sum(blocks))
+        places: list[tuple[int, int]] = []  # for each node its place in a block, and the block
+        block = interval = 0
+        for s, (count, several) in enumerate(zip(intervals, blocks, strict=True)):
+            places.append((0, block))
+            numbers = np.arange(count)
+            self.table[numbers % self.length, block + numbers // self.length] = interval + numbers
+            places += zip((numbers % self.length + 1).tolist(), (block + numbers // self.length).tolist(), strict=True)
+            self.order[:several, s] = np.arange(block, block + several)
+            block, interval = block + several, interval + count
+        self.place, self.block = np.array(places).T
+
+    def joined(self, step: Array, added: Array) -> Array:
+        """Maps (nodes, names, names + k) of the starts: x ↦ step·x + added, (intervals, names, names) and (…, k)."""
+        size, width = step.shape[1], added.shape[2]
+        step = np.concatenate([step, np.eye(size)[None]])
+        added = np.concatenate([added, np.zeros((1, size, width))])
+        blocks = self.table.shape[1]
+        start = np.concatenate([np.eye(size), np.zeros((size, width))], axis=1)
+        inside = np.empty((self.length + 1, blocks + 1, size, size + width))
+        inside[:, -1] = start
+        inside[0] = start
+        for k, numbers in enumerate(self.table):
+            inside[k + 1, :-1] = step[numbers] @ inside[k, :-1]
+            inside[k + 1, :-1, :, size:] += added[numbers]
+        begin = np.empty((blocks + 1, size, size + width))
+        now = np.repeat(start[None], self.order.shape[1], axis=0)
+        for numbers in self.order:
+            begin[numbers] = now
+            last = inside[-1, numbers]
+            now = last[:, :, :size] @ now
+            now[:, :, size:] += last[:, :, size:]
+        to_nodes = inside[self.place, self.block]
+        moves: Array = to_nodes[:, :, :size] @ begin[self.block]
+        moves[:, :, size:] += to_nodes[:, :, size:]
+        return moves
+
+
 @dataclass(frozen=True)
 class _Linear:
     """The motion to first order: nodes move by `by_start`·(start) + `by_constant`·(constants) + `closing`."""
@@ -284,15 +341,7 @@ class _Fit:
         columns = [places[followed.names[i]] for i in self.seen]
         self.samples, self.errors = nodes.samples[:, columns], nodes.errors[:, columns]
         self.segments = [np.arange(one.first, one.end) for one in nodes.segments]
-        longest = max(len(one) for one in self.segments)
-        # Nodes and intervals of all segments side by side; -1 where a segment has ended.
-        self.table = np.full((longest, len(self.segments)), -1)
-        self.intervals = np.full((longest - 1, len(self.segments)), -1)
-        begin = 0
-        for s, one in enumerate(self.segments):
-            self.table[: len(one), s] = one
-            self.intervals[: len(one) - 1, s] = np.arange(begin, begin + len(one) - 1)
-            begin += len(one) - 1
+        self.chain = _Chain([len(one) - 1 for one in self.segments])
 
     def linearise(self, states: Array, constants: Array) -> _Linear | None:
         """None where the laws are not finite."""
@@ -301,26 +350,11 @@ class _Fit:
         ends, slopes = flow.ends(states)
         if not np.isfinite(ends).all() or not np.isfinite(slopes).all():
             return None
-        size, count, n = len(flow.machines), flow.count, len(self.nodes.t)
+        size, count = len(flow.machines), flow.count
         gaps = (ends - states[:, flow.inside + 1]).T
-        moves = np.zeros((n, size, size + count + 1))
-        step = np.ascontiguousarray(slopes[:, :size].transpose(2, 0, 1))
+        step = slopes[:, :size].transpose(2, 0, 1)
         added = np.concatenate([slopes[:, size:].transpose(2, 0, 1), gaps[:, :, None]], axis=2)
-        first = self.table[0]
-        now = np.zeros((len(first), size, size + count + 1))
-        now[:, :, :size] = np.eye(size)
-        moves[first] = now
-        for row, interval in zip(self.table[1:], self.intervals, strict=True):
-            inside = interval >= 0
-            if inside.all():
-                now = step[interval] @ now
-                now[:, :, size:] += added[interval]
-                moves[row] = now
-            else:
-                part = step[interval[inside]] @ now[inside]
-                part[:, :, size:] += added[interval[inside]]
-                now[inside] = part
-                moves[row[inside]] = part
+        moves = self.chain.joined(step, added)
         if not np.abs(moves).max() < _LARGEST:  # NaN compares false
             return None
         relative = gaps[:, self.seen] / self.errors[flow.inside + 1]
@@ -382,20 +416,23 @@ def _solve(matrix: Array, right: Array) -> Array:
     return solved
 
 
-def follow(followed: Followed, nodes: Nodes) -> Shot | None:
-    """The laws with starts and constants fitted to the nodes; None where they cannot be followed along the samples."""
+def follow(followed: Followed, nodes: Nodes, hopeless: float = math.inf) -> Shot | None:
+    """The laws with starts and constants fitted to the nodes; None where they cannot be followed along the samples.
+
+    A fit whose sum of squares is above `hopeless` after a few steps is given up: None.
+    """
     laws = tuple(freed(law) for law in followed.laws)
     with np.errstate(all="ignore"):
         try:
-            return _follow(Followed(followed.names, laws), nodes)
+            return _follow(Followed(followed.names, laws), nodes, hopeless)
         except _DivergedError:
             return None
 
 
-def _follow(followed: Followed, nodes: Nodes) -> Shot | None:
+def _follow(followed: Followed, nodes: Nodes, hopeless: float) -> Shot | None:
     fit = _Fit(followed, nodes)
     states = np.stack([nodes.motion[name][0] for name in followed.names])
-    constants = np.array([value for law in followed.laws for value in free_constants(law)])
+    constants = np.array([value for law in followed.laws for value in free_constants(law, integers=False)])
     fit.flow.set(constants)
     fit.flow.choose_substeps(states)
     linear = fit.linearise(states, constants)
@@ -418,13 +455,15 @@ def _follow(followed: Followed, nodes: Nodes) -> Shot | None:
         gain = misfit - new_misfit
         states, constants, linear, residual, misfit = new_states, new_constants, new_linear, new_residual, new_misfit
         damping /= _DAMPING_FACTOR
+        if iteration >= _PATIENCE and misfit > hopeless:
+            return None
         if 0 <= gain < _CONVERGED * misfit + _CONVERGED and linear.gap < _CLOSED:
             break
     if not linear.gap < _CLOSED:
         return None
     _, _, normal = fit.step(residual, linear, 0.0)
     laws = tuple(
-        with_constants(law, constants[place].tolist())
+        with_constants(law, constants[place].tolist(), integers=False)
         for law, place in zip(followed.laws, fit.flow.places, strict=True)
     )
     return Shot(

@@ -85,3 +85,13 @@ def test_long_motion_is_cut_into_segments() -> None:
     assert segments[0].first == 0
     assert segments[-1].end == 2001
     assert all(a.end == b.first for a, b in itertools.pairwise(segments))
+
+
+@pytest.mark.parametrize("speed", [0.001, 5.0])
+def test_very_long_records_take_part_in_parts(speed: float) -> None:
+    t = np.linspace(0, 1000, 20_001)
+    pieces = [Piece(t, np.exp(-speed * t / 10)[:, None] + np.sin(speed * t)[:, None], np.empty((20_001, 0)))]
+    nodes = make_nodes(pieces, Names(("x1",)), measure_noise(pieces))
+    assert 1000 < len(nodes.t) <= 4001
+    assert sum(one.end - one.first for one in nodes.segments) == len(nodes.t) == len(nodes.samples)
+    assert all(np.all(np.diff(nodes.t[one.first : one.end]) > 0) for one in nodes.segments)

@@ -39,6 +39,8 @@ __all__ = ["Chosen", "choose_on_trajectories", "make_nodes"]
 Array = npt.NDArray[np.float64]
 
 _CROSSINGS = 6  # of a state through its mean, in a segment: three periods, over which errors grow little even in chaos
+_MOST_NODES = 4000  # samples that fits go through: more only make them slower, their constants are known well
+_FORM_NODES, _LEAST_FORMS = 300_000, 20  # forms of an equation that are tried, times the samples; and at least
 _MIN_SEGMENT = 30  # samples of a segment: its start takes one of them for each state
 _TRIED = 6  # laws of each equation that take part in systems
 _NEAR_BITS = 40.0  # laws so many bits behind the best of their equation take no part in systems
@@ -75,7 +77,10 @@ class Chosen:
 
 
 def make_nodes(pieces: Sequence[Piece], names: Names, noise: Sequence[Noise]) -> Nodes:
-    """The samples of all pieces as nodes, cut into segments of a few periods of the fastest state."""
+    """The samples of all pieces as nodes, cut into segments of a few periods of the fastest state.
+
+    Of very long records a part takes part.
+    """
     motion: dict[str, list[tuple[Array, Array]]] = {}
     segments: list[Segment] = []
     begin = 0
@@ -96,7 +101,22 @@ def make_nodes(pieces: Sequence[Piece], names: Names, noise: Sequence[Noise]) ->
     samples = np.concatenate([piece.X for piece in pieces])
     errors = np.stack([one.errors(whole[name][0]) for name, one in zip(names.states, noise, strict=True)], axis=1)
     t = np.concatenate([piece.t for piece in pieces])
-    return Nodes(t, samples, errors, names.states, whole, tuple(segments))
+    parts = _bounded(segments)
+    rows = np.concatenate(parts)
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    motion_there = {name: (values[rows], slopes[rows]) for name, (values, slopes) in whole.items()}
+    kept = tuple(Segment(a, b) for a, b in itertools.pairwise(ends))
+    return Nodes(t[rows], samples[rows], errors[rows], names.states, motion_there, kept)
+
+
+def _bounded(segments: Sequence[Segment]) -> list[npt.NDArray[np.int64]]:
+    """The rows of each segment that take part: of many segments every k-th, of long ones every k-th row."""
+    total = sum(one.end - one.first for one in segments)
+    several = math.ceil(total / _MOST_NODES)
+    kept = segments[:: min(several, len(segments))]
+    rows = sum(one.end - one.first for one in kept)
+    stride = math.ceil(rows / _MOST_NODES)
+    return [np.arange(one.first, one.end, stride) for one in kept]
 
 
 def _cut(values: Array) -> Iterator[tuple[int, int]]:
@@ -212,7 +232,8 @@ def choose_on_trajectories(
     """
     timer = _Timer(max_time, stopping)
     judge = _Judge(nodes, noise, names)
-    laws = [[candidate.expression for candidate in pool] for pool in pools]
+    most = max(_LEAST_FORMS, _FORM_NODES // len(nodes.t))
+    laws = [[candidate.expression for candidate in pool[:most]] for pool in pools]
     ranked = _rank_all(judge, laws, timer, *_SHARES[:2])
     if not all(ranked):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.core.threads import single_threaded
 from symenum.dynamics.equation import ONE, Equation
-from symenum.dynamics.terms import Subset, best_subsets, library, normal_equations, term_values
+from symenum.dynamics.terms import Subset, best_subsets, bounded_terms, library, normal_equations, term_values
 from symenum.expressions import Constant, Expression
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.free_constants import form_of
@@ -44,7 +44,10 @@ _MAX_COMPLEXITY = 30  # of a sum that is still read as a law
 _ROWS_PER_TERM = 3  # independent rows that each term of a sum needs
 _FITTED_SETS = 2  # sets of each complexity whose coefficients are fitted
 _MIN_GAIN = 1e-3  # least relative improvement on the cheaper sets that makes a set worth a fit
-_POOL = 150  # forms that are kept for the choice by trajectories: of each, a fit takes 10 to 30 ms
+_MAX_BOUNDED_TERMS = 3  # of a sum with terms that saturate: each has one or two constants inside
+_MAX_BESIDE_BOUNDED = 200  # simplest terms of the library that stand beside those that saturate
+_ONE_SATURATING = 3  # of so many forms of the pool one has terms that saturate
+_POOL = 120  # forms that are kept for the choice by trajectories: of each, a fit takes 10 to 30 ms
 _MIN_LOSS = 1e-300  # near the smallest normal double: logarithms are taken of losses of at least this
 _SUMS_SHARE = 0.5  # part of the time for an equation that sums of terms may take
 
@@ -79,9 +82,15 @@ class Discovery:
     pool: tuple[Candidate, ...] = ()
 
 
-def make_terms(equation: Equation, settings: Settings) -> Terms:
-    """The terms that are finite along the motion and differ on the rows from a·f + b for each simpler term f."""
-    finite, values = term_values(library(list(equation.columns), settings.operators), equation.columns)
+def make_terms(equation: Equation, settings: Settings, *, bounded: bool = False) -> Terms:
+    """The terms that are finite along the motion and differ on the rows from a·f + b for each simpler term f.
+
+    `bounded`: those that saturate, too.
+    """
+    wanted = library(list(equation.columns), settings.operators)
+    if bounded:
+        wanted = [*wanted[:_MAX_BESIDE_BOUNDED], *bounded_terms(equation.columns, settings.operators)]
+    finite, values = term_values(wanted, equation.columns)
     if not finite:
         return Terms((), np.empty((equation.form.rows, 0)))
     averages = equation.form.average(values)
@@ -104,20 +113,33 @@ class _GrowingFront:
     front: Front
     judged: set[Expression] = field(default_factory=set)
     forms: dict[Expression, Candidate] = field(default_factory=dict)
+    saturating: dict[Expression, Candidate] = field(default_factory=dict)
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         self.remember(candidates)
         self.front = self.front.update(candidates, self.settings.max_complexity)
 
-    def remember(self, candidates: Sequence[Candidate]) -> None:
+    def remember(self, candidates: Sequence[Candidate], *, saturating: bool = False) -> None:
         """Keep the best candidate of each form for the choice by trajectories."""
+        forms = self.saturating if saturating else self.forms
         for candidate in candidates:
             form = form_of(candidate.expression)
-            if form not in self.forms or candidate.loss < self.forms[form].loss:
-                self.forms[form] = candidate
+            if form not in forms or candidate.loss < forms[form].loss:
+                forms[form] = candidate
 
     def pool(self) -> tuple[Candidate, ...]:
-        """The best candidates of all forms, by their description lengths on the rows."""
+        """The best candidates of all forms; every third is a sum with terms that saturate, where there are any.
+
+        The inner constants of these are not fitted yet, so that their losses do not compare with those of others.
+        """
+        plain = self._by_bits(self.forms.values())[:_POOL]
+        saturating = self._by_bits(one for form, one in self.saturating.items() if form not in self.forms)
+        for place, candidate in enumerate(saturating[: _POOL // _ONE_SATURATING]):
+            plain.insert(_ONE_SATURATING * (place + 1) - 1, candidate)
+        return tuple(plain)
+
+    def _by_bits(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The candidates that are not too complex, by their description lengths on the rows."""
         rows = self.equation.form.independent
         floor = EXACTNESS.squares * self.equation.variance
 
@@ -125,8 +147,7 @@ class _GrowingFront:
             residual = 0.5 * rows * math.log2(max(candidate.loss, floor, _MIN_LOSS))
             return residual + description_length(candidate.expression, rows)
 
-        allowed = (one for one in self.forms.values() if one.complexity <= self.settings.max_complexity)
-        return tuple(sorted(allowed, key=bits)[:_POOL])
+        return sorted((one for one in candidates if one.complexity <= self.settings.max_complexity), key=bits)
 
     def learn(self, found: Front) -> None:
         """Add the laws that the search on points has found, fitted to the equation's rows."""
@@ -190,6 +211,7 @@ def discover(
     seed: int,
     *,
     state: str = "",
+    bounded: Terms | None = None,
     max_time: float | None,
     max_iterations: int | None,
     callbacks: Sequence[Callable[[SystemReport], object]] = (),
@@ -197,6 +219,8 @@ def discover(
     clock: Callable[[], float] = time.monotonic,
 ) -> Discovery:
     """The front of laws for one equation. `points` (points,): its left side at each point, for the search.
+
+    `bounded`: terms with those that saturate among them; sums of these join the pool, not the front.
 
     Ends when noise accounts for all that a law leaves, at a limit (`max_time` in seconds), when a callback returns
     True, or when the budget `stopping` is over, which Ctrl-C ends.
@@ -209,7 +233,7 @@ def discover(
     if equation.variance == 0.0:
         return Discovery(growing.front, "the derivative is constant", pool=growing.pool())
     observers = _Observers(growing, timer, state, callbacks)
-    if settings.constants and _try_sums(observers, terms, stopping):
+    if settings.constants and _try_sums(observers, terms, bounded, stopping):
         return Discovery(growing.front, _reason(growing), interrupted=stopping.over(), pool=growing.pool())
     if stopping.over():
         return Discovery(growing.front, "interrupted", interrupted=True, pool=growing.pool())
@@ -250,7 +274,7 @@ def _message(terms: Terms) -> str:
     return f"{len(terms.terms)} terms on {len(terms.averages)} rows"
 
 
-def _try_sums(observers: _Observers, terms: Terms, stopping: Budget) -> bool:
+def _try_sums(observers: _Observers, terms: Terms, bounded: Terms | None, stopping: Budget) -> bool:
     """Add the best sums of terms to the front and report them; True where the search ends with that."""
     growing, timer = observers.growing, observers.timer
     seconds = None if timer.max_time is None else timer.max_time * _SUMS_SHARE
@@ -259,6 +283,8 @@ def _try_sums(observers: _Observers, terms: Terms, stopping: Budget) -> bool:
         candidates, others = _sums_of_terms(growing.equation, terms, growing.settings, budget)
         growing.add(candidates)
         growing.remember(others)
+        if bounded is not None:
+            growing.remember(_plain_sums(growing.equation, bounded, growing.settings, budget), saturating=True)
     elapsed = timer.elapsed
     return observers.tell(
         StepReport(0, "sums of terms", elapsed, elapsed, timer.max_time, 0, 0.0, growing.front, _message(terms))
@@ -292,6 +318,25 @@ def _sums_of_terms(
             others += equation.fit_plainly(inside, averages)
             others += equation.fit_plainly([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
     return found, others
+
+
+def _plain_sums(equation: Equation, terms: Terms, settings: Settings, budget: Budget) -> list[Candidate]:
+    """The best sums of a few terms, with and without an intercept, their coefficients as they are."""
+    if not terms.terms:
+        return []
+    cost = np.array([term.complexity + _COEFFICIENT_COST for term in terms.terms])
+    normal = normal_equations(terms.averages, equation.left_side, cost)
+    most = min(_MAX_BOUNDED_TERMS, max(1, equation.form.independent // _ROWS_PER_TERM))
+    found: list[Candidate] = []
+    ones = np.ones((len(equation.left_side), 1))
+    for subset in best_subsets(normal, most, min(_MAX_COMPLEXITY, settings.max_complexity), budget):
+        if budget.over():
+            break
+        chosen = list(subset.terms)
+        inside, averages = [terms.terms[i] for i in chosen], terms.averages[:, chosen]
+        found += equation.fit_plainly(inside, averages)
+        found += equation.fit_plainly([*inside, ONE], np.hstack([averages, ones]))
+    return found
 
 
 def _worth_fitting(subsets: Sequence[Subset]) -> list[Subset]:

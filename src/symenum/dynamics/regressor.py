@@ -395,6 +395,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         if max_time is not None and self._by_trajectories:
             max_time *= _SEARCH_SHARE
         shared = None if self.coupled else make_terms(system.equations[0], settings)
+        bounded = make_terms(system.equations[0], settings, bounded=True) if self._by_trajectories else None
         found: list[Discovery] = []
         planned = None if max_time is None else max_time / len(system.equations)
         settings = replace(settings, planned_time=planned)  # not the time that is left, which depends on the machine
@@ -410,6 +411,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                     settings,
                     seed,
                     state=self.state_names_[i],
+                    bounded=bounded,
                     max_time=share,
                     max_iterations=self.max_iterations,
                     callbacks=observers,

@@ -18,9 +18,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from symenum.core.budget import Budget
 from symenum.core.seeds import stream
+from symenum.core.target import Target
 from symenum.dynamics.derivatives import SavitzkyGolay, smooth
 from symenum.dynamics.noise import Noise
 from symenum.dynamics.shooting import Followed, Nodes, Segment, Shot, blow_ups, follow
@@ -32,6 +34,7 @@ from symenum.fitting import nice_number, with_one_less
 from symenum.fitting.free_constants import form_of, free_constants, with_leaves
 from symenum.fitting.recognise import constant_bits
 from symenum.operators.traits import Role
+from symenum.sanity import Policy
 from symenum.selection import description_length
 
 __all__ = ["Chosen", "choose_on_trajectories", "make_nodes"]
@@ -39,6 +42,7 @@ __all__ = ["Chosen", "choose_on_trajectories", "make_nodes"]
 Array = npt.NDArray[np.float64]
 
 _CROSSINGS = 6  # of a state through its mean, in a segment: three periods, over which errors grow little even in chaos
+_MOST_STATES = 12  # of a system that is followed: the work of one fit grows as their third power
 _MOST_NODES = 4000  # samples that fits go through: more only make them slower, their constants are known well
 _FORM_NODES, _LEAST_FORMS = 300_000, 20  # forms of an equation that are tried, times the samples; and at least
 _MIN_SEGMENT = 30  # samples of a segment: its start takes one of them for each state
@@ -135,8 +139,10 @@ class _Judge:
     nodes: Nodes
     noise: Sequence[Noise]
     names: Names
+    budget: Budget  # of all fits
     judged: dict[tuple[int, Expression], tuple[float, Expression] | None] = field(default_factory=dict)
     best: dict[int, float] = field(default_factory=dict)  # bits of the best law of each equation alone
+    policies: dict[int, Policy] = field(default_factory=dict)
 
     def alone(self, state: int, law: Expression) -> tuple[float, Expression] | None:
         """Bits and fitted law of one equation, all other states as measured; None where it cannot be followed."""
@@ -147,13 +153,29 @@ class _Judge:
             if shot is not None:
                 fitted = shot.laws[-1]
                 bits = self.bits(state, float(shot.chi_square[0]), fitted)
-                self.judged[key] = (bits, fitted)
-                self.best[state] = min(bits, self.best.get(state, math.inf))
+                best = self.best.get(state, math.inf)
+                if bits > best + _NEAR_BITS or self.is_sane(state, fitted):
+                    self.judged[key] = (bits, fitted)
+                    self.best[state] = min(bits, best)
         return self.judged[key]
+
+    def is_sane(self, state: int, law: Expression) -> bool:
+        """Whether a scientist would print the law: no pole among the data, no limit in disguise (`symenum.sanity`)."""
+        if state not in self.policies:
+            moving = (self.names.velocities or self.names.states)[state]
+            y = torch.from_numpy(np.array(self.nodes.motion[moving][1]))
+            columns = {name: torch.from_numpy(np.array(values)) for name, (values, _) in self.nodes.motion.items()}
+            target = Target(y, torch.full((len(y),), 1 / len(y), dtype=torch.float64))
+            self.policies[state] = Policy.of(columns, target, sanity="on")
+        return self.policies[state].reason(law) is None
+
+    def are_sane(self, laws: Sequence[Expression]) -> bool:
+        """Whether all laws of a system are."""
+        return all(self.is_sane(state, law) for state, law in enumerate(laws))
 
     def shot(self, states: Sequence[int], laws: Sequence[Expression], hopeless: float = math.inf) -> Shot | None:
         """The laws of some states fitted to their samples; `hopeless` as in `follow`."""
-        return follow(self.followed(states, laws), self.nodes, hopeless)
+        return follow(self.followed(states, laws), self.nodes, hopeless, self.budget)
 
     def _hopeless(self, states: Sequence[int], laws: Sequence[Expression], bits: float) -> float:
         """The sum of squares from which on laws are _HOPELESS bits behind others of so many bits."""
@@ -208,7 +230,10 @@ class _Timer:
 
 @dataclass(frozen=True)
 class _System:
+    """Laws fitted together, and as they are written: with constants in few digits, which `bits` are about."""
+
     laws: tuple[Expression, ...]
+    written: tuple[Expression, ...]
     bits: tuple[float, ...]
     shot: Shot
     unstable: float = 0.0  # bits
@@ -226,12 +251,14 @@ def choose_on_trajectories(
     max_time: float | None,
     stopping: Budget,
 ) -> Chosen | None:
-    """The system of laws with the shortest description; None where no system of them can be followed.
+    """The system of laws with the shortest description; None where no system of them can be followed in time.
 
     `pools`: for each state candidates, the most promising first. `max_time` in seconds; the budget `stopping` ends all.
     """
+    if len(names.states) > _MOST_STATES:
+        return None
     timer = _Timer(max_time, stopping)
-    judge = _Judge(nodes, noise, names)
+    judge = _Judge(nodes, noise, names, timer.until(1.0))
     most = max(_LEAST_FORMS, _FORM_NODES // len(nodes.t))
     laws = [[candidate.expression for candidate in pool[:most]] for pool in pools]
     ranked = _rank_all(judge, laws, timer, *_SHARES[:2])
@@ -242,26 +269,26 @@ def choose_on_trajectories(
         return None
     if len(pools) > 1 and not stopping.over():
         # Smoothed states are wrong by a part of their noise; those of a fitted system by far less.
-        judge = _Judge(_along(nodes, names, best), noise, names)
+        judge = _Judge(_along(nodes, names, best), noise, names, judge.budget)
         promising = [[law for _, law in one[:_RANKED_AGAIN]] for one in ranked]
         again = _rank_all(judge, promising, timer, *_SHARES[2:4])
         ranked = [new or old for new, old in zip(again, ranked, strict=True)]
         best = _best_system(judge, ranked, best, timer.until(_SHARES[4])) or best
-    best = _rounded(judge, best)
     n = len(nodes.t)
     others = tuple(tuple((law, bits - one[0][0]) for bits, law in one) for one in ranked)
     chi_square = tuple(float(value) / n for value in best.shot.chi_square)
-    return Chosen(best.laws, best.bits, chi_square, best.shot, others)
+    return Chosen(best.written, best.bits, chi_square, best.shot, others)
 
 
-def _rounded(judge: _Judge, system: _System) -> _System:
-    """The system with constants in few digits, or as nice numbers, where that makes the whole shorter to describe.
+def _written(judge: _Judge, laws: Sequence[Expression], shot: Shot) -> tuple[tuple[Expression, ...], float]:
+    """The laws with constants in few digits, or as nice numbers, where that makes the whole shorter to describe.
 
-    How much worse the fit becomes follows from the normal equations of the constants, without another fit.
+    Second, by what factor the sum of squares grows. How much worse the fit becomes follows from the normal equations of
+    the constants, without another fit.
     """
-    shot, n = system.shot, len(judge.nodes.t)
-    total = float(np.sum(shot.chi_square))
-    samples = n * len(system.laws)
+    n = len(judge.nodes.t)
+    before = total = max(float(np.sum(shot.chi_square)), _TINY)
+    samples = n * len(laws)
     least = max(float(np.mean([one.numerical for one in judge.noise])), _TINY)
     errors = shot.standard_errors() * math.sqrt(max(total / samples, least))
     values = np.array(shot.constants)
@@ -286,12 +313,12 @@ def _rounded(judge: _Judge, system: _System) -> _System:
             total = best[2]
             free.remove(j)
     rounded = values.tolist()
-    laws = []
-    for law in system.laws:
+    written = []
+    for law in laws:
         count = len(free_constants(law, integers=False))
-        laws.append(simplify(with_leaves(law, [_leaf(value) for value in rounded[:count]], integers=False)))
+        written.append(simplify(with_leaves(law, [_leaf(value) for value in rounded[:count]], integers=False)))
         rounded = rounded[count:]
-    return replace(system, laws=tuple(laws))
+    return tuple(written), total / before
 
 
 def _rounder_numbers(value: float, error: float) -> list[float]:
@@ -408,7 +435,7 @@ def _best_change(
             continue
         tried.add(forms)
         other = _system(judge, system)
-        if other is None or other.total >= best.total:
+        if other is None or other.total >= best.total or not judge.are_sane(other.laws):
             continue
         other = replace(other, unstable=judge.unstable(other.laws))
         if other.total < best.total:
@@ -431,5 +458,6 @@ def _system(judge: _Judge, laws: Sequence[Expression]) -> _System | None:
     if shot is None:
         return None
     fitted = shot.laws[-len(laws) :]
-    bits = tuple(judge.bits(i, float(shot.chi_square[i]), law) for i, law in enumerate(fitted))
-    return _System(fitted, bits, replace(shot, laws=fitted))
+    written, growth = _written(judge, fitted, shot)
+    bits = tuple(judge.bits(i, growth * float(shot.chi_square[i]), law) for i, law in enumerate(written))
+    return _System(fitted, written, bits, replace(shot, laws=fitted))

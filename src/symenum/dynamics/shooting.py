@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from symenum.core.budget import NO_LIMIT, Budget
 from symenum.expressions import Apply, Constant, Expression, Variable
 from symenum.fitting.batch_evaluation import Call, backward, forward, passes_slope_unchanged
 from symenum.fitting.free_constants import free_constants, freed, postfix, with_constants
@@ -416,20 +417,21 @@ def _solve(matrix: Array, right: Array) -> Array:
     return solved
 
 
-def follow(followed: Followed, nodes: Nodes, hopeless: float = math.inf) -> Shot | None:
+def follow(followed: Followed, nodes: Nodes, hopeless: float = math.inf, budget: Budget = NO_LIMIT) -> Shot | None:
     """The laws with starts and constants fitted to the nodes; None where they cannot be followed along the samples.
 
-    A fit whose sum of squares is above `hopeless` after a few steps is given up: None.
+    A fit whose sum of squares is above `hopeless` after a few steps is given up, and so is one when the budget is over:
+    None.
     """
     laws = tuple(freed(law) for law in followed.laws)
     with np.errstate(all="ignore"):
         try:
-            return _follow(Followed(followed.names, laws), nodes, hopeless)
+            return _follow(Followed(followed.names, laws), nodes, hopeless, budget)
         except _DivergedError:
             return None
 
 
-def _follow(followed: Followed, nodes: Nodes, hopeless: float) -> Shot | None:
+def _follow(followed: Followed, nodes: Nodes, hopeless: float, budget: Budget) -> Shot | None:
     fit = _Fit(followed, nodes)
     states = np.stack([nodes.motion[name][0] for name in followed.names])
     constants = np.array([value for law in followed.laws for value in free_constants(law, integers=False)])
@@ -442,6 +444,8 @@ def _follow(followed: Followed, nodes: Nodes, hopeless: float) -> Shot | None:
     misfit = float(np.sum(residual**2))
     damping = _FIRST_DAMPING
     for iteration in range(_ITERATIONS):
+        if budget.over():
+            return None
         starts, change, _ = fit.step(residual, linear, damping)
         new_states, new_constants = fit.moved(states, linear, starts, change), constants + change
         new_linear = fit.linearise(new_states, new_constants)

@@ -66,17 +66,21 @@ _TINY = 1e-300  # near the smallest normal double: logarithms are taken of at le
 
 @dataclass(frozen=True)
 class Chosen:
-    """The laws of all states with the constants that fit the trajectories.
+    """The laws of all states that move, with the constants that fit the trajectories.
 
-    `bits`: the description length of each state's law and residuals. `chi_square`: mean squared residuals of each state
-    in units of the samples' errors. `shot`: the fit of the whole system. `others`: for each state the laws that were
-    judged for themselves, with their bits beyond the best of them, the best first.
+    `laws` as they are written, with constants in few digits; `fitted` with all digits, and `errors`, for each law the
+    standard errors of its constants from left to right. `bits`: the description length of each state's law and
+    residuals. `chi_square`: mean squared residuals of each state in units of the samples' errors. `motion` (states,
+    samples): the fitted motion. `others`: for each state the chosen law and those that were tried in its place, with
+    the bits that they add, the best first.
     """
 
     laws: tuple[Expression, ...]
+    fitted: tuple[Expression, ...]
+    errors: tuple[tuple[float, ...], ...]
     bits: tuple[float, ...]
     chi_square: tuple[float, ...]
-    shot: Shot
+    motion: Array
     others: tuple[tuple[tuple[Expression, float], ...], ...]
 
 
@@ -264,7 +268,8 @@ def choose_on_trajectories(
     ranked = _rank_all(judge, laws, timer, *_SHARES[:2])
     if not all(ranked):
         return None
-    best = _best_system(judge, ranked, None, timer.until(_SHARES[2]))
+    seen: list[_System] = []
+    best = _best_system(judge, ranked, None, timer.until(_SHARES[2]), seen)
     if best is None:
         return None
     if len(pools) > 1 and not stopping.over():
@@ -273,11 +278,37 @@ def choose_on_trajectories(
         promising = [[law for _, law in one[:_RANKED_AGAIN]] for one in ranked]
         again = _rank_all(judge, promising, timer, *_SHARES[2:4])
         ranked = [new or old for new, old in zip(again, ranked, strict=True)]
-        best = _best_system(judge, ranked, best, timer.until(_SHARES[4])) or best
-    n = len(nodes.t)
-    others = tuple(tuple((law, bits - one[0][0]) for bits, law in one) for one in ranked)
-    chi_square = tuple(float(value) / n for value in best.shot.chi_square)
-    return Chosen(best.written, best.bits, chi_square, best.shot, others)
+        best = _best_system(judge, ranked, best, timer.until(_SHARES[4]), seen) or best
+    return _chosen(judge, best, seen)
+
+
+def _chosen(judge: _Judge, best: _System, seen: Sequence[_System]) -> Chosen:
+    """The result: the best system, the errors of its constants, and what else was tried for each equation."""
+    n, shot = len(judge.nodes.t), best.shot
+    chi_square = tuple(float(value) / n for value in shot.chi_square)
+    scale = math.sqrt(max(sum(chi_square) / len(chi_square), _TINY))
+    errors = (shot.standard_errors() * scale).tolist()
+    of_laws = []
+    for law in best.laws:
+        count = len(free_constants(law, integers=False))
+        of_laws.append(tuple(errors[:count]))
+        errors = errors[count:]
+    others = tuple(_others(best, seen, i) for i in range(len(best.laws)))
+    motion = shot.states[: len(best.laws)]
+    return Chosen(best.written, best.laws, tuple(of_laws), best.bits, chi_square, motion, others)
+
+
+def _others(best: _System, seen: Sequence[_System], i: int) -> tuple[tuple[Expression, float], ...]:
+    """The law of equation i, and those of systems that differ in it alone, with the bits that they add."""
+    forms = list(map(form_of, best.written))
+    found = {forms[i]: (best.written[i], 0.0)}
+    for system in seen:
+        own = list(map(form_of, system.written))
+        alone = own[:i] == forms[:i] and own[i + 1 :] == forms[i + 1 :]
+        added = system.total - best.total
+        if alone and (own[i] not in found or added < found[own[i]][1]):
+            found[own[i]] = (system.written[i], added)
+    return tuple(sorted(found.values(), key=lambda one: one[1]))
 
 
 def _written(judge: _Judge, laws: Sequence[Expression], shot: Shot) -> tuple[tuple[Expression, ...], float]:
@@ -397,11 +428,16 @@ def _rank_alone(
 
 
 def _best_system(
-    judge: _Judge, ranked: Sequence[Sequence[tuple[float, Expression]]], start: _System | None, budget: Budget
+    judge: _Judge,
+    ranked: Sequence[Sequence[tuple[float, Expression]]],
+    start: _System | None,
+    budget: Budget,
+    seen: list[_System],
 ) -> _System | None:
     """From a system, or from the best laws of all equations, by steps while the whole is described in fewer bits.
 
-    A step exchanges the law of one equation for one of its best others, or leaves out a part of it.
+    A step exchanges the law of one equation for one of its best others, or leaves out a part of it. All systems that
+    could be followed are added to `seen`.
     """
     best = _first_system(judge, ranked) if start is None else start
     if best is None:
@@ -411,18 +447,24 @@ def _best_system(
         before = best
         for i, laws in enumerate(ranked):
             near = [law for bits, law in laws[:_TRIED] if bits <= laws[0][0] + _NEAR_BITS]
-            best = _best_change(judge, best, i, near, tried, budget)
+            best = _best_change(judge, best, i, near, tried, budget, seen)
             longer = None
             while longer is not best:
                 longer = best
-                best = _best_change(judge, longer, i, with_one_less(longer.laws[i]), tried, budget)
+                best = _best_change(judge, longer, i, with_one_less(longer.laws[i]), tried, budget, seen)
         if best is before or budget.over():
             break
     return best
 
 
 def _best_change(
-    judge: _Judge, best: _System, i: int, laws: Sequence[Expression], tried: set[tuple[Expression, ...]], budget: Budget
+    judge: _Judge,
+    best: _System,
+    i: int,
+    laws: Sequence[Expression],
+    tried: set[tuple[Expression, ...]],
+    budget: Budget,
+    seen: list[_System],
 ) -> _System:
     """The system with the best of these laws for equation i; the same one where none is better."""
     start = best
@@ -435,9 +477,11 @@ def _best_change(
             continue
         tried.add(forms)
         other = _system(judge, system)
-        if other is None or other.total >= best.total or not judge.are_sane(other.laws):
+        if other is None or not judge.are_sane(other.laws):
             continue
-        other = replace(other, unstable=judge.unstable(other.laws))
+        if other.total < best.total + _NEAR_BITS:
+            other = replace(other, unstable=judge.unstable(other.laws))
+        seen.append(other)
         if other.total < best.total:
             best = other
     return best

@@ -6,6 +6,7 @@ It checks parameters, names variables and holds results. The equations are made 
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,10 +39,12 @@ from symenum.dynamics.trajectory import Piece, column_names, make_pieces, names_
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy, written
 from symenum.expressions.render import SHOWN_DIGITS
+from symenum.fitting.free_constants import free_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.run_directory.layout import RunPlace
 from symenum.search import Settings
+from symenum.selection.evidence import INDISTINCT
 
 __all__ = ["ODERegressor"]
 
@@ -103,8 +106,12 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     noise_ : dict[str, Noise]
         the errors of each state's samples as they were measured: `level`, and whether they grow with the state
     trajectories_ : Chosen | None
-        the fit to the trajectories: laws, bits, chi-square of each state, and the laws that were judged beside
-        the chosen ones; None where another rule has chosen
+        the fit to the trajectories: laws, errors of their constants, bits, chi-square of each state, and the laws that
+        were tried in the place of the chosen ones; None where another rule has chosen
+    constants_ : pandas.DataFrame
+        the constants of the chosen laws as they were fitted, with standard errors; with `trajectories_` only
+    alternatives_ : pandas.DataFrame
+        the laws that the trajectories cannot tell from the chosen ones, with weights; with `trajectories_` only
     stop_reason_ : dict[str, str]
         why the search of each equation ended
     elapsed_, n_iter_, scored_, interrupted_ : float, int, int, bool
@@ -227,6 +234,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         rows: list[int | None] = [None] * len(fronts)
         if self.trajectories_ is not None:
             moving = [i for i, equation in enumerate(system.equations) if equation.variance > 0.0]
+            self._moving = tuple(self.state_names_[i] for i in moving)
             for i, law in zip(moving, self.trajectories_.laws, strict=True):
                 candidate = system.equations[i].judge(law)
                 assert candidate is not None  # `_choose_on_trajectories` has asked
@@ -277,6 +285,45 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.scored_ = sum(one.scored for one in found)
         self.interrupted_ = any(one.interrupted for one in found)
         self._size = system.size
+
+    @property
+    def constants_(self) -> pandas.DataFrame:
+        """One row for each constant of the chosen laws, from left to right: its state, value and standard error."""
+        chosen = self._trajectories("constants_")
+        rows = [
+            (state, value, error)
+            for state, law, errors in zip(self._moving, chosen.fitted, chosen.errors, strict=True)
+            for value, error in zip(free_constants(law, integers=False), errors, strict=True)
+        ]
+        return pandas.DataFrame(rows, columns=["state", "value", "error"])
+
+    @property
+    def alternatives_(self) -> pandas.DataFrame:
+        """One row for each law that the trajectories cannot tell from the chosen one, which is the first of its state.
+
+        `bits`: by how much the description of the whole system grows, all other laws as chosen. `weight`: the
+        probability of being the law of the state, among those that are named here.
+        """
+        chosen = self._trajectories("alternatives_")
+        parts = []
+        for state, others in zip(self._moving, chosen.others, strict=True):
+            near = [(law, bits) for law, bits in others if bits <= INDISTINCT / math.log(2)]
+            shares = np.exp2([-bits for _, bits in near])
+            parts += [
+                (state, str(written(law)), bits, float(share))
+                for (law, bits), share in zip(near, shares / shares.sum(), strict=True)
+            ]
+        return pandas.DataFrame(parts, columns=["state", "equation", "bits", "weight"])
+
+    def _trajectories(self, name: str) -> Chosen:
+        """The fit to the trajectories, or an error that says what to do where there is none."""
+        check_is_fitted(self, "fronts_")
+        if self.trajectories_ is None:
+            raise AttributeError(
+                f"{name} needs laws that fits to the trajectories have chosen, and here they have not: fit with "
+                'model_selection="trajectories" and derivative="weak", without coupled, x_dot and system_complexity'
+            )
+        return self.trajectories_
 
     def predict(self, X: object, u: object = None, index: Rows = None) -> Array:
         """The derivatives (points, states) for states X (for order 2: positions, then velocities) and inputs u.

@@ -40,6 +40,7 @@ from symenum.selection import description_length
 __all__ = ["Chosen", "choose_on_trajectories", "make_nodes"]
 
 Array = npt.NDArray[np.float64]
+Windows = npt.NDArray[np.int64]
 
 _CROSSINGS = 6  # of a state through its mean, in a segment: three periods, over which errors grow little even in chaos
 _MOST_STATES = 12  # of a system that is followed: the work of one fit grows as their third power
@@ -84,16 +85,20 @@ class Chosen:
     others: tuple[tuple[tuple[Expression, float], ...], ...]
 
 
-def make_nodes(pieces: Sequence[Piece], names: Names, noise: Sequence[Noise]) -> Nodes:
+def make_nodes(
+    pieces: Sequence[Piece], names: Names, noise: Sequence[Noise], windows: Sequence[Windows] | None = None
+) -> Nodes:
     """The samples of all pieces as nodes, cut into segments of a few periods of the fastest state.
 
-    Of very long records a part takes part.
+    `windows` (states,) of each piece: those that smooth it, where they are known. Of very long records a part takes
+    part.
     """
     motion: dict[str, list[tuple[Array, Array]]] = {}
     segments: list[Segment] = []
     begin = 0
-    for piece in pieces:
-        fit = smooth(piece.t, piece.X, SavitzkyGolay().windows(piece.t, piece.X))
+    for number, piece in enumerate(pieces):
+        own = SavitzkyGolay().windows(piece.t, piece.X) if windows is None else windows[number]
+        fit = smooth(piece.t, piece.X, own)
         for i, name in enumerate(names.states):
             motion.setdefault(name, []).append((fit.values[:, i], fit.first[:, i]))
         for i, name in enumerate(names.velocities):

@@ -30,6 +30,7 @@ from symenum.dynamics.choose_on_trajectories import Chosen, choose_on_trajectori
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.display import law_table, print_system, system_html, system_latex, system_source, watching
+from symenum.dynamics.forms import WeakForm
 from symenum.dynamics.noise import Noise, measure_noise
 from symenum.dynamics.run_record import end_motion_run, open_motion_run
 from symenum.dynamics.selection import BY_TRAJECTORIES, RULES, Judged, choose_jointly, judge_front
@@ -221,7 +222,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             return None
         names = self._names.of_states(moving)
         noise = [self.noise_[name] for name in names.states]
-        nodes = make_nodes([replace(piece, X=piece.X[:, moving]) for piece in pieces], names, noise)
+        form = system.equations[0].form
+        windows = [grid.windows[moving] for grid in form.grids] if isinstance(form, WeakForm) else None
+        nodes = make_nodes([replace(piece, X=piece.X[:, moving]) for piece in pieces], names, noise, windows)
         pools = [found[i].pool for i in moving]
         chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping)
         if chosen is None:

@@ -52,7 +52,12 @@ _NEAR_BITS = 40.0  # laws so many bits behind the best of their equation take no
 _SHORTENED = 3  # best laws of an equation that are tried without one of their parts
 _ROUNDS = 4  # of shortening, and of exchanging the laws of a system
 _RANKED_AGAIN = 40  # best laws of an equation that are judged again along the fitted motion of the others
-_SHARES = (0.0, 0.4, 0.65, 0.8, 1.0)  # of the time: ranking begins; it, a system, ranking again, a system end
+_AS_GOOD, _SLACK = (
+    1.5,
+    0.1,
+)  # a motion stands in for smoothed samples up to so many times their misfit, and so much more
+# Of the time, for each of two rounds: ranking begins, ranking ends, the search for a system ends.
+_SHARES = ((0.0, 0.45, 0.7), (0.7, 0.85, 1.0))
 _HOPELESS = 100.0  # bits behind the best from which on a fit is given up before it has ended
 _LARGEST_POWER = 1000.0  # of 2, near the largest of doubles
 _FREE_EXPONENT = 5.0  # bits beside its own for an exponent that is no nice number: x**1.07 is rarely meant
@@ -259,10 +264,12 @@ def choose_on_trajectories(
     names: Names,
     max_time: float | None,
     stopping: Budget,
+    start: Sequence[Expression] | None = None,
 ) -> Chosen | None:
     """The system of laws with the shortest description; None where no system of them can be followed in time.
 
     `pools`: for each state candidates, the most promising first. `max_time` in seconds; the budget `stopping` ends all.
+    `start`: laws that are tried together before all others, such as those of another rule.
     """
     if len(names.states) > _MOST_STATES:
         return None
@@ -270,21 +277,22 @@ def choose_on_trajectories(
     judge = _Judge(nodes, noise, names, timer.until(1.0))
     most = max(_LEAST_FORMS, _FORM_NODES // len(nodes.t))
     laws = [[candidate.expression for candidate in pool[:most]] for pool in pools]
-    ranked = _rank_all(judge, laws, timer, *_SHARES[:2])
-    if not all(ranked):
-        return None
+    best = None
+    if start is not None:
+        laws = [[law, *others] for law, others in zip(start, laws, strict=True)]
+        best = _system_with_price(judge, start)
     seen: list[_System] = []
-    best = _best_system(judge, ranked, None, timer.until(_SHARES[2]), seen)
-    if best is None:
-        return None
-    if len(pools) > 1 and not stopping.over():
-        # Smoothed states are wrong by a part of their noise; those of a fitted system by far less.
-        judge = _Judge(_along(nodes, names, best), noise, names, judge.budget)
-        promising = [[law for _, law in one[:_RANKED_AGAIN]] for one in ranked]
-        again = _rank_all(judge, promising, timer, *_SHARES[2:4])
-        ranked = [new or old for new, old in zip(again, ranked, strict=True)]
-        best = _best_system(judge, ranked, best, timer.until(_SHARES[4]), seen) or best
-    return _chosen(judge, best, seen)
+    for shares in _SHARES if len(pools) > 1 else _SHARES[:1]:
+        if best is not None:
+            # Smoothed states are wrong by a part of their noise; those of a fitted system by far less.
+            judge = replace(judge, nodes=_along(nodes, names, best), judged={}, best={}, policies={})
+        ranked = _rank_all(judge, laws, timer, *shares[:2])
+        if all(ranked):
+            best = _best_system(judge, ranked, best, timer.until(shares[2]), seen)
+        if best is None or timer.until(1.0).over():
+            break
+        laws = [[law for _, law in new[:_RANKED_AGAIN]] or old for new, old in zip(ranked, laws, strict=True)]
+    return None if best is None else _chosen(judge, best, seen)
 
 
 def _chosen(judge: _Judge, best: _System, seen: Sequence[_System]) -> Chosen:
@@ -380,14 +388,18 @@ def _leaf(value: float) -> Constant:
 
 
 def _along(nodes: Nodes, names: Names, system: _System) -> Nodes:
-    """The nodes with the fitted motion of a system in place of the smoothed samples."""
+    """The nodes with the fitted motion of a system in place of the smoothed samples, where it fits about as well."""
     fitted = dict(zip((*names.states, *names.velocities), system.shot.states, strict=True))
+    for i, name in enumerate(names.states):
+        smoothed = np.square((nodes.samples[:, i] - nodes.motion[name][0]) / nodes.errors[:, i])
+        if system.shot.chi_square[i] > _AS_GOOD * float(smoothed.sum()) + _SLACK * len(nodes.t):
+            for other in (name, *names.velocities[i : i + 1]):
+                del fitted[other]
     columns = {name: fitted.get(name, values) for name, (values, _) in nodes.motion.items()}
     rates = dict(zip(names.states, (np.asarray(evaluate(law, columns)) for law in system.laws), strict=True))
     if names.velocities:
-        rates = {name: fitted[moving] for name, moving in zip(names.states, names.velocities, strict=True)} | {
-            moving: rates[name] for name, moving in zip(names.states, names.velocities, strict=True)
-        }
+        pairs = list(zip(names.states, names.velocities, strict=True))
+        rates = {name: columns[moving] for name, moving in pairs} | {moving: rates[name] for name, moving in pairs}
     n = len(nodes.t)
     motion = {
         name: (fitted[name], np.broadcast_to(rates[name], n)) if name in fitted else values
@@ -417,7 +429,7 @@ def _rank_alone(
             found.append(result)
 
     for law in laws:
-        if found and budget.over():
+        if judge.budget.over() or (found and budget.over()):
             break
         add(law)
     for _ in range(_ROUNDS):
@@ -444,7 +456,10 @@ def _best_system(
     A step exchanges the law of one equation for one of its best others, or leaves out a part of it. All systems that
     could be followed are added to `seen`.
     """
-    best = _first_system(judge, ranked) if start is None else start
+    best = start
+    first = _first_system(judge, ranked)
+    if best is None or (first is not None and first.total < best.total):
+        best = first
     if best is None:
         return best
     tried = {tuple(map(form_of, best.laws))}
@@ -496,10 +511,18 @@ def _first_system(judge: _Judge, ranked: Sequence[Sequence[tuple[float, Expressi
     """The system of the best laws of all equations, or of the next ones where that cannot be followed."""
     depth = min(_TRIED, max(map(len, ranked)))
     for at in range(depth):
-        system = _system(judge, [laws[min(at, len(laws) - 1)][1] for laws in ranked])
+        if judge.budget.over():
+            break
+        system = _system_with_price(judge, [laws[min(at, len(laws) - 1)][1] for laws in ranked])
         if system is not None:
-            return replace(system, unstable=judge.unstable(system.laws))
+            return system
     return None
+
+
+def _system_with_price(judge: _Judge, laws: Sequence[Expression]) -> _System | None:
+    """The laws fitted together, with what they pay where they blow up; None where they cannot be followed."""
+    system = _system(judge, laws)
+    return None if system is None else replace(system, unstable=judge.unstable(system.laws))
 
 
 def _system(judge: _Judge, laws: Sequence[Expression]) -> _System | None:

@@ -226,7 +226,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         windows = [grid.windows[moving] for grid in form.grids] if isinstance(form, WeakForm) else None
         nodes = make_nodes([replace(piece, X=piece.X[:, moving]) for piece in pieces], names, noise, windows)
         pools = [found[i].pool for i in moving]
-        chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping)
+        by_averages = [found[i].front[int(np.argmin(system.equations[i].bits(found[i].front)))] for i in moving]
+        start = [one.expression for one in by_averages]
+        chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping, start)
         if chosen is None:
             return None
         judged = [system.equations[i].judge(law) for i, law in zip(moving, chosen.laws, strict=True)]

@@ -61,6 +61,7 @@ _SHARES = ((0.0, 0.45, 0.7), (0.7, 0.85, 1.0))
 _HOPELESS = 100.0  # bits behind the best from which on a fit is given up before it has ended
 _LARGEST_POWER = 1000.0  # of 2, near the largest of doubles
 _FREE_EXPONENT = 5.0  # bits beside its own for an exponent that is no nice number: x**1.07 is rarely meant
+_MARGIN = 2.0  # bits that a system must gain on a simpler one: how constants are rounded moves it by as much
 _STARTS = 8  # points of the samples' box from which a system must not blow up
 _BLOW_UP = 3.0  # bits for each of them: together as much as a term of a law, since true laws may blow up too
 _MAX_STEPS = 1000  # of such a simulation
@@ -255,6 +256,10 @@ class _System:
     @property
     def total(self) -> float:
         return sum(self.bits) + self.unstable
+
+    @property
+    def complexity(self) -> int:
+        return sum(law.complexity for law in self.written)
 
 
 def choose_on_trajectories(
@@ -502,7 +507,8 @@ def _best_change(
         if other.total < best.total + _NEAR_BITS:
             other = replace(other, unstable=judge.unstable(other.laws))
         seen.append(other)
-        if other.total < best.total:
+        margin = _MARGIN if other.complexity >= best.complexity else 0.0
+        if other.total < best.total - margin:
             best = other
     return best
 

@@ -324,7 +324,8 @@ def _others(best: _System, seen: Sequence[_System], i: int) -> tuple[tuple[Expre
         own = list(map(form_of, system.written))
         alone = own[:i] == forms[:i] and own[i + 1 :] == forms[i + 1 :]
         added = system.total - best.total
-        if alone and (own[i] not in found or added < found[own[i]][1]):
+        # The chosen law stays as it is written, whatever digits other fits of its form have.
+        if alone and own[i] != forms[i] and (own[i] not in found or added < found[own[i]][1]):
             found[own[i]] = (system.written[i], added)
     return tuple(sorted(found.values(), key=lambda one: one[1]))
 

@@ -304,9 +304,10 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
 
     @property
     def alternatives_(self) -> pandas.DataFrame:
-        """One row for each law that the trajectories cannot tell from the chosen one, which is the first of its state.
+        """One row for the chosen law of each state, and for each that the trajectories cannot tell from it.
 
-        `bits`: by how much the description of the whole system grows, all other laws as chosen. `weight`: the
+        `bits`: by how much the description of the whole system grows, all other laws as chosen; a longer law must gain
+        two bits to be chosen, so that this may be a little below 0. `weight`: the
         probability of being the law of the state, among those that are named here.
         """
         chosen = self._trajectories("alternatives_")

@@ -381,7 +381,7 @@ def count_free_exponents(law: Expression) -> int:
     """How many powers of the law have an exponent with more digits than people write.
 
     >>> from symenum.expressions import parse
-    >>> count_free_exponents(parse("x**2 + y**1.5 + x**1.0731"))
+    >>> count_free_exponents(parse("x**2 + y**1.5 + x**1.07312345"))
     1
     """
     exponents = [node.operands[1] for node in walk(law) if isinstance(node, Apply) and node.operator.role is Role.POWER]

@@ -11,8 +11,17 @@ import interrupt
 import kill
 import limits
 import memory
+import motion_fuzz
 
-COMMANDS = {"files": files, "fuzz": fuzz, "interrupt": interrupt, "kill": kill, "limits": limits, "memory": memory}
+COMMANDS = {
+    "files": files,
+    "fuzz": fuzz,
+    "interrupt": interrupt,
+    "kill": kill,
+    "limits": limits,
+    "memory": memory,
+    "motion": motion_fuzz,
+}
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symenum.dynamics import DERIVATIVES, CentralDifferences, SavitzkyGolay, SmoothingSpline
-from symenum.dynamics.derivatives import best_window, even, local_fit, noise_level
+from symenum.dynamics.derivatives import best_windows, even, local_fit, noise_level
 
 RNG = np.random.default_rng(0)
 EVEN = np.linspace(0, 6, 300)
@@ -60,7 +60,8 @@ def test_the_noise_level_is_estimated(t) -> None:
 
 def test_more_noise_asks_for_a_wider_window() -> None:
     quiet, loud = (np.sin(3 * EVEN) + part * RNG.normal(size=300) for part in (1e-4, 0.2))
-    assert best_window(EVEN, quiet) < best_window(EVEN, loud)
+    of_quiet, of_loud = best_windows(EVEN, np.column_stack([quiet, loud]))
+    assert of_quiet < of_loud
 
 
 def test_even_steps_are_seen() -> None:

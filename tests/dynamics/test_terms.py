@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from symenum.core.budget import Budget
-from symenum.dynamics.terms import best_subsets, normal_equations
+from symenum.dynamics.terms import best_subsets, bounded_terms, normal_equations, term_values
+from symenum.operators import get_operators
 
 
 def brute_force(A, y, cost, size, total):
@@ -49,3 +50,22 @@ def test_time_is_kept() -> None:
     budget = Budget(1e-9)
     A = np.random.default_rng(0).normal(size=(40, 10))
     assert best_subsets(normal_equations(A, A[:, 0], np.ones(10, dtype=int)), 6, 50, budget)
+
+
+def test_terms_that_saturate_follow_the_values_and_the_operators() -> None:
+    columns = {"x": np.linspace(1.0, 5.0, 50), "y": np.linspace(-2.0, 2.0, 50)}
+    texts = {str(term) for term in bounded_terms(columns, get_operators("koza"))}
+    assert "x/(x + 3.0)" in texts or "x/(x + 3)" in texts
+    assert any(text.startswith("y*") and "exp" in text for text in texts)
+    # y changes its sign: y + c would have a pole.
+    assert not any(text.startswith("y/(y + ") for text in texts)
+    finite, _ = term_values(bounded_terms(columns, get_operators("koza")), columns)
+    assert len(finite) == len(texts)
+
+
+def test_without_quotients_or_with_many_variables_no_term_saturates() -> None:
+    columns = {"x": np.linspace(1.0, 5.0, 50)}
+    assert bounded_terms(columns, get_operators(["+", "-", "*"])) == []
+    assert not any("exp" in str(term) for term in bounded_terms(columns, get_operators("arithmetic")))
+    many = {f"x{i}": columns["x"] + i for i in range(9)}
+    assert bounded_terms(many, get_operators("koza")) == []

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from symenum.bench.judge.motion import MotionVerdict
 from symenum.bench.problems import get_set
-from symenum.bench.systems import Law, Sighting, check_system
+from symenum.bench.systems import Law, Sighting, check_system, make_system
 
 __all__ = ["BenchPlan", "Job", "Row", "make_bench_plan", "row_from_json", "row_to_json"]
 
@@ -59,7 +60,8 @@ class Row:
     `test_r2` are the R² of all laws on the test points, None where a law is not defined on one of them; `error_ratios`,
     of laws that are judged by their error, are these errors over that of the true form fitted to the same rows. A
     system that gives predictions and no law has `predicted`, its values on the test points, and `size`, its number of
-    nodes. The names of the fields are those of the JSON files.
+    nodes. Of laws of motion, `laws` are the chosen ones, one for each state, and `motion` is the verdict on them. The
+    names of the fields are those of the JSON files.
     """
 
     job: Job
@@ -84,6 +86,7 @@ class Row:
     error_ratios: tuple[float | None, ...] = ()
     predicted: tuple[float, ...] = ()
     size: int | None = None
+    motion: MotionVerdict | None = None
 
     @property
     def law(self) -> Law | None:
@@ -132,6 +135,8 @@ def row_from_json(text: str) -> Row:
         for name in ("test_r2", "error_ratios", "predicted"):
             values[name] = tuple(record.get(name, ()))
         values["sightings"] = tuple(Sighting(**sighting) for sighting in record.get("sightings", ()))
+        if record.get("motion") is not None:
+            values["motion"] = MotionVerdict(**record["motion"])
         return Row(**values)
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise ValueError(f"no row of a benchmark: {error}") from error
@@ -176,6 +181,10 @@ def make_bench_plan(
             notes.append(f"{system} is skipped: {obstacle}")
     jobs: list[Job] = []
     for name in dict.fromkeys(get_set(one).name for one in sets):
+        able = [system for system in runnable if _can_run(system, name)]
+        notes += [
+            f"{system} is skipped on {name}: it finds no laws of motion" for system in runnable if system not in able
+        ]
         known = list(get_set(name).problem_names())
         chosen = [get_set(name).problem(one).name for one in problems] or known
         if share < 1:
@@ -188,6 +197,11 @@ def make_bench_plan(
             for seed in range(get_set(name).protocol.seeds if seeds is None else seeds)
             for level in noise or (0.0,)
             for problem in chosen
-            for system in runnable
+            for system in able
         ]
     return BenchPlan(tuple(jobs), tuple(runnable), tuple(notes))
+
+
+def _can_run(system: str, problem_set: str) -> bool:
+    """Whether a system has the method that the set needs."""
+    return get_set(problem_set).protocol.rule != "motion" or hasattr(make_system(system), "fit_motion")

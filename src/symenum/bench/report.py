@@ -20,6 +20,7 @@ from scipy.stats import binomtest
 
 from symenum.bench.jobs import Row
 from symenum.bench.measured_report import error_tables, is_error_row, is_measured_row, measured_plots, measured_tables
+from symenum.bench.motion_report import is_motion_row, motion_tables
 from symenum.bench.problems import MissingDataError, get_set
 from symenum.display.html import Table, html_page, html_table, inline, markdown_table
 from symenum.display.svg import bars, points, steps
@@ -86,13 +87,16 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
     known = _with_known_laws(rows)
     size, *by_table = measured_tables(rows) or [_NO_TABLE]
     errors, *by_law = error_tables(rows) or [_NO_TABLE]
+    motion, *by_system = motion_tables(rows) or [_NO_TABLE]
     return [
         size,
         errors,
+        motion,
         set_table(by_set(known)),
         problem_table(by_problem(known)),
         *by_table,
         *by_law,
+        *by_system,
         unsolved_table(known, _laws(known)),
         failure_table(rows),
     ]
@@ -100,7 +104,7 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
 
 def _with_known_laws(rows: Sequence[Row]) -> list[Row]:
     """The rows of problems that are solved or not; the others have tables of their own (`measured_report`)."""
-    return [row for row in rows if not is_measured_row(row) and not is_error_row(row)]
+    return [row for row in rows if not (is_measured_row(row) or is_error_row(row) or is_motion_row(row))]
 
 
 def _laws(rows: Sequence[Row]) -> dict[tuple[str, str], str]:

@@ -25,7 +25,8 @@ from typing import Literal, cast
 from symenum.bench.jobs import BenchPlan, Job, Row
 from symenum.bench.judge import Judge, agrees, judge_front
 from symenum.bench.judge.errors import with_error_ratios, with_test_r2
-from symenum.bench.problems import Case, Protocol, get_set
+from symenum.bench.judge.motion import judge_motion
+from symenum.bench.problems import Case, MotionProblem, Protocol, get_set
 from symenum.bench.problems.engineering import EngineeringLaw
 from symenum.bench.store import Store, machine_facts, package_versions
 from symenum.bench.systems import Law, Sighting, packages_of
@@ -247,6 +248,9 @@ def _judged(row: Row, judge: Judge) -> Row:
         return row
     problems = get_set(row.job.set)
     problem = problems.problem(row.job.problem)
+    if isinstance(problem, MotionProblem):
+        motion = judge_motion([parse(law.text) for law in row.laws], problem)
+        return replace(row, judged=row.selected, motion=motion, structure=motion.form, solved=motion.form)
     row = with_test_r2(row, problem)
     if isinstance(problem, EngineeringLaw):
         return with_error_ratios(row, problem)

@@ -7,14 +7,15 @@ import os
 import sys
 import time
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from symenum.bench.jobs import Job
-from symenum.bench.problems import get_set, with_noise
-from symenum.bench.systems import check_found, make_system
+from symenum.bench.problems import MotionProblem, get_set, with_noise
+from symenum.bench.systems import MotionSystem, check_found, make_system
 from symenum.bench.systems.ours import Symenum
 from symenum.core.files import write_whole
 from symenum.core.registration import load_plugins
@@ -32,18 +33,20 @@ def main(job_path: str, result_path: str) -> None:
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[record["first_core"] :][:cores]))
     problems = get_set(job.set)
     problem = problems.problem(job.problem)
-    X, y = problem.sample(job.seed)
-    y = with_noise(y, job.noise, problems.protocol.noise, job.seed)
     system = make_system(job.system)
     if record.get("run_dir") is not None and isinstance(system, Symenum):  # rivals have no such folders
         source = f"{job.set}, {job}"
         # What an earlier try of this job has left there is overwritten.
         system = replace(system, run_dir=RunPlace(Path(record["run_dir"]), source=source, results=False))
+    if isinstance(problem, MotionProblem):
+        t, X = problem.noisy(job.noise, job.seed)
+        fit = partial(cast(MotionSystem, system).fit_motion, t, X)
+    else:
+        X, y = problem.sample(job.seed)
+        fit = partial(system.fit, X, with_noise(y, job.noise, problems.protocol.noise, job.seed))
     with np.errstate(all="ignore"):
         begin = time.perf_counter()
-        found = system.fit(
-            X,
-            y,
+        found = fit(
             operators=problems.protocol.operators,
             seed=job.seed,
             max_time=float(record["max_time"]),

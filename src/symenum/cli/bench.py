@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["bench_group"]
 
 _GIB = 1 << 30  # bytes
-_BY_PROBLEM = re.compile("\n## (?:Problems|Tables|Noisy laws)\n")  # the tables of a report that are not printed
+_BY_PROBLEM = re.compile(
+    "\n## (?:Problems|Tables|Noisy laws|Systems in motion)\n"
+)  # the tables of a report that are not printed
 
 
 @click.group("bench")
@@ -198,6 +200,9 @@ def _outcome(row: Row) -> str:
         return row.ended
     if is_measured_row(row):
         return "not defined on a held-out row" if row.r2 is None else f"R² {row.r2:.3f}"
+    if row.motion is not None:
+        verdicts = {"reproduced": row.motion.reproduced, "second start": row.motion.second, "form": row.motion.form}
+        return ", ".join(f"{name} {'yes' if holds else 'no'}" for name, holds in verdicts.items())
     return "solved" if row.solved else "not solved"
 
 

@@ -54,8 +54,8 @@ PICTURE = "trajectories.png"
 @click.option("--system-complexity", type=click.IntRange(min=0), help="Of all laws together.")
 @click.option(
     "--model-selection",
-    type=click.Choice(["mdl", "heldout", "best", "accuracy", "reward"]),
-    default="mdl",
+    type=click.Choice(["trajectories", "mdl", "heldout", "best", "accuracy", "reward"]),
+    default="trajectories",
     show_default=True,
     help="How laws are chosen from the fronts.",
 )

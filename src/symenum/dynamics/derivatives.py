@@ -25,7 +25,7 @@ __all__ = [
     "SavitzkyGolay",
     "Smoothed",
     "SmoothingSpline",
-    "best_window",
+    "best_windows",
     "even",
     "local_fit",
     "noise_level",
@@ -123,18 +123,22 @@ def _fitted(weights: Array, scale: Array, X: Array, start: npt.NDArray[np.int64]
     return taylor[:, 0], taylor[:, 1] / scale, 2 * taylor[:, 2] / scale**2
 
 
-def best_window(t: Array, x: Array, order: int = _ORDER) -> int:
-    """The window (samples) whose fits of x (n,) predict left-out samples best, in the mean square."""
-    best, smallest = min(_WINDOWS[0], len(t)), np.inf
+def best_windows(t: Array, X: Array, order: int = _ORDER) -> npt.NDArray[np.int64]:
+    """The window (columns,), in samples, whose fits of each column of X (n, columns) predict left-out samples best.
+
+    Best is the smallest mean square.
+    """
+    best = np.full(X.shape[1], min(_WINDOWS[0], len(t)))
+    smallest = np.full(X.shape[1], np.inf)
     for window in _WINDOWS:
         if window > len(t):
             break
-        fit = local_fit(t, x[:, None], window, order)
+        fit = local_fit(t, X, window, order)
         inside = slice(window // 2, len(t) - window // 2)
-        missed = (x - fit.values[:, 0]) / np.maximum(1 - fit.leverage, _MIN_FREEDOM)
-        error = float(np.mean(missed[inside] ** 2))
-        if error < smallest:
-            best, smallest = window, error
+        missed = (X - fit.values) / np.maximum(1 - fit.leverage, _MIN_FREEDOM)[:, None]
+        error = np.mean(missed[inside] ** 2, axis=0)
+        best = np.where(error < smallest, window, best)
+        smallest = np.minimum(error, smallest)
     return best
 
 
@@ -205,7 +209,7 @@ class SavitzkyGolay:
         """The window (states,) of each column."""
         if self.window is not None:
             return np.full(X.shape[1], self.window)
-        return np.array([best_window(t, column, self.order) for column in X.T])
+        return best_windows(t, X, self.order)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ that the losses of all laws of a front compare.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,12 +20,14 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.core.threads import single_threaded
 from symenum.dynamics.equation import ONE, Equation
-from symenum.dynamics.terms import Subset, best_subsets, library, normal_equations, term_values
+from symenum.dynamics.terms import Subset, best_subsets, bounded_terms, library, normal_equations, term_values
 from symenum.expressions import Constant, Expression
 from symenum.expressions.candidate import Candidate
+from symenum.fitting.free_constants import form_of
 from symenum.front import Front
 from symenum.search import Settings, StepReport, Task, make_task, run
 from symenum.search.run import time_is_over
+from symenum.selection import description_length
 
 __all__ = ["Discovery", "SystemReport", "Terms", "discover", "make_terms"]
 
@@ -41,6 +44,11 @@ _MAX_COMPLEXITY = 30  # of a sum that is still read as a law
 _ROWS_PER_TERM = 3  # independent rows that each term of a sum needs
 _FITTED_SETS = 2  # sets of each complexity whose coefficients are fitted
 _MIN_GAIN = 1e-3  # least relative improvement on the cheaper sets that makes a set worth a fit
+_MAX_BOUNDED_TERMS = 3  # of a sum with terms that saturate: each has one or two constants inside
+_MAX_BESIDE_BOUNDED = 200  # simplest terms of the library that stand beside those that saturate
+_ONE_SATURATING = 3  # of so many forms of the pool one has terms that saturate
+_POOL = 120  # forms that are kept for the choice by trajectories: of each, a fit takes 10 to 30 ms
+_MIN_LOSS = 1e-300  # near the smallest normal double: logarithms are taken of losses of at least this
 _SUMS_SHARE = 0.5  # part of the time for an equation that sums of terms may take
 
 
@@ -61,18 +69,28 @@ class Terms:
 
 @dataclass(frozen=True)
 class Discovery:
-    """The front of one equation, why its search ended, its iterations, and the candidates that were scored."""
+    """The front of one equation, why its search ended, its iterations, and the candidates that were scored.
+
+    `pool`: of each form that was fitted the best candidate, on the front or not, the best forms first.
+    """
 
     front: Front
     reason: str
     iterations: int = 0
     scored: int = 0
     interrupted: bool = False
+    pool: tuple[Candidate, ...] = ()
 
 
-def make_terms(equation: Equation, settings: Settings) -> Terms:
-    """The terms that are finite along the motion and differ on the rows from a·f + b for each simpler term f."""
-    finite, values = term_values(library(list(equation.columns), settings.operators), equation.columns)
+def make_terms(equation: Equation, settings: Settings, *, bounded: bool = False) -> Terms:
+    """The terms that are finite along the motion and differ on the rows from a·f + b for each simpler term f.
+
+    `bounded`: those that saturate, too.
+    """
+    wanted = library(list(equation.columns), settings.operators)
+    if bounded:
+        wanted = [*wanted[:_MAX_BESIDE_BOUNDED], *bounded_terms(equation.columns, settings.operators)]
+    finite, values = term_values(wanted, equation.columns)
     if not finite:
         return Terms((), np.empty((equation.form.rows, 0)))
     averages = equation.form.average(values)
@@ -94,9 +112,42 @@ class _GrowingFront:
     settings: Settings
     front: Front
     judged: set[Expression] = field(default_factory=set)
+    forms: dict[Expression, Candidate] = field(default_factory=dict)
+    saturating: dict[Expression, Candidate] = field(default_factory=dict)
 
     def add(self, candidates: Sequence[Candidate]) -> None:
+        self.remember(candidates)
         self.front = self.front.update(candidates, self.settings.max_complexity)
+
+    def remember(self, candidates: Sequence[Candidate], *, saturating: bool = False) -> None:
+        """Keep the best candidate of each form for the choice by trajectories."""
+        forms = self.saturating if saturating else self.forms
+        for candidate in candidates:
+            form = form_of(candidate.expression)
+            if form not in forms or candidate.loss < forms[form].loss:
+                forms[form] = candidate
+
+    def pool(self) -> tuple[Candidate, ...]:
+        """The best candidates of all forms; every third is a sum with terms that saturate, where there are any.
+
+        The inner constants of these are not fitted yet, so that their losses do not compare with those of others.
+        """
+        plain = self._by_bits(self.forms.values())[:_POOL]
+        saturating = self._by_bits(one for form, one in self.saturating.items() if form not in self.forms)
+        for place, candidate in enumerate(saturating[: _POOL // _ONE_SATURATING]):
+            plain.insert(_ONE_SATURATING * (place + 1) - 1, candidate)
+        return tuple(plain)
+
+    def _by_bits(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The candidates that are not too complex, by their description lengths on the rows."""
+        rows = self.equation.form.independent
+        floor = EXACTNESS.squares * self.equation.variance
+
+        def bits(candidate: Candidate) -> float:
+            residual = 0.5 * rows * math.log2(max(candidate.loss, floor, _MIN_LOSS))
+            return residual + description_length(candidate.expression, rows)
+
+        return sorted((one for one in candidates if one.complexity <= self.settings.max_complexity), key=bits)
 
     def learn(self, found: Front) -> None:
         """Add the laws that the search on points has found, fitted to the equation's rows."""
@@ -160,6 +211,7 @@ def discover(
     seed: int,
     *,
     state: str = "",
+    bounded: Terms | None = None,
     max_time: float | None,
     max_iterations: int | None,
     callbacks: Sequence[Callable[[SystemReport], object]] = (),
@@ -167,6 +219,8 @@ def discover(
     clock: Callable[[], float] = time.monotonic,
 ) -> Discovery:
     """The front of laws for one equation. `points` (points,): its left side at each point, for the search.
+
+    `bounded`: terms with those that saturate among them; sums of these join the pool, not the front.
 
     Ends when noise accounts for all that a law leaves, at a limit (`max_time` in seconds), when a callback returns
     True, or when the budget `stopping` is over, which Ctrl-C ends.
@@ -177,15 +231,15 @@ def discover(
     mean = float(np.mean(equation.left_side))
     growing.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
     if equation.variance == 0.0:
-        return Discovery(growing.front, "the derivative is constant")
+        return Discovery(growing.front, "the derivative is constant", pool=growing.pool())
     observers = _Observers(growing, timer, state, callbacks)
-    if settings.constants and _try_sums(observers, terms, stopping):
-        return Discovery(growing.front, _reason(growing), interrupted=stopping.over())
+    if settings.constants and _try_sums(observers, terms, bounded, stopping):
+        return Discovery(growing.front, _reason(growing), interrupted=stopping.over(), pool=growing.pool())
     if stopping.over():
-        return Discovery(growing.front, "interrupted", interrupted=True)
+        return Discovery(growing.front, "interrupted", interrupted=True, pool=growing.pool())
     remaining = timer.remaining
     if remaining is not None and remaining <= 0:
-        return Discovery(growing.front, _SHARE_IS_OVER)
+        return Discovery(growing.front, _SHARE_IS_OVER, pool=growing.pool())
     outcome = run(
         _task(equation, points, settings),
         seed,
@@ -201,7 +255,7 @@ def discover(
     if remaining is not None and reason == time_is_over(remaining):
         reason = _SHARE_IS_OVER
     done = outcome.state
-    return Discovery(growing.front, reason, done.iteration, done.scored, outcome.interrupted)
+    return Discovery(growing.front, reason, done.iteration, done.scored, outcome.interrupted, growing.pool())
 
 
 def _empty_front(equation: Equation, settings: Settings) -> Front:
@@ -220,33 +274,68 @@ def _message(terms: Terms) -> str:
     return f"{len(terms.terms)} terms on {len(terms.averages)} rows"
 
 
-def _try_sums(observers: _Observers, terms: Terms, stopping: Budget) -> bool:
+def _try_sums(observers: _Observers, terms: Terms, bounded: Terms | None, stopping: Budget) -> bool:
     """Add the best sums of terms to the front and report them; True where the search ends with that."""
     growing, timer = observers.growing, observers.timer
     seconds = None if timer.max_time is None else timer.max_time * _SUMS_SHARE
     with single_threaded():
-        growing.add(_sums_of_terms(growing.equation, terms, growing.settings, Budget(seconds, stop=stopping.over)))
+        budget = Budget(seconds, stop=stopping.over)
+        candidates, others = _sums_of_terms(growing.equation, terms, growing.settings, budget)
+        growing.add(candidates)
+        growing.remember(others)
+        if bounded is not None:
+            growing.remember(_plain_sums(growing.equation, bounded, growing.settings, budget), saturating=True)
     elapsed = timer.elapsed
     return observers.tell(
         StepReport(0, "sums of terms", elapsed, elapsed, timer.max_time, 0, 0.0, growing.front, _message(terms))
     )
 
 
-def _sums_of_terms(equation: Equation, terms: Terms, settings: Settings, budget: Budget) -> list[Candidate]:
-    """The best sums of terms of each complexity, with and without an intercept, their coefficients fitted."""
+def _sums_of_terms(
+    equation: Equation, terms: Terms, settings: Settings, budget: Budget
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The best sums of terms of each complexity, with and without an intercept, their coefficients fitted.
+
+    Second, sums that fit little worse: noise may have put the true one behind others.
+    """
     if not terms.terms:
-        return []
+        return [], []
     cost = np.array([term.complexity + _COEFFICIENT_COST for term in terms.terms])
     rows = len(equation.left_side)
     max_terms = min(_MAX_TERMS, max(1, equation.form.independent // _ROWS_PER_TERM), max(1, rows - _MIN_FREE_ROWS))
     normal = normal_equations(terms.averages, equation.left_side, cost)
     subsets = best_subsets(normal, max_terms, min(_MAX_COMPLEXITY, settings.max_complexity), budget)
     found: list[Candidate] = []
-    for subset in _worth_fitting(subsets):
+    others: list[Candidate] = []
+    worth = set(_worth_fitting(subsets))
+    for subset in subsets:
         chosen = list(subset.terms)
         inside, averages = [terms.terms[i] for i in chosen], terms.averages[:, chosen]
-        found += equation.fit(inside, averages)
-        found += equation.fit([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
+        if subset in worth:
+            found += equation.fit(inside, averages)
+            found += equation.fit([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
+        elif subset.cost <= _MAX_COMPLEXITY and not budget.over():
+            others += equation.fit_plainly(inside, averages)
+            others += equation.fit_plainly([*inside, ONE], np.column_stack([averages, np.ones(rows)]))
+    return found, others
+
+
+def _plain_sums(equation: Equation, terms: Terms, settings: Settings, budget: Budget) -> list[Candidate]:
+    """The best sums of a few terms, with and without an intercept, their coefficients as they are."""
+    if not terms.terms:
+        return []
+    cost = np.array([term.complexity + _COEFFICIENT_COST for term in terms.terms])
+    normal = normal_equations(terms.averages, equation.left_side, cost)
+    most = min(_MAX_BOUNDED_TERMS, max(1, equation.form.independent // _ROWS_PER_TERM))
+    found: list[Candidate] = []
+    ones = np.ones((len(equation.left_side), 1))
+    for subset in best_subsets(normal, most, min(_MAX_COMPLEXITY, settings.max_complexity), budget):
+        if budget.over():
+            break
+        chosen = list(subset.terms)
+        inside, averages = [terms.terms[i] for i in chosen], terms.averages[:, chosen]
+        found += equation.fit_plainly(inside, averages)
+        found += equation.fit_plainly([*inside, ONE], np.hstack([averages, ones]))
     return found
 
 

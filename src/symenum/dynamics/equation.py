@@ -101,6 +101,13 @@ class Equation:
         in_digits = [[_in_digits(value, digits) for value in fit.coefficients] for digits in _FEW_DIGITS]
         return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left_side).numbers, plain, *in_digits)]
 
+    def fit_plainly(self, terms: Sequence[Expression], averages: Array) -> list[Candidate]:
+        """The sum of the terms with its best coefficients as they are; nothing where an average is not finite."""
+        if not np.isfinite(averages).all():
+            return []
+        numbers = [plain_number(float(value)) for value in least_squares(averages, self.left_side).coefficients]
+        return [self._sum(numbers, terms, averages)]
+
     def _sum(self, numbers: Sequence[Number], terms: Sequence[Expression], averages: Array) -> Candidate:
         """A sum of terms, judged by their averages: the average of a sum is the sum of averages."""
         residual = self.left_side - averages @ np.array([number.value for number in numbers])

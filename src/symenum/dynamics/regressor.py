@@ -6,6 +6,7 @@ It checks parameters, names variables and holds results. The equations are made 
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,21 +26,26 @@ from symenum.core.budget import Budget
 from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.threads import single_threaded
+from symenum.dynamics.choose_on_trajectories import Chosen, choose_on_trajectories, make_nodes
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
 from symenum.dynamics.display import law_table, print_system, system_html, system_latex, system_source, watching
+from symenum.dynamics.forms import WeakForm
+from symenum.dynamics.noise import Noise, measure_noise
 from symenum.dynamics.run_record import end_motion_run, open_motion_run
-from symenum.dynamics.selection import RULES, Judged, choose_jointly, judge_front
+from symenum.dynamics.selection import BY_TRAJECTORIES, RULES, Judged, choose_jointly, judge_front
 from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
-from symenum.dynamics.trajectory import column_names, make_pieces, names_for, with_measured
+from symenum.dynamics.trajectory import Piece, column_names, make_pieces, names_for, with_measured
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy, written
 from symenum.expressions.render import SHOWN_DIGITS
+from symenum.fitting.free_constants import free_constants
 from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.run_directory.layout import RunPlace
 from symenum.search import Settings
+from symenum.selection.evidence import INDISTINCT
 
 __all__ = ["ODERegressor"]
 
@@ -47,6 +53,7 @@ Array = npt.NDArray[np.float64]
 Rows = int | Sequence[int] | Mapping[str, int] | None
 """Rows of `equations_`: one for all states, one for each, or some by state; None: the chosen ones."""
 
+_SEARCH_SHARE = 0.55  # part of the time for the search; fits to the trajectories get the rest, and what is left over
 _MIN_SECONDS = 1e-3  # for the equations that come when the time is over: a Budget needs a limit above 0
 
 
@@ -70,9 +77,11 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     system_complexity : int | None, default None
         if given, laws are chosen jointly: the least description length of the whole system with at most this sum of
         complexities
-    model_selection : str, default "mdl"
-        "mdl" (the shortest description of law and data), "heldout" (the simplest law within a standard error of the
-        best on held-out pieces), "best", "accuracy" or "reward"
+    model_selection : str, default "trajectories"
+        "trajectories" (laws are fitted to the trajectories themselves, starts and constants, and the system with the
+        shortest description of laws and residuals is chosen; where that is not possible, as "mdl"), "mdl" (the
+        shortest description of law and averaged derivatives), "heldout" (the simplest law within a standard error of
+        the best on held-out pieces), "best", "accuracy" or "reward"
     callbacks : Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None, default None
         a callable, or several, that get a SystemReport after each step; one that returns True ends the search
     run_dir : str | Path | RunPlace | None, default None
@@ -95,6 +104,15 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         the fronts themselves, each law as it was found
     state_names_, velocity_names_, acceleration_names_, input_names_ : tuple[str, ...]
         the names that laws use
+    noise_ : dict[str, Noise]
+        the errors of each state's samples as they were measured: `level`, and whether they grow with the state
+    trajectories_ : Chosen | None
+        the fit to the trajectories: laws, errors of their constants, bits, chi-square of each state, and the laws that
+        were tried in the place of the chosen ones; None where another rule has chosen
+    constants_ : pandas.DataFrame
+        the constants of the chosen laws as they were fitted, with standard errors; with `trajectories_` only
+    alternatives_ : pandas.DataFrame
+        the laws that the trajectories cannot tell from the chosen ones, with weights; with `trajectories_` only
     stop_reason_ : dict[str, str]
         why the search of each equation ended
     elapsed_, n_iter_, scored_, interrupted_ : float, int, int, bool
@@ -131,7 +149,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         discount: float = 0.99,
         max_complexity: int = 50,
         system_complexity: int | None = None,
-        model_selection: str = "mdl",
+        model_selection: str = BY_TRAJECTORIES,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         callbacks: Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None = None,
@@ -172,29 +190,94 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         settings = self._settings(seed)
         if x_dot is not None and self.order != 1:
             raise ValueError("x_dot is for order=1: give positions and velocities as states")
+        self._measured = x_dot is not None
         pieces = make_pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
         system = make_system(pieces, self._names, self.derivative, seed)
         stopping = Budget()
         with open_motion_run(self, pieces, system, stopping.end) as writer:
+            begin = time.monotonic()
+            self.noise_: dict[str, Noise] = dict(zip(self.state_names_, measure_noise(pieces), strict=True))
             with ctrl_c_ends(stopping), watching(self) as progress:
-                found = self._search(system, settings, seed, stopping, [progress, writer])
-            self._set_results(system, found)
+                observers = [progress, writer, *as_callbacks(self.callbacks)]
+                found = self._search(system, settings, seed, stopping, observers)
+                self.trajectories_ = self._choose_on_trajectories(system, pieces, found, begin, stopping)
+                fronts, rows = self._with_choice(system, [one.front for one in found])
+                self.elapsed_ = time.monotonic() - begin
+                self._tell_of_choice(found, fronts, rows, observers)
+            self._set_results(system, found, fronts, rows)
             end_motion_run(writer, self)
         return self
 
-    def _set_results(self, system: System, found: Sequence[Discovery]) -> None:
-        """Set the fitted attributes from the searches of all equations."""
-        self.fronts_: dict[str, Front] = {name: one.front for name, one in zip(self.state_names_, found, strict=True)}
+    def _choose_on_trajectories(
+        self, system: System, pieces: Sequence[Piece], found: Sequence[Discovery], begin: float, stopping: Budget
+    ) -> Chosen | None:
+        """The laws by fits to the trajectories; None where another rule chooses, or no system can be followed."""
+        if not self._by_trajectories or stopping.over():
+            return None
+        remaining = None if self.max_time is None else max(self.max_time - (time.monotonic() - begin), _MIN_SECONDS)
+        moving = [i for i, equation in enumerate(system.equations) if equation.variance > 0.0]
+        if not moving:
+            return None
+        names = self._names.of_states(moving)
+        noise = [self.noise_[name] for name in names.states]
+        form = system.equations[0].form
+        windows = [grid.windows[moving] for grid in form.grids] if isinstance(form, WeakForm) else None
+        nodes = make_nodes([replace(piece, X=piece.X[:, moving]) for piece in pieces], names, noise, windows)
+        pools = [found[i].pool for i in moving]
+        by_averages = [found[i].front[int(np.argmin(system.equations[i].bits(found[i].front)))] for i in moving]
+        start = [one.expression for one in by_averages]
+        chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping, start)
+        if chosen is None:
+            return None
+        judged = [system.equations[i].judge(law) for i, law in zip(moving, chosen.laws, strict=True)]
+        return None if None in judged else chosen
+
+    def _with_choice(self, system: System, fronts: list[Front]) -> tuple[list[Front], list[int | None]]:
+        """The fronts with the laws that trajectories have chosen, and the rows of these; None where they have not."""
+        rows: list[int | None] = [None] * len(fronts)
+        if self.trajectories_ is not None:
+            moving = [i for i, equation in enumerate(system.equations) if equation.variance > 0.0]
+            self._moving = tuple(self.state_names_[i] for i in moving)
+            for i, law in zip(moving, self.trajectories_.laws, strict=True):
+                candidate = system.equations[i].judge(law)
+                assert candidate is not None  # `_choose_on_trajectories` has asked
+                fronts[i] = fronts[i].with_law(fronts[i].weighed(candidate))
+                rows[i] = [entry.expression for entry in fronts[i]].index(law)
+        return fronts, rows
+
+    def _tell_of_choice(
+        self,
+        found: Sequence[Discovery],
+        fronts: Sequence[Front],
+        rows: Sequence[int | None],
+        observers: Sequence[Callable[[SystemReport], object]],
+    ) -> None:
+        """Tell those who watch of the fronts that have got a law by a fit to the trajectories."""
+        left = None if self.max_time is None else max(0.0, self.max_time - self.elapsed_)
+        for i, (state, one, front) in enumerate(zip(self.state_names_, found, fronts, strict=True)):
+            if rows[i] is None:
+                continue
+            message = f"{len(one.pool)} forms fitted to the trajectories"
+            stage = "fits to trajectories"
+            report = SystemReport(one.iterations, stage, 0.0, self.elapsed_, left, 0, 0.0, front, message, state=state)
+            for observer in observers:
+                observer(report)
+
+    def _set_results(
+        self, system: System, found: Sequence[Discovery], fronts: Sequence[Front], rows: Sequence[int | None]
+    ) -> None:
+        """Set the fitted attributes from the searches of all equations, and from the choice by trajectories."""
+        self.fronts_: dict[str, Front] = dict(zip(self.state_names_, fronts, strict=True))
         self.judged_: tuple[Judged, ...] = tuple(
-            judge_front(equation, one.front, self.model_selection)
-            for equation, one in zip(system.equations, found, strict=True)
+            judge_front(equation, front, self.model_selection, row)
+            for equation, front, row in zip(system.equations, fronts, rows, strict=True)
         )
-        chosen = [judged.selected for judged in self.judged_]
+        selected = [judged.selected for judged in self.judged_]
         if self.system_complexity is not None:
-            chosen = choose_jointly(list(self.fronts_.values()), self.judged_, self.system_complexity)
-        self.selected_ = dict(zip(self.state_names_, chosen, strict=True))
+            selected = choose_jointly(fronts, self.judged_, self.system_complexity)
+        self.selected_ = dict(zip(self.state_names_, selected, strict=True))
         self.best_expressions_ = {
             name: written(self.fronts_[name][row].expression) for name, row in self.selected_.items()
         }
@@ -207,6 +290,46 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.scored_ = sum(one.scored for one in found)
         self.interrupted_ = any(one.interrupted for one in found)
         self._size = system.size
+
+    @property
+    def constants_(self) -> pandas.DataFrame:
+        """One row for each constant of the chosen laws, from left to right: its state, value and standard error."""
+        chosen = self._trajectories("constants_")
+        rows = [
+            (state, value, error)
+            for state, law, errors in zip(self._moving, chosen.fitted, chosen.errors, strict=True)
+            for value, error in zip(free_constants(law, integers=False), errors, strict=True)
+        ]
+        return pandas.DataFrame(rows, columns=["state", "value", "error"])
+
+    @property
+    def alternatives_(self) -> pandas.DataFrame:
+        """One row for the chosen law of each state, and for each that the trajectories cannot tell from it.
+
+        `bits`: by how much the description of the whole system grows, all other laws as chosen; a longer law must gain
+        two bits to be chosen, so that this may be a little below 0. `weight`: the
+        probability of being the law of the state, among those that are named here.
+        """
+        chosen = self._trajectories("alternatives_")
+        parts = []
+        for state, others in zip(self._moving, chosen.others, strict=True):
+            near = [(law, bits) for law, bits in others if bits <= INDISTINCT / math.log(2)]
+            shares = np.exp2([-bits for _, bits in near])
+            parts += [
+                (state, str(written(law)), bits, float(share))
+                for (law, bits), share in zip(near, shares / shares.sum(), strict=True)
+            ]
+        return pandas.DataFrame(parts, columns=["state", "equation", "bits", "weight"])
+
+    def _trajectories(self, name: str) -> Chosen:
+        """The fit to the trajectories, or an error that says what to do where there is none."""
+        check_is_fitted(self, "fronts_")
+        if self.trajectories_ is None:
+            raise AttributeError(
+                f"{name} needs laws that fits to the trajectories have chosen, and here they have not: fit with "
+                'model_selection="trajectories" and derivative="weak", without coupled, x_dot and system_complexity'
+            )
+        return self.trajectories_
 
     def predict(self, X: object, u: object = None, index: Rows = None) -> Array:
         """The derivatives (points, states) for states X (for order 2: positions, then velocities) and inputs u.
@@ -317,18 +440,21 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         settings: Settings,
         seed: int,
         stopping: Budget,
-        watchers: Sequence[Callable[[SystemReport], object]],
+        observers: Sequence[Callable[[SystemReport], object]],
     ) -> list[Discovery]:
         """Search the law of each equation; each gets an equal share of the time that is left."""
-        observers = [*watchers, *as_callbacks(self.callbacks)]
         begin = time.monotonic()
+        max_time = self.max_time
+        if max_time is not None and self._by_trajectories:
+            max_time *= _SEARCH_SHARE
         shared = None if self.coupled else make_terms(system.equations[0], settings)
+        bounded = make_terms(system.equations[0], settings, bounded=True) if self._by_trajectories else None
         found: list[Discovery] = []
-        planned = None if self.max_time is None else self.max_time / len(system.equations)
+        planned = None if max_time is None else max_time / len(system.equations)
         settings = replace(settings, planned_time=planned)  # not the time that is left, which depends on the machine
         for i, equation in enumerate(system.equations):
             terms = shared or make_terms(equation, settings)
-            remaining = None if self.max_time is None else self.max_time - (time.monotonic() - begin)
+            remaining = None if max_time is None else max_time - (time.monotonic() - begin)
             share = None if remaining is None else max(remaining, _MIN_SECONDS) / (len(system.equations) - i)
             found.append(
                 discover(
@@ -338,14 +464,23 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                     settings,
                     seed,
                     state=self.state_names_[i],
+                    bounded=bounded,
                     max_time=share,
                     max_iterations=self.max_iterations,
                     callbacks=observers,
                     stopping=stopping,
                 )
             )
-        self.elapsed_ = time.monotonic() - begin
         return found
+
+    @property
+    def _by_trajectories(self) -> bool:
+        """Whether fits to the trajectories choose the laws.
+
+        They do not where derivatives are given, where laws are coupled, or where the system has a limit of complexity.
+        """
+        plain = self.derivative == WEAK and not self.coupled and self.system_complexity is None
+        return self.model_selection == BY_TRAJECTORIES and plain and not self._measured
 
     def _check(self) -> None:
         parameters = {**self.get_params(deep=False), "model_selection": "best", "max_depth": None}

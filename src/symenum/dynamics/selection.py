@@ -18,11 +18,13 @@ from symenum.expressions import Expression
 from symenum.front import Front
 from symenum.selection import DEFAULT_RULE, MODEL_SELECTIONS
 
-__all__ = ["RULES", "Judged", "choose_jointly", "judge_front"]
+__all__ = ["BY_TRAJECTORIES", "RULES", "Judged", "choose_jointly", "judge_front"]
 
 Array = npt.NDArray[np.float64]
 
-RULES = (*(rule for rule in MODEL_SELECTIONS if rule != DEFAULT_RULE), "heldout")
+BY_TRAJECTORIES = "trajectories"
+"""The rule that fits laws to the trajectories themselves: see `choose_on_trajectories`."""
+RULES = (BY_TRAJECTORIES, *(rule for rule in MODEL_SELECTIONS if rule != DEFAULT_RULE), "heldout")
 """Rules of `ODERegressor(model_selection=…)`."""
 _BLOCKS = 10  # blocks of rows in time, each held out once: the usual number
 _SIGMAS = 2.0  # standard errors that the difference of two losses must exceed to count: 95 % of chance
@@ -46,8 +48,8 @@ class Judged:
     indistinguishable: tuple[bool, ...]
 
 
-def judge_front(equation: Equation, front: Front, rule: str = "mdl") -> Judged:
-    """The measures of all laws of the front, and the choice by one of RULES.
+def judge_front(equation: Equation, front: Front, rule: str = "mdl", chosen: int | None = None) -> Judged:
+    """The measures of all laws of the front, and the choice by one of RULES, unless a law is `chosen` already.
 
     Description length is the default: each term pays for having been chosen among many. Held-out blocks cannot see
     that, since the terms were chosen on all rows. "heldout" takes the simplest law within one standard error of the
@@ -57,12 +59,14 @@ def judge_front(equation: Equation, front: Front, rule: str = "mdl") -> Judged:
     errors = np.stack([_heldout(equation, entry.expression, blocks) for entry in front])
     means = errors.mean(axis=1)
     bits = equation.bits(front)
-    if rule == "heldout":
+    if chosen is not None:
+        selected = chosen
+    elif rule == "heldout":
         selected = _simplest(errors, equation)
     else:
-        selected = int(np.argmin(bits)) if rule == "mdl" else front.select(rule)
-    chosen = equation.normalised(front[selected].expression)
-    same = tuple(_no_worse(equation.normalised(entry.expression), chosen, equation) for entry in front)
+        selected = int(np.argmin(bits)) if rule in ("mdl", BY_TRAJECTORIES) else front.select(rule)
+    left = equation.normalised(front[selected].expression)
+    same = tuple(_no_worse(equation.normalised(entry.expression), left, equation) for entry in front)
     chi_square = tuple(equation.chi_square(entry.expression) for entry in front)
     return Judged(tuple(map(float, means)), chi_square, bits, selected, same)
 

@@ -43,6 +43,11 @@ class Names:
     def order(self) -> int:
         return 2 if self.velocities else 1
 
+    def of_states(self, chosen: Sequence[int]) -> Names:
+        """The names where only these states are followed."""
+        velocities = tuple(self.velocities[i] for i in chosen) if self.velocities else ()
+        return Names(tuple(self.states[i] for i in chosen), self.inputs, velocities)
+
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables of the right-hand sides that are known before coupled laws are solved."""

@@ -28,7 +28,7 @@ from symenum.operators import Abilities, Kind, Operator
 from symenum.operators.traits import Role
 from symenum.scans.r_squared import pair_r_squared
 
-__all__ = ["Normal", "Subset", "best_subsets", "library", "normal_equations", "term_values"]
+__all__ = ["Normal", "Subset", "best_subsets", "bounded_terms", "library", "normal_equations", "term_values"]
 
 Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -40,6 +40,9 @@ _MAX_DEGREE = 4  # of products of states
 _MIN_DEGREE = 2  # of products of states, however many there are
 _MAX_MONOMIALS = 220  # products of states; with more states the degree is lowered to this number
 _MAX_TERMS = 1500  # terms of the library, the simplest first
+_MAX_BOUNDED_VARIABLES = 4  # with more variables there are no terms that saturate: hundreds for each
+_HALF_SATURATIONS = (0.1, 0.3, 1.0, 3.0)  # medians of a variable at which terms reach half of their range
+_MIDDLES, _STEEPNESS = (0.2, 0.5, 0.8), (1.0, 3.0)  # of sigmoids: quantiles of a variable, and per standard deviation
 _MAX_FUNCTION_VARIABLES = 8  # with more variables the library has no functions of them: there would be too many
 _SETS_PER_COMPLEXITY = 3  # sets that are kept of each complexity and size
 _TERMS_PER_COMPLEXITY = 3  # new terms of each complexity that are tried for a set, the best by fit
@@ -58,6 +61,48 @@ def library(names: Sequence[str], operators: Sequence[Operator]) -> list[Express
     if len(slots) <= _MAX_FUNCTION_VARIABLES:
         found |= dict.fromkeys(_with_functions(slots, able))
     return sorted(found, key=lambda term: term.complexity)[:_MAX_TERMS]
+
+
+def bounded_terms(columns: Mapping[str, Array], operators: Sequence[Operator]) -> list[Expression]:
+    """Terms that saturate, each alone and times a variable: their inner constants are those of a coarse grid.
+
+    v/(v + c) and 1/(v + c) for a variable that keeps its sign, v²/(v² + c) and 1/(v² + c), and 1/(1 + exp(b·v + a)).
+    The grid follows the values of the variable. Whoever fits a sum of such terms sharpens the constants.
+    """
+    able = Abilities(tuple(operators))
+    if not (able.quotients and able.sums) or len(columns) > _MAX_BOUNDED_VARIABLES:
+        return []
+    found: dict[Expression, None] = {}
+    for name, values in columns.items():
+        for term in _bounded(Variable(name), values, able):
+            found[term] = None
+            if able.products:
+                found |= dict.fromkeys(apply("mul", Variable(other), term) for other in columns)
+    return sorted(found, key=lambda term: term.complexity)
+
+
+def _bounded(slot: Expression, values: Array, able: Abilities) -> Iterator[Expression]:
+    """The bounded terms in one variable with these values (points,)."""
+    size = float(np.median(np.abs(values)))
+    spread = float(np.std(values))
+    if not (size > 0 and spread > 0):
+        return
+    square = apply("mul", slot, slot)
+    one_sign = bool((values > 0).all() or (values < 0).all())
+    for share in _HALF_SATURATIONS:
+        half = share * size
+        if one_sign:
+            below = apply("add", slot, Constant(half if values[0] > 0 else -half))
+            yield apply("div", slot, below)
+            yield apply("inv", below)
+        below = apply("add", square, Constant(half**2))
+        yield apply("div", square, below)
+        yield apply("inv", below)
+    if Role.EXPONENTIAL in able.roles:
+        for middle, steepness in itertools.product(np.quantile(values, _MIDDLES).tolist(), _STEEPNESS):
+            rate = steepness / spread
+            inside = apply("add", apply("mul", Constant(rate), slot), Constant(-rate * middle))
+            yield apply("inv", apply("add", apply("exp", inside), Constant(1)))
 
 
 def term_values(terms: Sequence[Expression], columns: Mapping[str, Array]) -> tuple[list[Expression], Array]:

@@ -31,7 +31,7 @@ __all__ = ["COLUMN_PARAMETERS", "MOTION_PARAMETERS", "main", "motion_parameters"
 COLUMN_PARAMETERS = ("weights", "y_error", "x_error", "one_hot", "missing")
 """Parameters of a request that choose columns of the table; all others are those of PSERegressor."""
 MOTION_PARAMETERS: Mapping[str, Any] = {
-    **{"order": 1, "derivative": "weak", "model_selection": "mdl", "trajectory": None},
+    **{"order": 1, "derivative": "weak", "model_selection": "trajectories", "trajectory": None},
     **{name: PARAMETERS[name].default for name in ("max_iterations", "max_complexity")},
     "system_complexity": None,
 }

@@ -1,5 +1,6 @@
 """The benchmark problems as data, and the sets they come in with their protocols."""
 
+from symenum.bench.problems.motion import MotionProblem
 from symenum.bench.problems.problem import Case, Dataset, MissingDataError, Problem, with_noise
 from symenum.bench.problems.sets import SETS, ProblemSet, Protocol, get_set, register_set
 from symenum.bench.problems.tables import PROBLEM_SETS, get_problem, problem_set
@@ -10,6 +11,7 @@ __all__ = [
     "Case",
     "Dataset",
     "MissingDataError",
+    "MotionProblem",
     "Problem",
     "ProblemSet",
     "Protocol",

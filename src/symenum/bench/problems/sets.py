@@ -17,6 +17,7 @@ from symenum.bench.problems.external import (
     srbench_strogatz,
 )
 from symenum.bench.problems.measured import pmlb, real
+from symenum.bench.problems.motion import MotionProblem, odebench
 from symenum.bench.problems.problem import Dataset, MissingDataError, NoiseKind
 from symenum.bench.problems.random_laws import EVERY_OPERATOR, LAW_SETS, LawSet
 from symenum.bench.problems.tables import PROBLEM_SETS, reference_problems
@@ -26,7 +27,7 @@ from symenum.operators import OPERATOR_SETS
 
 __all__ = ["SETS", "ProblemSet", "Protocol", "Rule", "get_set", "register_set"]
 
-Rule = Literal["equal", "srbench", "structure", "clean error", "held out"]
+Rule = Literal["equal", "srbench", "structure", "clean error", "held out", "motion"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Protocol:
     `rule` says what a law must equal: "equal", the true law; "srbench", the true law up to one added or multiplied
     constant; "structure", the true law up to all its constants and a bias. A law also counts after its constants are
     rounded to `decimals`. "clean error" asks for a small error instead (`judge.errors`), and "held out" judges by R² on
-    rows that were held out, where nobody knows the law: no problem counts as solved then. `judged`: whether any law of
+    rows that were held out, where nobody knows the law: no problem counts as solved then. "motion" is for laws of
+    motion, solved where all have the true structure (`judge.motion`). `judged`: whether any law of
     the front counts, as in the paper, or only the selected one, as in SRBench. `noise` is the kind of noise on the
     target, at the levels `noise_levels`; with noise `noisy_rule`, if there is one, takes the place of `rule`.
     `operators` are the names of the operators that systems may use. `seeds` is how many seeds are run where nobody says
@@ -98,6 +100,8 @@ _RANDOM = Protocol(decimals=2, noise_levels=(0.0, 0.01, 0.1), operators=EVERY_OP
 # Three splits of a measured table. The operators are those that PSERegressor takes by default.
 _HELD_OUT = Protocol("held out", judged="selected", seeds=3)
 _ENGINEERING = Protocol("clean error", judged="selected")
+# ODEFormer's levels of multiplicative noise on all samples.
+_MOTION = Protocol("motion", judged="selected", noise_levels=(0.0, 0.05, 0.1))
 
 
 def _table(name: str) -> tuple[Dataset, ...]:
@@ -138,6 +142,7 @@ _ALL = (
     ProblemSet("pmlb", "Measured tables of PMLB, a quarter of the rows held out", pmlb, _HELD_OUT),
     ProblemSet("real", "Tables of public data, a quarter of the rows held out", real, _HELD_OUT),
     ProblemSet("engineering", "Noisy laws of engineering, judged by their error (our own)", engineering, _ENGINEERING),
+    ProblemSet("odebench", "Laws of motion, odd half of ODEBench: one short run each", odebench, _MOTION),
     _paper("deep", "Laws that no pass from the raw variables reaches (our own)"),
 )
 
@@ -161,6 +166,10 @@ def register_set(problem_set: ProblemSet) -> None:
         raise TypeError(f"load of the problem set {name!r} must return a tuple of problems, not {problems!r:.80}")
     for problem in problems:
         what = f"a problem of the set {name!r}"
+        if problem_set.protocol.rule == "motion":
+            if not isinstance(problem, MotionProblem):
+                raise TypeError(f"{what} with the rule 'motion' must be a MotionProblem, not {problem!r:.80}")
+            continue
         measured = problem_set.protocol.rule == "held out"
         methods = ("sample", "test") if measured else ("sample", "test", "fresh")
         check_methods(what, problem, dict.fromkeys(methods, ("seed",)))

@@ -10,7 +10,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from symenum.bench.systems.base import Found, Law, NotInstalledError, Predictor, Sighting, System
+from symenum.bench.systems.base import Found, Law, MotionSystem, NotInstalledError, Predictor, Sighting, System
 from symenum.bench.systems.gplearn import Gplearn
 from symenum.bench.systems.operon import Operon
 from symenum.bench.systems.other_tree import SymenumAt
@@ -25,6 +25,7 @@ __all__ = [
     "Entry",
     "Found",
     "Law",
+    "MotionSystem",
     "NotInstalledError",
     "Predictor",
     "Sighting",

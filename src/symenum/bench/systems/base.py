@@ -11,7 +11,17 @@ import numpy as np
 from symenum.bench.problems.problem import Array, law_values
 from symenum.expressions import Expression, to_text
 
-__all__ = ["Found", "Law", "NotInstalledError", "Predictor", "Sighting", "System", "as_laws", "variable_names"]
+__all__ = [
+    "Found",
+    "Law",
+    "MotionSystem",
+    "NotInstalledError",
+    "Predictor",
+    "Sighting",
+    "System",
+    "as_laws",
+    "variable_names",
+]
 
 
 class NotInstalledError(ImportError):
@@ -62,6 +72,19 @@ class Found:
     sightings: tuple[Sighting, ...] = ()
     seconds: float | None = None
     predictor: Predictor | None = None
+
+
+class MotionSystem(Protocol):
+    """A configuration of a system that also finds laws of motion."""
+
+    def fit_motion(
+        self, t: Array, X: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int
+    ) -> Found:
+        """Search x' = f(x) for a trajectory X (points, states) at times t (points,).
+
+        `Found.laws` has one law for each state, those that the system chooses, in x1, x2, …
+        """
+        ...
 
 
 class System(Protocol):

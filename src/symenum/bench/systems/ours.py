@@ -11,6 +11,7 @@ from symenum.bench.problems.problem import Array
 from symenum.bench.systems.base import Found, Law, Sighting
 from symenum.bench.systems.fit_other_tree import FrontWatch
 from symenum.core.devices import choose_devices
+from symenum.dynamics import ODERegressor
 from symenum.estimator import PSERegressor
 from symenum.estimator.parameters import PARAMETERS
 from symenum.heads.stages import STAGE_NAMES
@@ -97,6 +98,21 @@ class Symenum:
         laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in model.front_)
         sightings = tuple(Sighting(*sighting) for sighting in watch.sightings())
         return Found(laws, model.selected_index_, model.stop_reason_, sightings)
+
+    def fit_motion(
+        self, t: Array, X: Array, *, operators: Sequence[str], seed: int, max_time: float, cores: int
+    ) -> Found:
+        """See `MotionSystem`; no option of this configuration but the generator changes anything here."""
+        model = ODERegressor(
+            list(operators),
+            max_time=max_time,
+            token_generator="random" if self.generator == _NO_TOKENS else self.generator,
+            random_state=seed,
+            run_dir=self.run_dir,
+        ).fit(X, t)
+        chosen = [model.fronts_[state][row] for state, row in model.selected_.items()]
+        laws = tuple(Law(str(entry.expression), entry.complexity, entry.loss) for entry in chosen)
+        return Found(laws, 0, "; ".join(dict.fromkeys(model.stop_reason_.values())))
 
 
 class _Configured(PSERegressor):

@@ -87,6 +87,9 @@ class FakeModel:
     def confidence(self) -> list[str]:
         return ["The fake model is sure."]
 
+    def unit_lines(self, index: int | None = None) -> list[str]:
+        return ["The fake model has units."]
+
     def uncertainties(self, index: int | None = None) -> Any:
         return self.models.uncertainties
 

@@ -78,6 +78,8 @@ class Model(Protocol):
 
     def confidence(self) -> list[str]: ...
 
+    def unit_lines(self, index: int | None = None) -> list[str]: ...
+
 
 class Search(Protocol):
     """An estimator that is not fitted yet, or a checkpoint to go on from."""

@@ -72,6 +72,7 @@ from symenum.estimator.saved_results import (
     write_results,
 )
 from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
+from symenum.estimator.units import read_units, unit_lines
 from symenum.expressions import (
     Expression,
     ExpressionModule,
@@ -217,9 +218,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen
     token_generator : str, default "gp"
         "gp", "mcts", "random", or the name of a registered one
-    constants : bool | Mapping[str, float], default True
-        whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by their names
-        (fitted ones are allowed too)
+    constants : bool | Mapping[str, float] | Sequence[str], default True
+        whether laws may hold fitted constants; or named constants such as {"g": 9.81}, or names of constants of nature
+        such as ["c", "k_B"], which laws show by their names (fitted ones are allowed too)
     constant_range : tuple[float, float], default (-3.0, 3.0)
         the range (low, high) from which constants inside tokens are drawn
     top_k : int, default 30
@@ -247,6 +248,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names of variables that every law must hold
     forbidden_variables : Sequence[str] | None, default None
         names of variables that no law may hold
+    units : Mapping[str, str] | str | None, default None
+        the units of all columns and of the target, such as {"v": "m/s", "m": "kg", "E": "J"}; or "names", where the
+        columns are called speed [m/s], mass (kg). Only laws of the target's unit are found
+    dimensional_constants : bool, default False
+        with units: whether fitted constants may have the unit that is missing at their place; else they are plain
+        numbers
     select_k_features : int | None, default None
         the number of variables to search with, those that matter most to a random forest; None: all
     denoise : bool, default False
@@ -356,7 +363,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         layers: int | None = None,
         inputs: int | None = None,
         token_generator: str = "gp",
-        constants: bool | Mapping[str, float] = True,
+        constants: bool | Mapping[str, float] | Sequence[str] = True,
         constant_range: tuple[float, float] = (-3.0, 3.0),
         top_k: int = 30,
         discount: float = 0.99,
@@ -370,6 +377,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         variable_operators: Mapping[str, Iterable[str | Operator]] | None = None,
         required_variables: Sequence[str] | None = None,
         forbidden_variables: Sequence[str] | None = None,
+        units: Mapping[str, str] | str | None = None,
+        dimensional_constants: bool = False,
         select_k_features: int | None = None,
         denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
@@ -408,6 +417,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.variable_operators = variable_operators
         self.required_variables = required_variables
         self.forbidden_variables = forbidden_variables
+        self.units = units
+        self.dimensional_constants = dimensional_constants
         self.select_k_features = select_k_features
         self.denoise = denoise
         self.guesses = guesses
@@ -500,7 +511,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             path = Path(path) / CHECKPOINT
         found = open_checkpoint(Path(path), changes, names, with_data=X is None)
         if found.data is not None:
-            X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
+            X, y, sample_weight = found.data.frame(), found.named_target(), found.data.weight
             y_error, x_error = found.data.y_error, found.data.x_error
         model = cls(**found.parameters)
         model._checkpoint = found.checkpoint
@@ -653,6 +664,17 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return lines if found is None else [*lines, exhausted_line(found)]
 
     @of_each_target
+    def unit_lines(self, index: int | None = None) -> list[str]:
+        """Which units a law is in, in sentences; with `dimensional_constants` also those of its numbers.
+
+        Empty where the model has no `units`.
+        """
+        law = written(self._expression(index))
+        labels = getattr(self, "feature_names_in_", self.variable_names_)
+        units = read_units(self, self.variable_names_, [str(label) for label in labels], self.target_name_, ())
+        return [] if units is None else unit_lines(law, units, self.target_name_)
+
+    @of_each_target
     def get_best(self, index: int | None = None) -> pandas.Series:
         """The chosen row of `equations_`, or that of another index."""
         self._expression(index)
@@ -774,7 +796,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.get_params(deep=False),
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
-            confidence=self._stated_confidence() or (),
+            confidence=(*(self._stated_confidence() or ()), *self.unit_lines()),
             weighted_by_errors="chi_square" in self.equations_.columns,
         )
         write_whole(Path(path), report_page(content))
@@ -865,7 +887,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = data.variables
         training = Training.of(table, names, target)
         weighted = data.total_weight is not None
-        settings = self._settings(training, session.budget_for_guesses(self.max_time), seed, weighted=weighted)
+        settings = self._settings(
+            training,
+            session.budget_for_guesses(self.max_time),
+            seed,
+            weighted=weighted,
+            labels=data.labels,
+            target=data.target,
+        )
         validation_rows = check_validation(self, validation, names)
         task = make_task(names, table, target, settings)
         start = find_start(self, task, data, self._checkpoint)
@@ -1020,8 +1049,17 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self._checkpoint.state.seed
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _settings(self, training: Training, budget: Budget, seed: int, *, weighted: bool) -> Settings:
-        known = prior_knowledge(self, training, budget, seed, weighted=weighted)
+    def _settings(
+        self,
+        training: Training,
+        budget: Budget,
+        seed: int,
+        *,
+        weighted: bool,
+        labels: Sequence[str] | None = None,
+        target: str = "y",
+    ) -> Settings:
+        known = prior_knowledge(self, training, budget, seed, weighted=weighted, labels=labels, target=target)
         return Settings(
             operators=get_operators(self.operators),
             loss=known.loss,
@@ -1029,6 +1067,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             forbidden=known.forbidden,
             guesses=known.guesses,
             declared=known.declared,
+            final_units=known.final_units,
             weights=known.weights,
             layers=self.layers,
             inputs=self.inputs,

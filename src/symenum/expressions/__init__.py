@@ -7,6 +7,7 @@ compared as functions (`same_function`). Nothing here knows of data sets, search
 """
 
 from symenum.expressions.algebra import canonical, fingerprint, same_function, sample_points, simplify, sort_key
+from symenum.expressions.dimensions import DimensionError, Units
 from symenum.expressions.evaluate import evaluate
 from symenum.expressions.export import (
     ExpressionFunction,
@@ -40,9 +41,11 @@ __all__ = [
     "NAMED_CONSTANTS",
     "Apply",
     "Constant",
+    "DimensionError",
     "Expression",
     "ExpressionFunction",
     "ExpressionModule",
+    "Units",
     "Variable",
     "apply",
     "canonical",

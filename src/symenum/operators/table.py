@@ -26,7 +26,7 @@ from torch import Tensor
 
 from symenum.core.words import did_you_mean
 from symenum.operators.probing import probe, probe_inverse, probe_traits, slopes
-from symenum.operators.traits import ADDITIVE, NOTHING_STATED, REALS, Interval, Role, Traits
+from symenum.operators.traits import ADDITIVE, NOTHING_STATED, REALS, DimensionRule, Interval, Role, Traits
 
 __all__ = [
     "OPERATORS",
@@ -123,6 +123,26 @@ class Operator:
     def exponent(self) -> float | None:
         """The p of an operator that computes a**p; 1 for -a; None for all others."""
         return self.traits.degree if self.role in _FIXED_POWERS else None
+
+    @property
+    def dimension_rule(self) -> DimensionRule:
+        """What it makes of the physical dimensions of its operands.
+
+        f(c·x) = c**d·f(x) is what a change of units asks for, so a function of degree d takes operands of any one
+        dimension; a function without a degree takes plain numbers.
+        """
+        if self.role is Role.PRODUCT:
+            return DimensionRule.PRODUCT
+        if self.role is Role.QUOTIENT:
+            return DimensionRule.QUOTIENT
+        if self.role is Role.POWER:
+            return DimensionRule.POWER
+        return DimensionRule.NUMBER if self.traits.degree is None else DimensionRule.HOMOGENEOUS
+
+    @property
+    def dimension_degree(self) -> float:
+        """The power of the operands' dimension that a homogeneous operator gives."""
+        return self.traits.degree or 0.0
 
     @property
     def smooth_step(self) -> bool:

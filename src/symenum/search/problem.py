@@ -24,7 +24,7 @@ from symenum.core.target import Target, Training
 from symenum.engine.architecture import check_mask_fits, fits_memory
 from symenum.engine.layer import layer_sizes
 from symenum.engine.network import PSRN
-from symenum.expressions import Constant, Expression, Variable, evaluate, variables
+from symenum.expressions import Constant, Expression, Units, Variable, evaluate, variables
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.losses import Loss, Squared
@@ -214,6 +214,7 @@ class Settings:
     shares: Mapping[str, float] = field(default_factory=dict)  # of moves, by name; see `schedule`
     weights: ComplexityWeights | None = None  # what complexity counts; None: the paper's weights of operators
     planned_time: float | None = None  # seconds that the user gives the search, by which the schedule plans
+    final_units: Units | None = None  # that laws must keep to once constants have their names; see `Knowledge`
     sanity: str = "on"  # one of SANITY of `symenum.sanity`
 
 
@@ -369,7 +370,9 @@ class Task:
             self._last_heads.clear()
             varying = [slot for slot in slots if not isinstance(slot, Constant)]
             values = torch.stack([self.data.evaluate(slot) for slot in varying])
-            data = make_data(varying, values, self.data.target, _SLOT_ROWS, self.settings.seed)
+            data = make_data(
+                varying, values, self.data.target, _SLOT_ROWS, self.settings.seed, self.settings.prior.units
+            )
             self._last_heads[slots] = self.make_heads(data)
         return self._last_heads[slots]
 
@@ -509,7 +512,7 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
         scanned = Target(working.y, weight / weight.sum())
     values = _part(X, used, rows)
     slots = [Variable(names[i]) for i in used]
-    data = make_data(slots, values, scanned, SCAN_ROWS, settings.seed)
+    data = make_data(slots, values, scanned, SCAN_ROWS, settings.seed, settings.prior.units)
     if len(used) > _ALL_COLUMNS:
         chosen = _chosen_slots(slots, values, scanned, settings)
         data = replace(data, slots=chosen, stand_ins=chosen)

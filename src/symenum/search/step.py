@@ -13,9 +13,11 @@ import numpy as np
 
 from symenum.core.budget import NO_LIMIT, Budget, CutShortError
 from symenum.core.devices import DeviceLostError
+from symenum.core.dimensions import DIMENSIONLESS, solve_exponents
 from symenum.core.memory import return_freed_memory
 from symenum.core.threads import single_threaded
-from symenum.expressions import Constant, Expression, apply, same_function
+from symenum.expressions import Constant, Expression, Variable, apply, same_function, simplify
+from symenum.expressions.algebra import number_constant
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine, with_coefficients
 from symenum.front import Front
@@ -39,7 +41,7 @@ def start(task: Task, seed: int, budget: Budget = NO_LIMIT) -> State:
     """The state before the first step, whose front is that of the simplest laws: the mean of y, each variable, lines in
     one variable, the linear regression, and the user's guesses.
     """
-    found = [*task.heads.constant(), *_of_required(task)]
+    found = [*task.heads.constant(), *_of_required(task), *_of_units(task)]
     found += [guess for law in task.settings.guesses if (guess := task.data.candidate(law)) is not None]
     slots = task.data.stand_ins
     if task.squared:
@@ -132,6 +134,7 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
     if settings.declared:
         target = task.data.target
         found = with_names(found, settings.declared, columns, target, Front.of(target), task.allows, settings.seed)
+        found = _with_units(task, found)
     if not task.squared:
         fit = settings.constants
         working, empty, seed = task.working, task.working_front, settings.seed
@@ -151,6 +154,23 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
     return replace(sane, front=front.update(judged, max_complexity))
 
 
+def _with_units(task: Task, found: list[Candidate]) -> list[Candidate]:
+    """The finds whose numbers have the units that they must have, by means of the named constants; see `Knowledge`."""
+    units = task.settings.final_units
+    if units is None:
+        return found
+    right: list[Candidate] = []
+    for candidate in found:
+        if units.allows(candidate.expression):
+            right.append(candidate)
+            continue
+        law = units.with_constants(candidate.expression, task.settings.declared)
+        named = None if law is None else task.data.candidate(simplify(law))
+        if named is not None and units.allows(named.expression) and task.allows(named.expression):
+            right.append(named)
+    return right
+
+
 def _of_required(task: Task) -> list[Candidate]:
     """The sum and the product of the variables that every law must have, with their coefficients fitted."""
     required = task.prior.must_hold()
@@ -163,6 +183,32 @@ def _of_required(task: Task) -> list[Candidate]:
     target = task.data.target
     results = refine(forms, task.data.columns, target.y, target.weight, starts=0, seed=task.settings.seed)
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+
+
+def _of_units(task: Task) -> list[Candidate]:
+    """A product of powers of variables, and of named constants, that has the unit of the target; so there is a law.
+
+    Where the mean of y is none, since it has a unit, the front would else be empty at first.
+    """
+    units = task.settings.final_units or task.prior.units
+    if units is None or units.target.dimensionless:
+        return []
+    names = [name for name in task.data.columns if name in units.variables]
+    parts: list[Expression] = [Variable(name) for name in names]
+    parts += [Constant(value, name) for name, value in task.settings.declared.items() if name in units.constants]
+    dimensions = [units.of(part) or DIMENSIONLESS for part in parts]
+    exponents = solve_exponents(dimensions, units.target)
+    if exponents is None:
+        return []
+    powers = [
+        part if exponent == 1 else apply("pow", part, number_constant(float(exponent)))
+        for part, exponent in zip(parts, exponents, strict=True)
+        if exponent
+    ]
+    product = _joined("mul", powers)
+    fitted = task.heads.response.fit([product]) if task.settings.constants else None
+    candidates = [task.data.candidate(product), fitted]
+    return [candidate for candidate in candidates if candidate is not None]
 
 
 def _joined(operator: str, parts: Sequence[Expression]) -> Expression:

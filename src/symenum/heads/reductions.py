@@ -357,6 +357,10 @@ class Reduced:
         whole = apply("mul", power_product(self.factor), inner) if self.factor else inner
         return simplify(self.outer(whole))
 
+    def candidate(self, found: Candidate) -> Candidate | None:
+        """What was found for y', judged on y."""
+        return self.root.candidate(self.back(found.expression))
+
     def candidates(self, found: Candidate) -> list[Candidate]:
         """What was found for y', judged on y; where that is a sum, also with the factor in each of its terms."""
         forms = [self.back(found.expression)]

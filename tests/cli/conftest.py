@@ -87,6 +87,9 @@ class FakeModel:
     def confidence(self) -> list[str]:
         return ["The fake model is sure."]
 
+    def shape_lines(self, index: int | None = None) -> list[str]:
+        return ["The shape is proved."]
+
     def unit_lines(self, index: int | None = None) -> list[str]:
         return ["The fake model has units."]
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import signal
 
@@ -393,3 +394,16 @@ def test_without_units_nothing_of_them_reaches_the_estimator(symenum, models, ta
     symenum("fit", table(DATA))
     assert "units" not in models.settings
     assert "dimensional_constants" not in models.settings
+
+
+def test_a_shape_reaches_the_estimator_and_its_verdict_is_printed(symenum, models, table):
+    options = ("--shape", "a=increasing", "--shape", "a=convex", "--shape", "y=0..inf", "--shape", "f(0, 0) = 0")
+    result = symenum("fit", table(DATA), *options, "--shape-box", "a=0..10")
+    expected = {"a": ["increasing", "convex"], "y": (0.0, math.inf), "f": ["f(0, 0) = 0"]}
+    assert models.settings["shape"] == expected
+    assert models.settings["shape_box"] == {"a": (0.0, 10.0)}
+    assert "The shape is proved." in result.stdout
+    for wrong in (("--shape", "a"), ("--shape", "a=x..y"), ("--shape-box", "a=3")):
+        assert symenum("fit", table(DATA), *wrong).exit_code == 2
+    symenum("fit", table(DATA))
+    assert "shape" not in models.settings

@@ -98,6 +98,8 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "required_variables",
     "units",
     "dimensional_constants",
+    "shape",
+    "shape_box",
 )
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
 @click.option(
@@ -235,6 +237,7 @@ def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, fl
     parameters["shares"] = settings["shares"] or []
     parameters["units"] = settings["units"] or []
     parameters["dimensional_constants"] = settings["dimensional_constants"] or []
+    parameters["shape"], parameters["shape_box"] = settings["shape"] or [], settings["shape_box"] or []
     parameters["required_variables"] = list(split_list(settings["required_variables"]))
     if constant and not settings["constants"]:
         raise click.UsageError("--constant and --no-constants contradict each other.")
@@ -329,6 +332,8 @@ def run_fit(
             problems += _print(_chi_square_line(model, len(table.y)))
         if result.confidence and not quiet:
             problems += _print("\n".join(result.confidence))
+        if settings.get("shape") is not None and model is not None and not quiet:
+            problems += _print("\n".join(model.shape_lines()))
         if settings.get("units") is not None and model is not None and not quiet:
             problems += _print("\n".join(model.unit_lines()))
         if result.errors is not None:

@@ -139,6 +139,40 @@ def units(context: click.Context, option: click.Parameter, values: Sequence[str]
     return found
 
 
+def shape(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Any] | None:
+    """What is known of how laws behave: x1=increasing, y=0..1, and conditions on f such as "f(0) = 0"."""
+    found: dict[str, Any] = {}
+    for value in values:
+        if re.match(r"f\s*(\(|->)", value.strip()):
+            found.setdefault("f", []).append(value.strip())
+            continue
+        name, sign, word = value.partition("=")
+        if not sign or not name.strip():
+            raise click.BadParameter(f"{value!r} must be as in x1=increasing, y=0..1 or 'f(0) = 0'.")
+        found[name.strip()] = _ends(word) if ".." in word else [*found.get(name.strip(), []), word.strip()]
+    return found or None
+
+
+def ranges(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Any] | None:
+    """Low and high ends by name, of an option that may be repeated: x1=0..10."""
+    found: dict[str, Any] = {}
+    for value in values:
+        name, sign, word = value.partition("=")
+        if not sign or ".." not in word:
+            raise click.BadParameter(f"{value!r} must be a name and a range, such as x1=0..10.")
+        found[name.strip()] = _ends(word)
+    return found or None
+
+
+def _ends(text: str) -> tuple[float, float]:
+    """Both ends of a range such as 0..10; inf for no end."""
+    low, _, high = text.partition("..")
+    ends = _number(low), _number(high)
+    if any(math.isnan(end) for end in ends):
+        raise click.BadParameter(f"{text!r} must be two numbers, such as 0..10.")
+    return ends
+
+
 def memory(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """A size such as 2GB, where one is given."""
     if value is not None:
@@ -161,6 +195,8 @@ _READERS: Mapping[str, Mapping[str, Any]] = {
     "shares": {"callback": partial(assignments, example="network=0.5")},
     "weights": {"callback": weights},
     "units": {"callback": units},
+    "shape": {"callback": shape},
+    "ranges": {"callback": ranges},
     "size": {"callback": memory},
     "seed": {"type": click.IntRange(0, _LARGEST_SEED)},
     "file": {"type": click.Path(path_type=Path, dir_okay=False)},

@@ -13,6 +13,7 @@ from symenum.core.budget import Budget
 from symenum.core.target import Training
 from symenum.estimator.formulas import check_constants, fit_form, read_form
 from symenum.estimator.preparation import important_columns
+from symenum.estimator.shape_text import read_shape
 from symenum.estimator.units import read_units
 from symenum.expressions import Expression, Units, variables
 from symenum.expressions.complexity import ComplexityWeights
@@ -20,6 +21,7 @@ from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.heads.operator_grammar import Prior
 from symenum.operators import Operator, get_operator, get_operators
+from symenum.sanity.shapes import Shape
 
 __all__ = ["Knowledge", "check_found", "complexity_weights", "prior_knowledge"]
 
@@ -47,6 +49,8 @@ class Parameters(Protocol):
     select_k_features: int | None
     units: Any
     dimensional_constants: bool
+    shape: Any
+    shape_box: Any
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Knowledge:
     guesses: tuple[Expression, ...]
     declared: Mapping[str, float]
     final_units: Units | None
+    shape: Shape | None
     weights: ComplexityWeights | None
 
 
@@ -103,6 +108,7 @@ def prior_knowledge(
         weights,
         units if final_units is None or units is None else replace(units, free=True, by_names=True),
     )
+    shape = read_shape(parameters.shape, parameters.shape_box, names, target, training.columns)
     guesses = _guesses(parameters, training, declared, loss, budget, seed)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]
@@ -113,7 +119,7 @@ def prior_knowledge(
             raise ValueError(f"guesses holds {guess}, {why}: change one of them")
     wanted = {*required, *(name for guess in guesses for name in variables(guess))}
     forbidden += _unimportant(parameters.select_k_features, training, forbidden, wanted)
-    return Knowledge(loss, prior, forbidden, guesses, declared, final_units, weights)
+    return Knowledge(loss, prior, forbidden, guesses, declared, final_units, shape, weights)
 
 
 def _unimportant(count: int | None, training: Training, forbidden: Iterable[str], wanted: set[str]) -> tuple[str, ...]:

@@ -344,6 +344,21 @@ _ROWS = (
         page="knowledge.md",
     ),
     Parameter(
+        "shape",
+        None,
+        'what is known of how laws behave, such as {"x1": "increasing", "x2": "convex", "y": "positive"}, or a list of '
+        'conditions such as ["f(0) = 0", "f -> 1 for x1 -> inf"]; `equations_` says of each law whether it is proved',
+        options=(Option("--shape", "Such as x1=increasing, y=0..1 or 'f(0) = 0'.", "TEXT", "shape", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "shape_box",
+        None,
+        'where `shape` must hold, such as {"x1": (0, 10)}; of other variables, where the data are',
+        options=(Option("--shape-box", "Where it must hold.", "NAME=LOW..HIGH", "ranges", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter(
         "select_k_features",
         None,
         "the number of variables to search with, those that matter most to a random forest; None: all",

@@ -39,7 +39,7 @@ from symenum.display.notebook import front_html
 from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
-from symenum.display.table import LawRow, equations_table, rows_of, terminal_width, text_table
+from symenum.display.table import LawRow, equations_table, rows_of, short_text, terminal_width, text_table
 from symenum.estimator.data import FitData, check_fit_data, check_validation, make_training, target_name
 from symenum.estimator.formulas import (
     FittedForm,
@@ -72,6 +72,7 @@ from symenum.estimator.saved_results import (
     write_results,
 )
 from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
+from symenum.estimator.shape_text import read_shape
 from symenum.estimator.units import read_units, unit_lines
 from symenum.expressions import (
     Expression,
@@ -96,6 +97,7 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.run_directory.layout import RunPlace
 from symenum.sanity import Policy
+from symenum.sanity.shapes import Shape
 from symenum.search import Outcome, Settings, StepReport, Task, make_task, run
 from symenum.search.believed import with_most_probable
 from symenum.search.checkpoint import Checkpoint
@@ -254,6 +256,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     dimensional_constants : bool, default False
         with units: whether fitted constants may have the unit that is missing at their place; else they are plain
         numbers
+    shape : Mapping[str, Any] | Sequence[str] | None, default None
+        what is known of how laws behave, such as {"x1": "increasing", "x2": "convex", "y": "positive"}, or a list of
+        conditions such as ["f(0) = 0", "f -> 1 for x1 -> inf"]; `equations_` says of each law whether it is proved
+    shape_box : Mapping[str, tuple[float, float]] | None, default None
+        where `shape` must hold, such as {"x1": (0, 10)}; of other variables, where the data are
     select_k_features : int | None, default None
         the number of variables to search with, those that matter most to a random forest; None: all
     denoise : bool, default False
@@ -379,6 +386,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         forbidden_variables: Sequence[str] | None = None,
         units: Mapping[str, str] | str | None = None,
         dimensional_constants: bool = False,
+        shape: Mapping[str, Any] | Sequence[str] | None = None,
+        shape_box: Mapping[str, tuple[float, float]] | None = None,
         select_k_features: int | None = None,
         denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
@@ -419,6 +428,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.forbidden_variables = forbidden_variables
         self.units = units
         self.dimensional_constants = dimensional_constants
+        self.shape = shape
+        self.shape_box = shape_box
         self.select_k_features = select_k_features
         self.denoise = denoise
         self.guesses = guesses
@@ -664,6 +675,16 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return lines if found is None else [*lines, exhausted_line(found)]
 
     @of_each_target
+    def shape_lines(self, index: int | None = None) -> list[str]:
+        """Whether a law is proved to keep `shape`, in a sentence; empty where nothing is known of it."""
+        law = self._expression(index)
+        if "shape" not in self.equations_.columns:
+            return []
+        mark = str(self.equations_["shape"].iloc[self.selected_index_ if index is None else index])
+        shown = f"The shape is {mark}" if mark == "proved" else f"The shape of {short_text(law)}: {mark}"
+        return [f"{shown}."]
+
+    @of_each_target
     def unit_lines(self, index: int | None = None) -> list[str]:
         """Which units a law is in, in sentences; with `dimensional_constants` also those of its numbers.
 
@@ -796,7 +817,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.get_params(deep=False),
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
-            confidence=(*(self._stated_confidence() or ()), *self.unit_lines()),
+            confidence=(*(self._stated_confidence() or ()), *self.shape_lines(), *self.unit_lines()),
             weighted_by_errors="chi_square" in self.equations_.columns,
         )
         write_whole(Path(path), report_page(content))
@@ -949,6 +970,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.plan_ = str(fit.task.plan)
         held_out = self._held_out_losses(outcome.front, fit.validation, settings.loss, settings.seed, budget)
         self._set_results(outcome, held_out, settings.loss, believed)
+        if settings.shape is not None:
+            self._add_shape(settings.shape)
         if errors is not None:
             self._add_chi_square(errors)
         self._last_run = LastRun(outcome.whole, fit.start.signature, self.loss)
@@ -984,6 +1007,18 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fitted = fit_effective_variance(laws, columns, target.y, target.weight, errors, budget=budget)
         candidates = [with_loss(law, columns, target.y, target.weight, loss) for law in fitted]
         return replace(front, entries=()).update(candidates)
+
+    def _add_shape(self, shape: Shape) -> None:
+        """Put into `equations_` whether each law is proved to keep the shape, and warn where none keeps it."""
+        self.equations_["shape"] = [shape.mark(entry.expression) for entry in self.front_]
+        broken = shape.broken(self.front_[self.selected_index_].expression)
+        if broken:
+            warnings.warn(
+                f"no law that was found keeps the shape ({', '.join(broken)} is broken by the chosen one): the front "
+                "holds the best that nearly do, and equations_ says what each breaks; search longer, or ask for less",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _add_chi_square(self, errors: MeasurementErrors) -> None:
         """Put chi-square into `equations_`, and chi-square over the number of rows without that of the constants."""
@@ -1068,6 +1103,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             guesses=known.guesses,
             declared=known.declared,
             final_units=known.final_units,
+            shape=known.shape,
             weights=known.weights,
             layers=self.layers,
             inputs=self.inputs,
@@ -1108,7 +1144,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         loss = make_loss(self.loss, training.target)
         floor, on_front = self.front_.floor, {entry.expression for entry in self.front_}
         part = training.at(sample_rows(training.target.rows, _POLICY_ROWS, 0, "rows that alternatives are judged on"))
-        policy = Policy.of(part.columns, part.target, training.columns, sanity=self.sanity)
+        shape = read_shape(self.shape, self.shape_box, self.variable_names_, self.target_name_, training.columns)
+        policy = Policy.of(part.columns, part.target, training.columns, sanity=self.sanity, shape=shape)
 
         def allowed(one: Candidate) -> bool:
             return one.expression in on_front or policy.reason(one.expression, exact=one.loss <= floor) is None

@@ -140,8 +140,12 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         working, empty, seed = task.working, task.working_front, settings.seed
         found = best_under(settings.loss, found, columns, working, empty, max_complexity, budget, fit=fit, seed=seed)
     found = [front.in_its_form(candidate) for candidate in found]
+    before, front, policy = front, _keeping_shape(task, front), task.policy
     base = task.working_front if task.partial else front
-    sane = admitted(base, found, task.policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
+    sane = admitted(base, found, policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
+    if settings.shape is not None and not sane.front and not front:  # the best that nearly keep it, until one does
+        base, front, policy = task.working_front if task.partial else before, before, replace(policy, shape=None)
+        sane = admitted(base, found, policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
     if not task.partial:
         return sane
     judged: list[Candidate] = []
@@ -152,6 +156,14 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         on_all_rows = task.judge(candidate)
         judged += [] if on_all_rows is None else [on_all_rows]
     return replace(sane, front=front.update(judged, max_complexity))
+
+
+def _keeping_shape(task: Task, front: Front) -> Front:
+    """The front without the laws that break the shape."""
+    if task.settings.shape is None:
+        return front
+    kept = tuple(entry for entry in front if task.policy.breach(entry.expression) is None)
+    return replace(front, entries=kept)
 
 
 def _with_units(task: Task, found: list[Candidate]) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""`shape` of PSERegressor: laws that break it stay off the front, the others are marked; what makes no sense is refused."""
+"""`shape` of PSERegressor: laws that break it stay off the front, the others are marked; nonsense is refused."""
 
 from __future__ import annotations
 

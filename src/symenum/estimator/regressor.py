@@ -103,6 +103,7 @@ from symenum.search.believed import with_most_probable
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.exhausted import exhaust
 from symenum.search.front_update import loss_floor
+from symenum.search.keeping_shape import keeping_shape
 from symenum.selection import (
     DEFAULT_RULE,
     Alternative,
@@ -958,6 +959,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Choose the law and set all results; the outcome comes back with the front from which it was chosen."""
         settings = fit.task.settings
         budget = session.budget_for_choice(self.max_time)
+        kept = keeping_shape(fit.task, outcome.front, outcome.state)
+        outcome = replace(outcome, front=kept.front)
         outcome, believed = self._with_most_probable(fit, outcome, budget)
         errors = fit.data.errors(fit.data.variables, fit.rows)
         if errors is not None and errors.x:
@@ -971,6 +974,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_out = self._held_out_losses(outcome.front, fit.validation, settings.loss, settings.seed, budget)
         self._set_results(outcome, held_out, settings.loss, believed)
         if settings.shape is not None:
+            self.refused_ = {**self.refused_, **kept.refused}
             self._add_shape(settings.shape)
         if errors is not None:
             self._add_chi_square(errors)

@@ -88,8 +88,8 @@ class Policy:
         return self._known[law, exact] or self.breach(law)
 
     def breach(self, law: Expression) -> str | None:
-        """What the law breaks of the shape that the user knows; None: nothing that was seen."""
-        broken = [] if self.shape is None else self.shape.broken(law)
+        """What the law breaks of the shape that the user knows, at a quick look; None: nothing that was seen."""
+        broken = [] if self.shape is None else self.shape.seen_broken(law)
         return f"not {', not '.join(broken)}" if broken else None
 
     def _reason(self, law: Expression, *, exact: bool) -> str | None:

@@ -12,6 +12,7 @@ import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +45,7 @@ Box: TypeAlias = Mapping[str, tuple[float, float]]
 # By trial on random laws of complexity 20: with four times as many boxes, one verdict in a hundred changes.
 _MAX_BOXES = 4096  # boxes that are looked at for one requirement
 _POINTS = 256  # points of the box at which a law is looked at before anything is proved
+_LINES, _STEPS = 64, 17  # lines along a variable on which a law is looked at, and points of each
 _ALLOWED = 1e-9  # of the largest value: a breach up to it is rounding
 _FAR = (1e2, 1e4, 1e6, 1e8)  # times the width of the box: where a limit is looked at
 _NEAR_LIMIT = 1e-3  # of the size of the law: how near it must come to its limit at the farthest of these points
@@ -64,7 +66,12 @@ class Requirement:
     text: str
 
     def verdict(self, law: Expression, box: Box) -> Verdict:
+        """What is known of a law with all the work that is allowed."""
         raise NotImplementedError
+
+    def is_broken(self, law: Expression, box: Box) -> bool:
+        """Whether a look at some points shows that a law breaks it: quick, and asked of many laws of a search."""
+        return self.verdict(law, box) is Verdict.BROKEN
 
 
 @dataclass(frozen=True)
@@ -79,14 +86,18 @@ class Sloped(Requirement):
         """See `Requirement`; where the derivative cannot be written, differences along the variable decide."""
         if self.name not in variables(law):
             return Verdict.PROVED
+        if self.is_broken(law, box):
+            return Verdict.BROKEN
         slope: Expression | None = law
         for _ in range(self.order):
             slope = None if slope is None else derivative(slope, self.name)
-        if _differs(law, self.name, self.sign, self.order, box):
-            return Verdict.BROKEN
         if slope is None:
             return Verdict.OPEN
         return _at_least(law, slope if self.sign > 0 else apply("neg", slope), 0.0, box)
+
+    def is_broken(self, law: Expression, box: Box) -> bool:
+        """See `Requirement`."""
+        return self.name in variables(law) and _differs(law, self.name, self.sign, self.order, box)
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,14 @@ class Bounded(Requirement):
         if self.high < math.inf:
             found.append(_at_least(law, apply("neg", law), -self.high, box))
         return _worst(found)
+
+    def is_broken(self, law: Expression, box: Box) -> bool:
+        """See `Requirement`."""
+        values = _values(law, _points({name: box[name] for name in variables(law)}))
+        seen = values[np.isfinite(values)]
+        slack = _ALLOWED * float(np.abs(seen).max(initial=0.0))
+        too_low = (seen <= self.low) if self.open_low else (seen < self.low - slack)
+        return bool((too_low | (seen > self.high + slack)).any())
 
 
 @dataclass(frozen=True)
@@ -187,6 +206,7 @@ class Shape:
     requirements: tuple[Requirement, ...]
     box: Box
     _known: dict[Expression, tuple[Verdict, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _seen: dict[Expression, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     def verdicts(self, law: Expression) -> tuple[Verdict, ...]:
         """One for each requirement."""
@@ -202,6 +222,13 @@ class Shape:
     def broken(self, law: Expression) -> list[str]:
         """The requirements that it breaks, as they are said."""
         return [one.text for one, found in self._paired(law) if found is Verdict.BROKEN]
+
+    def seen_broken(self, law: Expression) -> list[str]:
+        """The same, as far as a quick look at some points shows it."""
+        if law not in self._seen:
+            with np.errstate(all="ignore"):
+                self._seen[law] = [one.text for one in self.requirements if one.is_broken(law, self.box)]
+        return self._seen[law]
 
     def mark(self, law: Expression) -> str:
         """The verdict in words: "proved", or what is not proved, or what is broken."""
@@ -293,11 +320,15 @@ def _size(law: Expression, box: Box) -> float:
     return float(np.abs(seen).max(initial=0.0))
 
 
-def _points(box: Box) -> dict[str, Array]:
-    """Points (_POINTS,) of the box, corners among them, the same every time."""
-    if not box:
-        return {}
-    return Region({name: np.array(ends, dtype=np.float64) for name, ends in box.items()}).points(list(box), _POINTS)
+def _points(box: Box, count: int = _POINTS) -> dict[str, Array]:
+    """About so many points of the box, corners among them, the same every time."""
+    return dict(_points_of(tuple(box.items()), count)) if box else {}
+
+
+@lru_cache(maxsize=1000)  # the boxes of a search are few, and asked for again and again
+def _points_of(box: tuple[tuple[str, tuple[float, float]], ...], count: int) -> dict[str, Array]:
+    region = Region({name: np.array(ends, dtype=np.float64) for name, ends in box})
+    return region.points([name for name, _ in box], count)
 
 
 def _values(expression: Expression, points: Mapping[str, Array]) -> Array:
@@ -312,10 +343,11 @@ def _with_numbers(law: Expression, numbers: Mapping[str, float]) -> Expression:
 
 def _differs(law: Expression, name: str, sign: int, order: int, box: Box) -> bool:
     """Whether differences of the law along a variable have the wrong sign somewhere, by more than rounding."""
-    points = _points({one: box[one] for one in variables(law)})
-    low, high = box[name]
-    along = np.linspace(low, high, 17)
-    rows = np.stack([_values(law, {**points, name: np.full_like(points[name], at)}) for at in along])
+    points = _points({one: box[one] for one in variables(law)}, _LINES)
+    lines = len(points[name])
+    along = np.repeat(np.linspace(*box[name], _STEPS), lines)
+    columns = {one: np.tile(column, _STEPS) for one, column in points.items()}
+    rows = _values(law, {**columns, name: along}).reshape(_STEPS, lines)
     seen = rows[np.isfinite(rows)]
     slack = _ALLOWED * float(np.abs(seen).max(initial=0.0))
     changes = sign * np.diff(rows, n=order, axis=0)

@@ -247,7 +247,8 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             seed=task.settings.seed,
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
-    sane = [law for law in found if task.policy.reason(law.expression, exact=law.loss <= front.floor) is None]
+    policy = replace(task.policy, shape=None)  # the front of a search may hold laws that break it, see `keeping_shape`
+    sane = [law for law in found if policy.reason(law.expression, exact=law.loss <= front.floor) is None]
     return front.update(sane, task.settings.max_complexity)
 
 

@@ -86,7 +86,7 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str | None]:
         iteration=state.iteration + 1,
         front=front,
         reward=max(after.reward, _best_reward(task, judged)),
-        runners_up=runners_up([*after.runners_up, *judged]),
+        runners_up=_runners_up(task, after.runners_up, judged),
         opening_work=opening,
     )
     return after, move.name
@@ -108,6 +108,16 @@ def _turn(task: Task, move: Move, state: State, budget: Budget) -> tuple[list[Ca
             f"the move {move.name!r} failed ({why}); the search goes on without it", RuntimeWarning, stacklevel=2
         )
         return [], state.with_record(replace(state.record(move.name), ended=True, error=why))
+
+
+def _runners_up(task: Task, known: tuple[Candidate, ...], found: list[Candidate]) -> tuple[Candidate, ...]:
+    """The best laws of each complexity; where a shape is known, of those that keep it, as far as a quick look tells."""
+    best = runners_up([*known, *found])
+    if task.settings.shape is None:
+        return best
+    before = {candidate.expression for candidate in known}
+    new = [one for one in best if one.expression not in before and task.policy.breach(one.expression) is None]
+    return runners_up([*known, *new])
 
 
 def _decades(task: Task, front: Front) -> float:
@@ -140,12 +150,10 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         working, empty, seed = task.working, task.working_front, settings.seed
         found = best_under(settings.loss, found, columns, working, empty, max_complexity, budget, fit=fit, seed=seed)
     found = [front.in_its_form(candidate) for candidate in found]
-    before, front, policy = front, _keeping_shape(task, front), task.policy
     base = task.working_front if task.partial else front
+    # Without the shape: laws that break it are on the way to those that keep it. `keeping_shape` chooses in the end.
+    policy = replace(task.policy, shape=None)
     sane = admitted(base, found, policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
-    if settings.shape is not None and not sane.front and not front:  # the best that nearly keep it, until one does
-        base, front, policy = task.working_front if task.partial else before, before, replace(policy, shape=None)
-        sane = admitted(base, found, policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
     if not task.partial:
         return sane
     judged: list[Candidate] = []
@@ -156,14 +164,6 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         on_all_rows = task.judge(candidate)
         judged += [] if on_all_rows is None else [on_all_rows]
     return replace(sane, front=front.update(judged, max_complexity))
-
-
-def _keeping_shape(task: Task, front: Front) -> Front:
-    """The front without the laws that break the shape."""
-    if task.settings.shape is None:
-        return front
-    kept = tuple(entry for entry in front if task.policy.breach(entry.expression) is None)
-    return replace(front, entries=kept)
 
 
 def _with_units(task: Task, found: list[Candidate]) -> list[Candidate]:
@@ -212,12 +212,14 @@ def _of_units(task: Task) -> list[Candidate]:
     exponents = solve_exponents(dimensions, units.target)
     if exponents is None:
         return []
-    powers = [
-        part if exponent == 1 else apply("pow", part, number_constant(float(exponent)))
-        for part, exponent in zip(parts, exponents, strict=True)
-        if exponent
-    ]
-    product = _joined("mul", powers)
+    factors: tuple[list[Expression], list[Expression]] = ([], [])
+    for part, exponent in zip(parts, exponents, strict=True):
+        size = abs(exponent)
+        if size:
+            power = part if size == 1 else apply("pow", part, number_constant(float(size)))
+            factors[exponent < 0].append(power)
+    above, below = (_joined("mul", side) if side else Constant(1) for side in factors)
+    product = above if not factors[1] else apply("div", above, below)
     fitted = task.heads.response.fit([product]) if task.settings.constants else None
     candidates = [task.data.candidate(product), fitted]
     return [candidate for candidate in candidates if candidate is not None]

@@ -87,6 +87,10 @@ class FakeModel:
     def confidence(self) -> list[str]:
         return ["The fake model is sure."]
 
+    @property
+    def constants_(self) -> Any:
+        return pandas.DataFrame({"The fake constants.": [1.0]})
+
     def shape_lines(self, index: int | None = None) -> list[str]:
         return ["The shape is proved."]
 

@@ -407,3 +407,11 @@ def test_a_shape_reaches_the_estimator_and_its_verdict_is_printed(symenum, model
         assert symenum("fit", table(DATA), *wrong).exit_code == 2
     symenum("fit", table(DATA))
     assert "shape" not in models.settings
+
+
+def test_groups_reach_the_estimator_and_their_constants_are_printed(symenum, models, table):
+    result = symenum("fit", table(DATA), "--group", "b")
+    assert models.settings["groups"] == "b"
+    assert "The fake constants." in result.stdout
+    symenum("fit", table(DATA))
+    assert "groups" not in models.settings

@@ -100,6 +100,7 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "dimensional_constants",
     "shape",
     "shape_box",
+    "groups",
 )
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
 @click.option(
@@ -238,6 +239,7 @@ def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, fl
     parameters["units"] = settings["units"] or []
     parameters["dimensional_constants"] = settings["dimensional_constants"] or []
     parameters["shape"], parameters["shape_box"] = settings["shape"] or [], settings["shape_box"] or []
+    parameters["groups"] = settings["groups"] or []
     parameters["required_variables"] = list(split_list(settings["required_variables"]))
     if constant and not settings["constants"]:
         raise click.UsageError("--constant and --no-constants contradict each other.")
@@ -332,6 +334,8 @@ def run_fit(
             problems += _print(_chi_square_line(model, len(table.y)))
         if result.confidence and not quiet:
             problems += _print("\n".join(result.confidence))
+        if settings.get("groups") is not None and model is not None and not quiet:
+            problems += _print(f"\n{model.constants_.to_string()}")
         if settings.get("shape") is not None and model is not None and not quiet:
             problems += _print("\n".join(model.shape_lines()))
         if settings.get("units") is not None and model is not None and not quiet:

@@ -73,6 +73,7 @@ class Model(Protocol):
     scored_: int
     plan_: str
     schedule_: Any
+    constants_: Any
 
     def uncertainties(self, index: int | None = None) -> Any: ...
 

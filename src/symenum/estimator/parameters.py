@@ -359,6 +359,15 @@ _ROWS = (
         page="knowledge.md",
     ),
     Parameter(
+        "groups",
+        None,
+        "the name of a column that says which group a row is of: one form for all groups, and constants of their own "
+        "where groups differ; `constants_` has them",
+        Predicate("a column's name or None", lambda value: value is None or isinstance(value, str)),
+        (Option("--group", "A column of groups, each with constants of its own.", "COLUMN"),),
+        page="knowledge.md",
+    ),
+    Parameter(
         "select_k_features",
         None,
         "the number of variables to search with, those that matter most to a random forest; None: all",

@@ -49,6 +49,15 @@ from symenum.estimator.formulas import (
     fit_form,
     read_form,
 )
+from symenum.estimator.grouped_fit import (
+    GroupedModel,
+    GroupedTable,
+    check_groups,
+    choose_form,
+    grouped_equations,
+    not_for_groups,
+    searched_groups,
+)
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.persistence import (
@@ -137,6 +146,7 @@ _LATEST_CHOICE = 0.6  # but not beyond so many seconds after max_time
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
+_SEARCH_OF_GROUPS = 0.7  # share of max_time for the searches of single groups; the rest is for fits to all of them
 _ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
 
 
@@ -262,6 +272,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         conditions such as ["f(0) = 0", "f -> 1 for x1 -> inf"]; `equations_` says of each law whether it is proved
     shape_box : Mapping[str, tuple[float, float]] | None, default None
         where `shape` must hold, such as {"x1": (0, 10)}; of other variables, where the data are
+    groups : str | None, default None
+        the name of a column that says which group a row is of: one form for all groups, and constants of their own
+        where groups differ; `constants_` has them
     select_k_features : int | None, default None
         the number of variables to search with, those that matter most to a random forest; None: all
     denoise : bool, default False
@@ -389,6 +402,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         dimensional_constants: bool = False,
         shape: Mapping[str, Any] | Sequence[str] | None = None,
         shape_box: Mapping[str, tuple[float, float]] | None = None,
+        groups: str | None = None,
         select_k_features: int | None = None,
         denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
@@ -431,6 +445,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.dimensional_constants = dimensional_constants
         self.shape = shape
         self.shape_box = shape_box
+        self.groups = groups
         self.select_k_features = select_k_features
         self.denoise = denoise
         self.guesses = guesses
@@ -475,6 +490,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
+        self.__dict__.pop("grouped_", None)
+        if self.groups is not None:
+            return self._fit_groups(X, y, sample_weight, (validation, y_error, x_error), variable_names)
         targets = split_targets(y, validation)
         if targets is not None:
             return self._fit_targets(X, targets, sample_weight, variable_names)
@@ -557,6 +575,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model._encoding = saved.encoding
         return model
 
+    @not_for_groups
     @one_target_only
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the result to a folder: model.json, which `load` reads, front.csv, law.txt, law.tex and law.py.
@@ -611,6 +630,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         what the residuals show that the law has missed. The noise of a new measurement is not in them.
         """
         check_is_fitted(self, "front_")
+        if hasattr(self, "grouped_"):
+            if return_std:
+                raise ValueError("return_std is not for a model with groups")
+            self._expression(cast(int | None, index))  # raises an error if there is no such row
+            return self.grouped_.predict(X, self.selected_index_ if index is None else cast(int, index))
         if hasattr(self, "estimators_"):
             each = index_of_each(index, len(self.estimators_))
             columns_of = [
@@ -640,6 +664,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         chosen one, or if `sanity` refuses it.
         """
         check_is_fitted(self, "front_")
+        if hasattr(self, "grouped_"):
+            raise ValueError("alternatives_ is not for a model with groups: see equations_ and constants_")
         found = self._alternatives_of_best()
         laws = [LawRow(one.law.expression, one.law.complexity, one.law.loss, 0.0, 0.0) for one in found]
         table = equations_table(laws, self.variable_names_).drop(columns=["score", "reward"])
@@ -751,6 +777,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return to_torch(expression, names)
         raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
 
+    @not_for_groups
     @one_target_only
     def score_expression(
         self,
@@ -784,6 +811,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         result = replace(result, complexity=self.front_.complexity_of(result.expression))
         return compare_with_front(result, self.front_) if X is None else result
 
+    @not_for_groups
     @of_each_target
     def uncertainties(
         self, index: int | None = None, X: object = None, y: object = None, sample_weight: object = None
@@ -799,6 +827,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         training = training if noise is None else noise.weigh(training)
         return constant_errors(expression, training, make_loss(self.loss, training.target))
 
+    @not_for_groups
     @one_target_only
     def report(self, path: str | Path, X: object = None, y: object = None, *, errors: bool = False) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
@@ -1081,6 +1110,53 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.interrupted_ = outcome.interrupted
         self.schedule_ = schedule_table(outcome.state)
         self.refused_ = {one.reason: one.count for one in outcome.state.refused}
+
+    def _fit_groups(
+        self, X: object, y: object, sample_weight: object, others: tuple[object, ...], variable_names: object
+    ) -> Self:
+        """One form for all groups: a few groups are searched, and what was found is fitted to all of them."""
+        check_parameters(self.get_params(deep=False))
+        if any(one is not None for one in others):
+            raise ValueError("validation, y_error and x_error are not for groups yet: leave them out")
+        if split_targets(y, None) is not None:
+            raise ValueError("groups is for one target: fit each column of y with groups of its own")
+        table = check_groups(self, X, y, sample_weight, cast(Any, variable_names))
+        began, seed = time.monotonic(), self._seed()
+        searched = searched_groups(table)
+        seconds = None if self.max_time is None else _SEARCH_OF_GROUPS * self.max_time / len(searched)
+        settings = {"groups": None, "max_time": seconds, "random_state": seed, "warm_start": False, "callbacks": None}
+        models: list[PSERegressor] = []
+        with self._running() as session:
+            for group in searched:
+                if models and (session.stopping.over() or models[-1].interrupted_):
+                    break
+                self._column = clone(self).set_params(**settings)
+                try:
+                    models.append(self._column.fit(*table.part(group)))
+                finally:
+                    self._column = None
+            laws = [entry.expression for one in models for entry in one._kept]
+            left = None if self.max_time is None else max(1.0, self.max_time - (time.monotonic() - began))
+            found, chosen, front = choose_form(laws, table, Budget(left), seed)
+        self._set_groups(table, GroupedModel(found, table.column, table.labels, table.names), chosen, front)
+        self.target_name_ = target_name(y)
+        self.n_iter_, self.scored_ = sum(one.n_iter_ for one in models), sum(one.scored_ for one in models)
+        self.elapsed_, self.interrupted_ = time.monotonic() - began, any(one.interrupted_ for one in models)
+        self.stop_reason_ = f"{len(models)} of {len(table.labels)} groups were searched, and all were fitted"
+        self.plan_, self.schedule_, self.refused_ = models[0].plan_, models[0].schedule_, models[0].refused_
+        return self
+
+    def _set_groups(self, table: GroupedTable, grouped: GroupedModel, chosen: int, front: Front) -> None:
+        """Set the attributes that show the laws of groups."""
+        self.grouped_ = grouped
+        self.front_, self.selected_index_ = front, chosen
+        self.best_expression_ = written(front[chosen].expression)
+        self.equations_ = grouped_equations(grouped.laws)
+        self.constants_: pandas.DataFrame = grouped.constants(chosen)
+        self.variable_names_ = (*table.names, *grouped.laws[chosen].names)
+        self.n_features_in_ = len(table.names) + 1
+        self.__dict__.pop("feature_names_in_", None)
+        self._kept, self._alternatives, self._confidence, self._encoding = tuple(front), None, (), Encoding()
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""

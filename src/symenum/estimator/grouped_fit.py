@@ -8,7 +8,7 @@ model knows of them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,10 +21,20 @@ from symenum.core.budget import Budget
 from symenum.core.target import Training, check_target
 from symenum.core.words import did_you_mean
 from symenum.estimator.data import column_names
-from symenum.expressions import Expression, written
+from symenum.expressions import written
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.search.one_form import GroupedLaw, GroupedRows, best_forms, fit_form_to_groups, forms_of, values_by_group
+from symenum.operators import Operator
+from symenum.search.one_form import (
+    GroupedLaw,
+    GroupedRows,
+    best_forms,
+    fit_form_to_groups,
+    forms_of,
+    in_turn_of_groups,
+    linear_forms,
+    values_by_group,
+)
 
 __all__ = [
     "GroupedModel",
@@ -40,6 +50,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _MIN_ROWS = 3  # of a group: with fewer, nothing is left over to judge a constant by
 _MAX_GROUPS = 500  # each with constants of its own: more take minutes to fit, and a sample of them tells the form
 _SEARCHED = 4  # groups that are searched, those with the most rows
+_SHARED_IN_ANY_CASE = 3  # of these, even where the time is over
 _SHARED_FORMS = 12  # of the best forms, for which it is asked what groups share
 
 
@@ -161,14 +172,21 @@ def searched_groups(table: GroupedTable) -> list[int]:
 
 
 def choose_form(
-    laws: Iterable[Expression], table: GroupedTable, budget: Budget, seed: int
+    laws: Sequence[tuple[Sequence[Candidate], int]],
+    table: GroupedTable,
+    operators: Sequence[Operator],
+    budget: Budget,
+    seed: int,
 ) -> tuple[tuple[GroupedLaw, ...], int, Front]:
-    """The front of forms, which of them is chosen, and the front as that of any search."""
+    """The front of forms, which of them is chosen, and the front as that of any search.
+
+    `laws`: what was found in each group that was searched, and its number of rows.
+    """
     rows = table.rows()
-    forms = best_forms(forms_of(laws), rows, budget, seed)
+    forms = best_forms(forms_of([*linear_forms(rows, operators), *in_turn_of_groups(laws)]), rows, budget, seed)
     found = list(forms)
-    for law in forms[:_SHARED_FORMS]:
-        if budget.over():
+    for place, law in enumerate(forms[:_SHARED_FORMS]):
+        if place >= _SHARED_IN_ANY_CASE and budget.over():
             break
         found.append(fit_form_to_groups(law, rows, seed=seed))
     if not found:

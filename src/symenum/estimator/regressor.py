@@ -146,7 +146,7 @@ _LATEST_CHOICE = 0.6  # but not beyond so many seconds after max_time
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
-_SEARCH_OF_GROUPS = 0.7  # share of max_time for the searches of single groups; the rest is for fits to all of them
+_SEARCH_OF_GROUPS = 0.6  # share of max_time for the searches of single groups; the rest is for fits to all of them
 _ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
 
 
@@ -1130,14 +1130,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             for group in searched:
                 if models and (session.stopping.over() or models[-1].interrupted_):
                     break
-                self._column = clone(self).set_params(**settings)
+                self._column = type(self)(**{**self.get_params(deep=False), **settings})
                 try:
                     models.append(self._column.fit(*table.part(group)))
                 finally:
                     self._column = None
-            laws = [entry.expression for one in models for entry in one._kept]
+            laws = [(one._kept, one.front_.rows) for one in models]
             left = None if self.max_time is None else max(1.0, self.max_time - (time.monotonic() - began))
-            found, chosen, front = choose_form(laws, table, Budget(left), seed)
+            found, chosen, front = choose_form(laws, table, get_operators(self.operators), Budget(left), seed)
         self._set_groups(table, GroupedModel(found, table.column, table.labels, table.names), chosen, front)
         self.target_name_ = target_name(y)
         self.n_iter_, self.scored_ = sum(one.n_iter_ for one in models), sum(one.scored_ for one in models)

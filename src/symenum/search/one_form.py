@@ -8,28 +8,56 @@ rows·log(loss), and log(rows) for each fitted number and half of that for each 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.target import Training
-from symenum.expressions import Apply, Constant, Expression, Variable, apply, evaluate, fold, substitute, variables
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    apply,
+    evaluate,
+    fold,
+    simplify,
+    substitute,
+    variables,
+)
 from symenum.expressions.algebra import number_constant
+from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine, standard_errors
 from symenum.fitting.free_constants import form_of, free_constants, freed, with_leaves
 from symenum.fitting.recognise import nice_number
+from symenum.heads.features import build_features
 from symenum.heads.response import law_limit
+from symenum.operators import Operator
 
-__all__ = ["GroupedLaw", "GroupedRows", "best_forms", "fit_form_to_groups", "forms_of", "values_by_group"]
+__all__ = [
+    "GroupedLaw",
+    "GroupedRows",
+    "best_forms",
+    "fit_form_to_groups",
+    "forms_of",
+    "in_turn_of_groups",
+    "linear_forms",
+    "values_by_group",
+]
 
 Array = npt.NDArray[np.float64]
 
 # Chosen by trial on laws of our own with 10 groups of 20 rows: benchmarks/groups.py.
+_FEATURES = 500  # whose pairs are judged by one regression per group
+_LINEAR_FORMS = 40  # such forms of one feature, and of two, that are fitted
+_ALIKE = 1e-9  # 1 - |cosine| up to which two features are one direction
 _STARTS = 3  # random starts of each fit, beside the constants that the form has
 _LAST_STARTS = 16  # the same for the last forms, in groups where they fit far worse than in the others
 _FAR_ABOVE = 10.0  # times the middle loss of all groups: such a group is fitted again,
@@ -96,6 +124,50 @@ def forms_of(laws: Iterable[Expression]) -> list[Expression]:
             free = freed(law)
             found.setdefault(form_of(law), free)
     return list(found.values())
+
+
+def in_turn_of_groups(found: Sequence[tuple[Sequence[Candidate], int]]) -> list[Expression]:
+    """The laws that were found in each group, with its number of rows; the best of each group first, in turn."""
+    ordered = []
+    for laws, rows in found:
+        price = {law: rows * math.log(max(law.loss, 1e-300)) + law.complexity * math.log(max(2, rows)) for law in laws}
+        ordered.append([law.expression for law in sorted(price, key=lambda law: price[law])])
+    turns = itertools.zip_longest(*ordered)
+    return [law for turn in turns for law in turn if law is not None]
+
+
+def linear_forms(rows: GroupedRows, operators: Sequence[Operator]) -> list[Expression]:
+    """a·v + b and a·v + b·w + c, for features v and w of two layers, with coefficients of each group's own.
+
+    Every pair is judged by one regression per group: the residuals of all groups together tell more under noise than a
+    search of any one group.
+    """
+    training = rows.training
+    slots = [Variable(name) for name in training.columns]
+    values = torch.stack([training.columns[slot.name] for slot in slots])
+    features = build_features(slots, values, operators, 2, extend_unary=True, max_columns=_FEATURES)
+    features = features.up_to_affine().simplest(_FEATURES)
+    single = torch.zeros(len(features), dtype=torch.float64)
+    pairs = torch.zeros(len(features), len(features), dtype=torch.float64)
+    for share, group in zip(rows.shares, rows.groups, strict=True):
+        y = training.target.y[group] - training.target.y[group].mean()
+        V = features.values[:, group] - features.values[:, group].mean(dim=1, keepdim=True)
+        V = V / V.norm(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+        r, g = V @ y, V @ V.T
+        explained = share / len(group) * r.square()
+        single += explained
+        a, b = r[:, None], r[None]
+        both = (a.square() + b.square() - 2 * g * a * b) / (1 - g.square()).clamp_min(_ALIKE)
+        alike = torch.maximum(a.square(), b.square())
+        pairs += share / len(group) * torch.where(g.abs() < 1 - _ALIKE, both, alike)
+    one, offset = Constant(1.5), Constant(0.5)
+    best = torch.topk(single, min(_LINEAR_FORMS, len(features))).indices.tolist()
+    found = [apply("add", apply("mul", one, features.expression(i)), offset) for i in best]
+    upper = torch.triu(pairs, diagonal=1).flatten()
+    for at in torch.topk(upper, min(_LINEAR_FORMS, len(upper))).indices.tolist():
+        terms = (apply("mul", one, features.expression(i)) for i in divmod(at, len(features)))
+        found.append(apply("add", apply("add", *terms), offset))
+    return found
 
 
 def best_forms(
@@ -226,7 +298,10 @@ def fit_form_to_groups(
                 law = merged
         if law is before:
             break
-    return replace(law, form=_plain(law.form))
+    form = simplify(_plain(law.form))
+    gone = [at for at, name in enumerate(law.names) if name not in variables(form)]
+    names = tuple(name for name in law.names if name in variables(form))
+    return replace(law, form=form, names=names, values=np.delete(law.values, gone, axis=1))
 
 
 def _by_likeness(law: GroupedLaw, rows: GroupedRows) -> list[str]:
@@ -265,7 +340,7 @@ def _share(law: GroupedLaw, name: str, rows: GroupedRows, seed: int) -> GroupedL
     errors = _errors(law, rows)[:, at]
     weight = 1 / np.maximum(errors, 1e-12 * np.abs(law.values[:, at]).max() + 1e-300) ** 2
     middle, error = float(np.average(law.values[:, at], weights=weight)), float(weight.sum() ** -0.5)
-    nice = nice_number(middle, max(_SPREAD * error, 1e-9 * abs(middle)), zero=False)
+    nice = nice_number(middle, max(_SPREAD * error, 1e-9 * abs(middle)))
     found = [_fixed(law, name, value, numbers, rows, seed) for value, numbers in _tried(middle, nice)]
     known = [one for one in found if one is not None]
     floor = law_limit(rows.training.target)

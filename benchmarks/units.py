@@ -5,7 +5,8 @@
 Each equation is searched twice on one core, without and with `units`; `feynman_units.json` has the units of the
 variables, and that of the target follows from the law. Noise is SRBench's, on the training target only, and the verdict
 its own (`symenum.bench.judge`). With --of N only part --part of N of the equations is run. With --passes nothing is
-searched: the candidates that one pass of the network scores, and its seconds, without units and with them.
+searched: the candidates that a pass of three layers of koza on the columns scores, and its seconds, for equations of at
+most four columns.
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from symenum import PSERegressor
+from symenum import PSRN, PSERegressor
 from symenum.bench.judge import Judge, judge_front
 from symenum.bench.problems import get_set, with_noise
 from symenum.bench.problems.problem import data_file
 from symenum.core.dimensions import DIMENSIONLESS
+from symenum.engine.layer_dimensions import SlotDimensions
 from symenum.estimator.unit_text import read_unit
-from symenum.expressions import Units
+from symenum.expressions import Units, Variable
 from symenum.search import Settings
 
 SET = "srbench_130"
 TABLE = Path(__file__).with_name("feynman_units.json")
 TARGET = "y"
+MOST_COLUMNS = 4  # of an equation for --passes
+ROWS = 32  # of a pass, as in a search
 
 
 @dataclass(frozen=True)
@@ -93,27 +97,37 @@ def run(name: str, units: Mapping[str, str], noise: float, seconds: float, judge
     return Line(name, noise, (found[0], found[1]), (laws[0], laws[1]), (took[0], took[1]))
 
 
-def show_passes(names: list[str], of: Mapping[str, Mapping[str, str]], seconds: float) -> None:
-    """Candidates and seconds of a pass of the network, without units and with them."""
+def show_passes(names: list[str], of: Mapping[str, Mapping[str, str]]) -> None:
+    """Candidates and seconds of a pass of three layers of koza on the columns, without units and with them."""
     problems = get_set(SET)
-    print(f"{'equation':10s} {'columns':>7s} {'without':>12s} {'with units':>12s} {'share':>8s}  plan with units")
-    shares = []
+    print(f"{'equation':10s} {'columns':>7s} {'without':>10s} {'s':>6s} {'with units':>10s} {'s':>6s} {'share':>9s}")
+    shares, faster = [], []
     for name in names:
         problem = problems.problem(name)
         X, y = problem.sample(0)
-        counts, plan = [], ""
-        for own in (None, with_target(of[name], problem.expression)):
-            model = OneCore(
-                list(problems.protocol.operators), max_time=seconds, random_state=0, units=own, device="cpu",
-                shares={"network": 1.0}, stop_loss=0.0,
-            )  # fmt: skip
-            model.fit(X[:1000], with_noise(y, 0.1, problems.protocol.noise, 0)[:1000])
-            passes = max(1, model._last_run.state.passes)
-            counts.append(model.scored_ / passes)
-            plan = model.plan_
-        shares.append(counts[1] / counts[0] if counts[0] else np.nan)
-        print(f"{name:10s} {X.shape[1]:7d} {counts[0]:12.3g} {counts[1]:12.3g} {shares[-1]:8.4f}  {plan}", flush=True)
-    print(f"median share {np.nanmedian(shares):.4f}")
+        if X.shape[1] > MOST_COLUMNS:
+            continue
+        dimensions = {one: read_unit(text).dimension for one, text in of[name].items()}
+        target = Units(dimensions, DIMENSIONLESS).of(problem.expression)
+        assert target is not None  # numbers are plain ones here
+        slots = [Variable(one) for one in problem.variables]
+        net = PSRN(X.shape[1], "koza", 3)
+        scored, seconds = [], []
+        for known in (None, [SlotDimensions.of(slots, Units(dimensions, target))]):
+            began = time.perf_counter()
+            (found,) = net.search_many(
+                [X[:ROWS]], y[:ROWS], 30, slots=[slots], device="cpu", threads=1, dimensions=known
+            )
+            seconds.append(time.perf_counter() - began)
+            scored.append(found.scored)
+        shares.append(scored[1] / scored[0])
+        faster.append(seconds[0] / seconds[1])
+        print(
+            f"{name:10s} {X.shape[1]:7d} {scored[0]:10.3g} {seconds[0]:6.2f} {scored[1]:10.3g} {seconds[1]:6.2f} "
+            f"{shares[-1]:9.2g}",
+            flush=True,
+        )
+    print(f"median share of the candidates {np.median(shares):.2g}, of the seconds {1 / np.median(faster):.2g}")
 
 
 def main() -> None:
@@ -131,7 +145,7 @@ def main() -> None:
     names = [name for name in names if name in units and (options.problem is None or name in options.problem)]
     names = names[options.part :: options.of]
     if options.passes:
-        show_passes(names, units, options.seconds)
+        show_passes(names, units)
         return
     lines: list[Line] = []
     with Judge() as judge:

@@ -113,7 +113,7 @@ def _check_reach(units: Units, forbidden: Collection[str]) -> None:
     shown = ", ".join(f"{name} [{one}]" for name, one in usable.items())
     raise ValueError(
         f"units: no law of {shown} has the unit of the target, {units.target}: {what}. Add the column (or the named "
-        "constant) that is missing, correct a unit, or let constants have units: dimensional_constants=True"
+        "constant) that is missing, correct a unit, or let constants have units by dimensional_constants"
     )
 
 

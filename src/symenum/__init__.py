@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from symenum.dynamics.display import plot_trajectories
     from symenum.engine import PSRN, Candidate, Shortlist
     from symenum.estimator import FittedForm, PSERegressor, SymbolicClassifier, SymbolicTransformer, fit_constants
+    from symenum.estimator.units import dimensionless_groups
     from symenum.heads import first_pass
     from symenum.operators import OPERATOR_SETS, OPERATORS, Operator, make_operator
     from symenum.operators.traits import Interval, Traits
@@ -39,6 +40,7 @@ __all__ = [
     "SymbolicTransformer",
     "Traits",
     "__version__",
+    "dimensionless_groups",
     "first_pass",
     "fit_constants",
     "make_operator",
@@ -61,6 +63,7 @@ _PARTS = {
     "symenum.dynamics.display": ("plot_trajectories",),
     "symenum.engine": ("PSRN", "Candidate", "Shortlist"),
     "symenum.estimator": ("FittedForm", "PSERegressor", "SymbolicClassifier", "SymbolicTransformer", "fit_constants"),
+    "symenum.estimator.units": ("dimensionless_groups",),
     "symenum.heads": ("first_pass",),
     "symenum.operators.table": ("OPERATORS", "OPERATOR_SETS", "Interval", "Operator", "Traits", "make_operator"),
     "symenum.plugins": ("register_generator", "register_head", "register_loss"),

@@ -87,6 +87,16 @@ class FakeModel:
     def confidence(self) -> list[str]:
         return ["The fake model is sure."]
 
+    @property
+    def constants_(self) -> Any:
+        return pandas.DataFrame({"The fake constants.": [1.0]})
+
+    def shape_lines(self, index: int | None = None) -> list[str]:
+        return ["The shape is proved."]
+
+    def unit_lines(self, index: int | None = None) -> list[str]:
+        return ["The fake model has units."]
+
     def uncertainties(self, index: int | None = None) -> Any:
         return self.models.uncertainties
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import signal
 
@@ -361,3 +362,56 @@ def test_errors_of_the_estimator_name_the_option_and_what_there_is(table, option
     assert result.exit_code == 2, result.output
     assert message in result.stderr
     assert "_variables" not in result.stderr
+
+
+def test_units_reach_the_estimator_and_are_printed(symenum, models, table):
+    arguments = (
+        "fit",
+        table("flow rate,t [s],y\n1,2,3\n2,5,4\n3,7,9\n"),
+        "--units",
+        "flow rate=m^3/s,t [s]=s",
+        "--units",
+        "y=m^3",
+    )
+    result = symenum(*arguments, "--dimensional-constants", "--constant", "c")
+    assert models.settings["units"] == {"flow_rate": "m^3/s", "t_s": "s", "y": "m^3"}
+    assert models.settings["dimensional_constants"] is True
+    assert models.settings["constants"] == {"c": 299792458.0}
+    assert "The fake model has units." in result.stdout
+
+
+def test_units_stand_in_the_names_of_columns(symenum, models, table):
+    symenum("fit", table("v [m/s],t (s),y [m]\n1,2,3\n2,5,4\n3,7,9\n"), "--units", "names")
+    assert list(models.settings["units"].values()) == ["m/s", "s", "m"]
+    result = symenum("fit", table(DATA), "--units", "names")
+    assert result.exit_code == 2
+    assert "the column 'a' has no unit in its name" in result.stderr
+    for options in (("--units", "v"), ("--units", "names", "--units", "v=m")):
+        assert symenum("fit", table(DATA), *options).exit_code == 2
+
+
+def test_without_units_nothing_of_them_reaches_the_estimator(symenum, models, table):
+    symenum("fit", table(DATA))
+    assert "units" not in models.settings
+    assert "dimensional_constants" not in models.settings
+
+
+def test_a_shape_reaches_the_estimator_and_its_verdict_is_printed(symenum, models, table):
+    options = ("--shape", "a=increasing", "--shape", "a=convex", "--shape", "y=0..inf", "--shape", "f(0, 0) = 0")
+    result = symenum("fit", table(DATA), *options, "--shape-box", "a=0..10")
+    expected = {"a": ["increasing", "convex"], "y": (0.0, math.inf), "f": ["f(0, 0) = 0"]}
+    assert models.settings["shape"] == expected
+    assert models.settings["shape_box"] == {"a": (0.0, 10.0)}
+    assert "The shape is proved." in result.stdout
+    for wrong in (("--shape", "a"), ("--shape", "a=x..y"), ("--shape-box", "a=3")):
+        assert symenum("fit", table(DATA), *wrong).exit_code == 2
+    symenum("fit", table(DATA))
+    assert "shape" not in models.settings
+
+
+def test_groups_reach_the_estimator_and_their_constants_are_printed(symenum, models, table):
+    result = symenum("fit", table(DATA), "--group", "b")
+    assert models.settings["groups"] == "b"
+    assert "The fake constants." in result.stdout
+    symenum("fit", table(DATA))
+    assert "groups" not in models.settings

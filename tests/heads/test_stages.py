@@ -98,6 +98,8 @@ def test_the_next_slice_is_the_one_that_ends_cheapest() -> None:
 
 @pytest.mark.parametrize("name", [row.name for row in STAGES])
 def test_a_slice_is_the_same_whatever_ran_before_it(name: str) -> None:
+    if name not in {one.name for one in heads_on(2).on_target()}:
+        pytest.skip("it applies where units are known only")
     whole = {one.name: one for one in heads_on(2).on_target()}[name]
     found: list[list[str]] = []
     while whole.scan(len(found)) is not None and len(found) < 5:

@@ -96,6 +96,11 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "loss",
     "guesses",
     "required_variables",
+    "units",
+    "dimensional_constants",
+    "shape",
+    "shape_box",
+    "groups",
 )
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other rows to choose the law on.")
 @click.option(
@@ -174,6 +179,7 @@ def fit_command(
     )
     if validation_table is None and settings["model_selection"] == "validation":
         raise click.UsageError("--model-selection validation needs --validation FILE or --validation-fraction.")
+    settings = {**settings, "units": _units_of(table, settings["units"])}
     settings = _estimator_parameters(settings, constant)
     if out is not None:
         out = prepare_folder(out, overwrite=overwrite)
@@ -230,12 +236,35 @@ def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, fl
     parameters = {**settings, "operators": operators_of(settings["operators"])}
     parameters["guesses"] = list(settings["guesses"])
     parameters["shares"] = settings["shares"] or []
+    parameters["units"] = settings["units"] or []
+    parameters["dimensional_constants"] = settings["dimensional_constants"] or []
+    parameters["shape"], parameters["shape_box"] = settings["shape"] or [], settings["shape_box"] or []
+    parameters["groups"] = settings["groups"] or []
     parameters["required_variables"] = list(split_list(settings["required_variables"]))
     if constant and not settings["constants"]:
         raise click.UsageError("--constant and --no-constants contradict each other.")
     if constant:
         parameters["constants"] = dict(constant)
     return {name: parameters[name] for name in PARAMETERS if name in parameters and parameters[name] != []}
+
+
+def _units_of(table: Table, units: Mapping[str, str] | str | None) -> dict[str, str] | None:
+    """The units by the names that columns have in laws; "names": those in the names of the file's columns."""
+    from symenum.estimator.unit_text import FROM_NAMES, unit_in_name
+
+    if units is None:
+        return None
+    in_laws = {str(column): name for column, name in zip(table.columns, table.X.columns, strict=True)}
+    if not isinstance(units, str):
+        return {in_laws.get(name, name): unit for name, unit in units.items()}
+    assert units == FROM_NAMES  # the only word that the option takes
+    found = {column: unit_in_name(column) for column in (*in_laws, table.target)}
+    without = [column for column, split in found.items() if split is None]
+    if without:
+        raise InputError(
+            f"--units names: the column {without[0]!r} has no unit in its name; call it as in 'speed [m/s]'"
+        )
+    return {in_laws.get(column, column): split[1] for column, split in found.items() if split is not None}
 
 
 def operators_of(text: str) -> str | list[str]:
@@ -305,6 +334,12 @@ def run_fit(
             problems += _print(_chi_square_line(model, len(table.y)))
         if result.confidence and not quiet:
             problems += _print("\n".join(result.confidence))
+        if settings.get("groups") is not None and model is not None and not quiet:
+            problems += _print(f"\n{model.constants_.to_string()}")
+        if settings.get("shape") is not None and model is not None and not quiet:
+            problems += _print("\n".join(model.shape_lines()))
+        if settings.get("units") is not None and model is not None and not quiet:
+            problems += _print("\n".join(model.unit_lines()))
         if result.errors is not None:
             problems += _print("\n".join(error_lines(result.errors)))
         if explain and model is not None:

@@ -101,6 +101,17 @@ def assignment(text: str, example: str = "g=9.81") -> dict[str, float]:
     return {name.strip(): number}
 
 
+def constants(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+    """Numbers by name, of an option that may be repeated: g=9.81; a constant of nature needs no number: c."""
+    from symenum.estimator.physical_constants import PHYSICAL_CONSTANTS
+
+    found: dict[str, float] = {}
+    for value in values:
+        name = value.strip()
+        found |= {name: PHYSICAL_CONSTANTS[name][0]} if name in PHYSICAL_CONSTANTS else assignment(value)
+    return found
+
+
 def weights(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, int] | None:
     """Whole numbers by name, of an option that may be repeated: sin=5; None where none is given."""
     found = assignments(context, option, values, "sin=5")
@@ -108,6 +119,58 @@ def weights(context: click.Context, option: click.Parameter, values: Sequence[st
     if wrong:
         raise click.BadParameter(f"{wrong[0]} must have a whole number of 0 or more, such as {wrong[0]}=5.")
     return {name: int(value) for name, value in found.items()} or None
+
+
+def units(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, str] | str | None:
+    """Units by name, of an option that may be repeated: v=m/s; "names" where the columns' names hold them."""
+    if not values:
+        return None
+    if any(value.strip() == "names" for value in values):
+        if len(values) > 1:
+            raise click.BadParameter("'names' stands alone: the units are then those in the names of the columns.")
+        return "names"
+    found: dict[str, str] = {}
+    for value in values:
+        for part in value.split(","):
+            name, sign, unit = part.partition("=")
+            if not sign or not name.strip():
+                raise click.BadParameter(f"{part!r} must be a name and a unit, such as v=m/s, or the word names.")
+            found[name.strip()] = unit.strip()
+    return found
+
+
+def shape(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Any] | None:
+    """What is known of how laws behave: x1=increasing, y=0..1, and conditions on f such as "f(0) = 0"."""
+    found: dict[str, Any] = {}
+    for value in values:
+        if re.match(r"f\s*(\(|->)", value.strip()):
+            found.setdefault("f", []).append(value.strip())
+            continue
+        name, sign, word = value.partition("=")
+        if not sign or not name.strip():
+            raise click.BadParameter(f"{value!r} must be as in x1=increasing, y=0..1 or 'f(0) = 0'.")
+        found[name.strip()] = _ends(word) if ".." in word else [*found.get(name.strip(), []), word.strip()]
+    return found or None
+
+
+def ranges(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Any] | None:
+    """Low and high ends by name, of an option that may be repeated: x1=0..10."""
+    found: dict[str, Any] = {}
+    for value in values:
+        name, sign, word = value.partition("=")
+        if not sign or ".." not in word:
+            raise click.BadParameter(f"{value!r} must be a name and a range, such as x1=0..10.")
+        found[name.strip()] = _ends(word)
+    return found or None
+
+
+def _ends(text: str) -> tuple[float, float]:
+    """Both ends of a range such as 0..10; inf for no end."""
+    low, _, high = text.partition("..")
+    ends = _number(low), _number(high)
+    if any(math.isnan(end) for end in ends):
+        raise click.BadParameter(f"{text!r} must be two numbers, such as 0..10.")
+    return ends
 
 
 def memory(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -128,8 +191,12 @@ _READERS: Mapping[str, Mapping[str, Any]] = {
     "seconds": {"callback": seconds},
     "number": {"callback": non_negative},
     "assignments": {"callback": assignments},
+    "constants": {"callback": constants},
     "shares": {"callback": partial(assignments, example="network=0.5")},
     "weights": {"callback": weights},
+    "units": {"callback": units},
+    "shape": {"callback": shape},
+    "ranges": {"callback": ranges},
     "size": {"callback": memory},
     "seed": {"type": click.IntRange(0, _LARGEST_SEED)},
     "file": {"type": click.Path(path_type=Path, dir_okay=False)},

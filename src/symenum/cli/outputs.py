@@ -73,10 +73,15 @@ class Model(Protocol):
     scored_: int
     plan_: str
     schedule_: Any
+    constants_: Any
 
     def uncertainties(self, index: int | None = None) -> Any: ...
 
     def confidence(self) -> list[str]: ...
+
+    def shape_lines(self, index: int | None = None) -> list[str]: ...
+
+    def unit_lines(self, index: int | None = None) -> list[str]: ...
 
 
 class Search(Protocol):

@@ -42,6 +42,17 @@ class Bank:
     def __len__(self) -> int:
         return len(self.values)
 
+    def at(self, which: Tensor) -> Bank:
+        """The columns of these indices (int64, ascending)."""
+        return Bank(
+            self.values[which],
+            self.plus[which],
+            self.minus[which],
+            self.plus_complexity[which],
+            self.minus_complexity[which],
+            self.stand_in,
+        )
+
     @property
     def paired(self) -> int:
         """The number of columns that have both signs; they come first."""

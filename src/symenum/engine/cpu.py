@@ -33,19 +33,37 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.dimensions import SAME_NUMBER
 from symenum.core.target import Target
 from symenum.core.threads import Job, run_jobs, tile_space
 from symenum.engine.layer import Block, Family, Form, apply_poisoned, forms_of
+from symenum.engine.layer_dimensions import admissible_parts, join
 from symenum.engine.shortlist import Scorer
 from symenum.operators import Kind
+from symenum.operators.traits import DimensionRule
 
-__all__ = ["FormScan", "OperatorScan", "RowPart", "UnaryScan", "left_factors", "right_factors", "row_parts", "scan"]
+__all__ = [
+    "FormScan",
+    "OperatorScan",
+    "RowPart",
+    "UnaryScan",
+    "left_factors",
+    "right_factors",
+    "row_parts",
+    "scan",
+    "scan_admissible",
+]
 
 
 # Largest |v| in units of y's root mean square: the products of two squares must stay in the range of the type (3e38 and
 # 1.8e308). Tiles with larger columns have no bounds and go to the next rung.
 _RANGE = {torch.float32: 1e9, torch.float64: 1e75}
 _GAP_ROUNDING = 1e-9  # more than the relative rounding error of a norm
+_RULES = {
+    Family.SUM: DimensionRule.HOMOGENEOUS,
+    Family.PRODUCT: DimensionRule.PRODUCT,
+    Family.QUOTIENT: DimensionRule.QUOTIENT,
+}
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 TILE = (512, 1024)  # columns i times columns j of a matrix product: 2 MiB in float32, which a core keeps in its cache
 DIRECT_TILE = (128, 512)  # columns i times columns j that are evaluated row by row: 512 KiB in float64
@@ -65,6 +83,35 @@ def scan(scorer: Scorer, budget: Budget, threads: int) -> tuple[int, bool]:
     done = run_jobs([job for _, job in jobs], budget, threads)
     scored = scorer.layer.size * done // max(1, total)
     return scored, done == total
+
+
+def scan_admissible(scorer: Scorer, budget: Budget, threads: int) -> tuple[int, bool]:
+    """`scan` of the candidates that have the wanted dimension; the scorer knows the dimensions of its columns.
+
+    Columns are put together by dimension before the scan, so that nothing else is scored; of products and quotients of
+    two dimensions twice as much as there is, since a scan takes all pairs of a set.
+    """
+    jobs = list(_admissible_jobs(scorer))
+    total = sum(size for size, _ in jobs)
+    done = run_jobs([job for _, job in jobs], budget, threads)
+    return done, done == total
+
+
+def _admissible_jobs(scorer: Scorer) -> Iterator[tuple[int, Job]]:
+    """As `_jobs`, for the sets of columns whose pairs may have the wanted dimension."""
+    dimension, wanted = scorer.dimension, scorer.wanted
+    assert dimension is not None  # else there is nothing to tell
+    plain = torch.nonzero(dimension.abs() < SAME_NUMBER).flatten()
+    for block in scorer.layer.blocks:
+        if block.operator.arity == 1:
+            found = (join(block.operator, dimension, None, None) - wanted).abs() < SAME_NUMBER
+            yield from UnaryScan(scorer.at(torch.nonzero(found).flatten()), block).jobs()
+    for form in forms_of([block.operator for block in scorer.layer.blocks]):
+        for part in admissible_parts(dimension, wanted, _RULES[form.family]):
+            yield from FormScan(scorer.at(part), form).jobs()
+    if abs(wanted) < SAME_NUMBER:  # a power of something with a unit is what a column or a product is already
+        for block in scorer.layer.blocks_without_form:
+            yield from OperatorScan(scorer.at(plain), block).jobs()
 
 
 def _jobs(scorer: Scorer) -> Iterator[tuple[int, Job]]:

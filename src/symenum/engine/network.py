@@ -24,6 +24,7 @@ from symenum.engine.architecture import Architecture, check_bank_fits, check_mas
 from symenum.engine.bank import build_bank
 from symenum.engine.cuda import passes as cuda
 from symenum.engine.distinct import signature
+from symenum.engine.layer_dimensions import SlotDimensions, dimensions_of_classes
 from symenum.engine.screening import (
     SCREEN_FROM,
     SCREEN_ROWS,
@@ -175,11 +176,15 @@ class PSRN:
         threads: int | None = None,
         device: str | Sequence[str] = "auto",
         seed: int = 0,
+        dimensions: Sequence[SlotDimensions] | None = None,
     ) -> list[Shortlist]:
         """For each of several slot sets what `search` gives, on the same rows and target; on a GPU in one go.
 
         `values`: an array (rows, inputs) for each set; `slots`: names or expressions of the inputs for each set. When
         `stop()` is true, the sets that are left have empty shortlists that are not `complete`.
+
+        `dimensions`: for each set those of its slots and of the target; only candidates that have the target's are
+        scored then, on the CPU.
 
         On one GPU the passes are launched one behind the other, and the expressions of one are written while the next
         is scanned. DeviceLostError if a GPU fails: the same call with device="cpu" goes on without it.
@@ -200,6 +205,9 @@ class PSRN:
             self._pass(self._slots(names), data[rows], target, budget, threads)
             for data, names in zip(tables, slots, strict=True)
         ]
+        if dimensions is not None:
+            passes = [replace(one, dimensions=own) for one, own in zip(passes, dimensions, strict=True)]
+            device = "cpu"
         return self._run(passes, k, self._is_screened(mode, target), device)
 
     def warm_up(self, rows: int, k: int = 10, *, device: str | Sequence[str] = "auto") -> None:
@@ -307,6 +315,7 @@ class Pass:
     budget: Budget
     threads: int
     devices: tuple[torch.device, ...] = ()  # GPUs; the CPU if there are none
+    dimensions: SlotDimensions | None = None  # only candidates that have the target's are scored
 
     def exact(self, k: int) -> Shortlist:
         """The best k of all candidates, each judged on all rows."""
@@ -367,8 +376,19 @@ class Pass:
         small = len(self.architecture.kept) * target.rows < _MAX_SERIAL_BANK
         with torch_threads(1 if small else self.threads):
             bank = build_bank(self.architecture, values, torch.tensor(self._complexity))
-        scored, complete = cpu.scan(Scorer(self.architecture.last_layer, bank, target, pool), self.budget, self.threads)
+        scorer = Scorer(self.architecture.last_layer, bank, target, pool)
+        if self.dimensions is None:
+            scored, complete = cpu.scan(scorer, self.budget, self.threads)
+        else:
+            scored, complete = cpu.scan_admissible(self._with_dimensions(scorer), self.budget, self.threads)
         return _Scanned(_numbers(pool), bank.stand_in, scored, complete)
+
+    def _with_dimensions(self, scorer: Scorer) -> Scorer:
+        """The scorer on the columns that have a dimension, and these dimensions."""
+        assert self.dimensions is not None  # asked before
+        found = dimensions_of_classes(self.architecture, self.dimensions, scorer.bank.stand_in[scorer.bank.plus])
+        kept = torch.nonzero(~torch.isnan(found)).flatten()
+        return replace(scorer, dimension=found, wanted=self.dimensions.wanted).at(kept)
 
     def _evaluate(self, scanned: _Scanned, numbers: list[int]) -> tuple[list[Expression], Tensor]:
         """The candidates' expressions, and their values (len(numbers), rows) float64 as `evaluate` gives them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
 
@@ -18,11 +18,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from symenum.core.dimensions import SAME_NUMBER
 from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.engine.bank import NO_EXPRESSION, Bank
 from symenum.engine.distinct import representatives, signature
-from symenum.engine.layer import Block, Form, SymbolLayer, apply_poisoned, ordered
+from symenum.engine.layer import Block, Family, Form, SymbolLayer, apply_poisoned, ordered
 from symenum.expressions.candidate import Candidate
 from symenum.operators import Operator
 
@@ -241,12 +242,23 @@ class SignedColumns:
 
 @dataclass(frozen=True)
 class Scorer:
-    """Exact losses of candidates of the last layer, on one bank and target; the best go into the pool."""
+    """Exact losses of candidates of the last layer, on one bank and target; the best go into the pool.
+
+    `dimension` (columns,) float64 and `wanted`: the numbers of the physical dimensions of columns and target, where
+    they are known; a form of another dimension is no candidate.
+    """
 
     layer: SymbolLayer
     bank: Bank
     target: Target
     pool: Pool
+    dimension: Tensor | None = None
+    wanted: float = 0.0
+
+    def at(self, which: Tensor) -> Scorer:
+        """The same on the columns of these indices (int64, ascending); the finds go into the same pool."""
+        dimension = None if self.dimension is None else self.dimension[which]
+        return replace(self, bank=self.bank.at(which), dimension=dimension)
 
     @cached_property
     def signed(self) -> SignedColumns:
@@ -264,6 +276,10 @@ class Scorer:
     def form(self, form: Form, first: Tensor, second: Tensor) -> None:
         """Score the candidates form(v_first, v_second); columns by their indices, int64 of one length."""
         number, complexity = self._write(form, first, second)
+        if self.dimension is not None and form.family is not Family.SUM:  # columns of a sum are alike before the scan
+            a, b = self.dimension[first], self.dimension[second]
+            found = a + b if form.family is Family.PRODUCT else a - b
+            number = number.masked_fill((found - self.wanted).abs() >= SAME_NUMBER, NO_EXPRESSION)
         exists = torch.nonzero(number != NO_EXPRESSION).flatten()
 
         def values(which: Tensor, rows: slice) -> Tensor:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target, Training, check_errors, check_target, refuse_dates_and_masks
 from symenum.estimator.missing_cells import Kept, handle_missing
+from symenum.estimator.unit_text import FROM_NAMES, unit_in_name
 from symenum.expressions.parse import formula_names
 from symenum.fitting.effective_variance import MeasurementErrors
 from symenum.fitting.losses import make_loss
@@ -54,11 +55,21 @@ class FitData:
     y_error: Array | None = None
     x_error: Array | None = None
     names: tuple[str, ...] | None = None  # names that the user has given to the columns of an array
+    target: str = "y"
+    units_in_names: bool = False  # whether a column "speed [m/s]" is called speed in formulas
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The names of the columns as the user wrote them; None where there are none."""
+        return self.names if self.columns is None else self.columns
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of the columns in formulas."""
-        return column_names(self.names if self.columns is None else self.columns, self.X.shape[1])
+        labels = self.labels
+        if labels is not None and self.units_in_names:
+            labels = tuple(label if (split := unit_in_name(label)) is None else split[0] for label in labels)
+        return column_names(labels, self.X.shape[1])
 
     def frame(self) -> Any:
         """X as it was given: an array, or a DataFrame with its names."""
@@ -153,8 +164,15 @@ def check_fit_data(
     labels = getattr(estimator, "feature_names_in_", None)
     columns = None if labels is None else tuple(map(str, labels))
     names = _check_variable_names(variable_names, columns, values.shape[1])
-    data = FitData(values, target, weight, columns, names=names)
+    data = FitData(
+        values, target, weight, columns, names=names, target=target_name(y), units_in_names=_in_names(estimator)
+    )
     return _with_errors(data, y_error, x_error, kept, estimator.loss)
+
+
+def _in_names(estimator: Any) -> bool:
+    """Whether the names of the columns hold their units; other estimators have no such parameter."""
+    return bool(getattr(estimator, "units", None) == FROM_NAMES)
 
 
 def _warn_of_outlier(y: Array, numbers: npt.NDArray[np.int64]) -> None:

@@ -15,6 +15,7 @@ from symenum.core.target import Training
 from symenum.core.threads import single_threaded
 from symenum.core.words import looks_like
 from symenum.estimator.data import make_training
+from symenum.estimator.physical_constants import named_constants
 from symenum.expressions import (
     Apply,
     Constant,
@@ -232,8 +233,13 @@ def check_constants(constants: object, names: Iterable[str]) -> dict[str, float]
     """The named constants of the user: each a finite number other than zero, under a name that is no variable's."""
     if constants is None or isinstance(constants, bool):
         return {}
+    if isinstance(constants, (list, tuple)) and all(isinstance(name, str) for name in constants):
+        constants = named_constants(constants)
     if not isinstance(constants, Mapping):
-        raise ValueError(f"constants must be True, False or a mapping such as {{'g': 9.81}}, not {constants!r}")
+        raise ValueError(
+            f"constants must be True, False or a mapping such as {{'g': 9.81}}, or names of constants of nature such "
+            f"as ['c', 'k_B'], not {constants!r}"
+        )
     taken = set(names)
     checked: dict[str, float] = {}
     for name, value in constants.items():

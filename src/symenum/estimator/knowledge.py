@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Protocol
 
@@ -13,12 +13,15 @@ from symenum.core.budget import Budget
 from symenum.core.target import Training
 from symenum.estimator.formulas import UndeclaredNameError, check_constants, fit_form, read_form
 from symenum.estimator.preparation import important_columns
-from symenum.expressions import Expression, variables
+from symenum.estimator.shape_text import read_shape
+from symenum.estimator.units import read_units
+from symenum.expressions import Expression, Units, variables
 from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.heads.operator_grammar import Prior
 from symenum.operators import Operator, get_operator, get_operators
+from symenum.sanity.shapes import Shape
 
 __all__ = ["Knowledge", "check_found", "complexity_weights", "prior_knowledge"]
 
@@ -44,26 +47,44 @@ class Parameters(Protocol):
     guesses: Any
     loss: Any
     select_k_features: int | None
+    units: Any
+    dimensional_constants: bool
+    shape: Any
+    shape_box: Any
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Fields of `symenum.search.Settings`, of the same names."""
+    """Fields of `symenum.search.Settings`, of the same names.
+
+    `final_units`: where constants of nature have units and other numbers may not. The search knows numbers only, so in
+    it they may have any unit; once a number has its name, the law must keep to these.
+    """
 
     loss: Loss
     prior: Prior
     forbidden: tuple[str, ...]
     guesses: tuple[Expression, ...]
     declared: Mapping[str, float]
+    final_units: Units | None
+    shape: Shape | None
     weights: ComplexityWeights | None
 
 
 def prior_knowledge(
-    parameters: Parameters, training: Training, budget: Budget, seed: int, *, weighted: bool
+    parameters: Parameters,
+    training: Training,
+    budget: Budget,
+    seed: int,
+    *,
+    weighted: bool,
+    labels: Sequence[str] | None = None,
+    target: str = "y",
 ) -> Knowledge:
     """Check and convert these parameters; an error names the parameter.
 
-    `budget` and `seed` are for fitting the constants of guesses. `weighted`: whether the rows have weights.
+    `budget` and `seed` are for fitting the constants of guesses. `weighted`: whether the rows have weights. `labels`:
+    the names of the columns as the user wrote them. `target`: the name of y.
     """
     names = tuple(training.columns)
     loss = make_loss(parameters.loss, training.target, weighted=weighted)
@@ -76,6 +97,8 @@ def prior_knowledge(
     if both:
         raise ValueError(f"{', '.join(both)} cannot be in both required_variables and forbidden_variables")
     weights = complexity_weights(parameters, names)
+    units = read_units(parameters, names, labels or names, target, forbidden)
+    final_units = units if units is not None and units.constants and not units.free else None
     prior = Prior(
         None if parameters.max_depth is None else int(parameters.max_depth),
         _nested_constraints(parameters.nested_constraints),
@@ -83,16 +106,20 @@ def prior_knowledge(
         required,
         _argument_limits(parameters.constraints),
         weights,
+        units if final_units is None or units is None else replace(units, free=True, by_names=True),
     )
+    shape = read_shape(parameters.shape, parameters.shape_box, names, target, training.columns)
     guesses = _guesses(parameters, training, declared, loss, budget, seed)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]
         complexity = guess.complexity if weights is None else weights.of(guess)
         if unwanted or not prior.allows(guess) or complexity > parameters.max_complexity:
-            raise ValueError(f"guesses holds {guess}, which the constraints on laws forbid: change one of them")
+            reason = None if prior.units is None else prior.units.reason(guess)
+            why = "which the constraints on laws forbid" if reason is None else f"which units forbid: {reason}"
+            raise ValueError(f"guesses holds {guess}, {why}: change one of them")
     wanted = {*required, *(name for guess in guesses for name in variables(guess))}
     forbidden += _unimportant(parameters.select_k_features, training, forbidden, wanted)
-    return Knowledge(loss, prior, forbidden, guesses, declared, weights)
+    return Knowledge(loss, prior, forbidden, guesses, declared, final_units, shape, weights)
 
 
 def _unimportant(count: int | None, training: Training, forbidden: Iterable[str], wanted: set[str]) -> tuple[str, ...]:
@@ -145,7 +172,7 @@ def check_found(front: Front, error: BaseException | None) -> None:
     if not front:
         raise ValueError(
             "no law that was found keeps to max_complexity, max_depth, nested_constraints, constraints, "
-            "variable_operators and required_variables: allow more, or search longer"
+            "variable_operators, required_variables and units: allow more, or search longer"
         )
 
 

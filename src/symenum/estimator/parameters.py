@@ -165,6 +165,10 @@ def _is_shares(value: object) -> bool:
     return all(isinstance(name, str) for name in value) and all(map(_is_number, value.values()))
 
 
+def _is_units(value: object) -> bool:
+    return value is None or value == "names" or isinstance(value, Mapping)
+
+
 _TRUE_OR_FALSE = Predicate("True or False", lambda value: isinstance(value, bool))
 
 # In the order of `PSERegressor.__init__`.
@@ -228,12 +232,15 @@ _ROWS = (
     Parameter(
         "constants",
         True,
-        'whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by their '
-        "names (fitted ones are allowed too)",
-        Predicate("True or False, or a mapping such as {'g': 9.81}", lambda value: isinstance(value, (bool, Mapping))),
+        'whether laws may hold fitted constants; or named constants such as {"g": 9.81}, or names of constants of '
+        'nature such as ["c", "k_B"], which laws show by their names (fitted ones are allowed too)',
+        Predicate(
+            "True or False, a mapping such as {'g': 9.81}, or names such as ['c', 'k_B']",
+            lambda value: isinstance(value, (bool, Mapping, list, tuple)),
+        ),
         (
             Option("--constants/--no-constants", "Whether laws may hold constants.", reads="switch"),
-            Option("--constant", "A constant to appear by its name.", "NAME=NUMBER", "assignments", repeated=True),
+            Option("--constant", "A constant to appear by its name.", "NAME=NUMBER|NAME", "constants", repeated=True),
         ),
         page="knowledge.md",
     ),
@@ -314,6 +321,52 @@ _ROWS = (
         page="knowledge.md",
     ),
     Parameter("forbidden_variables", None, "names of variables that no law may hold", page="knowledge.md"),
+    Parameter(
+        "units",
+        None,
+        'the units of all columns and of the target, such as {"v": "m/s", "m": "kg", "E": "J"}; or "names", where the '
+        "columns are called speed [m/s], mass (kg). Only laws of the target's unit are found",
+        Predicate("a mapping such as {'v': 'm/s'}, 'names' or None", _is_units),
+        (Option("--units", "Of a column or the target; or the word names.", "NAME=UNIT", "units", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "dimensional_constants",
+        False,
+        "with units: whether fitted constants may have the unit that is missing at their place; else they are plain "
+        "numbers",
+        _TRUE_OR_FALSE,
+        (
+            Option(
+                "--dimensional-constants/--plain-constants", "With --units: constants may have units.", reads="switch"
+            ),
+        ),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "shape",
+        None,
+        'what is known of how laws behave, such as {"x1": "increasing", "x2": "convex", "y": "positive"}, or a list of '
+        'conditions such as ["f(0) = 0", "f -> 1 for x1 -> inf"]; `equations_` says of each law whether it is proved',
+        options=(Option("--shape", "Such as x1=increasing, y=0..1 or 'f(0) = 0'.", "TEXT", "shape", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "shape_box",
+        None,
+        'where `shape` must hold, such as {"x1": (0, 10)}; of other variables, where the data are',
+        options=(Option("--shape-box", "Where it must hold.", "NAME=LOW..HIGH", "ranges", repeated=True),),
+        page="knowledge.md",
+    ),
+    Parameter(
+        "groups",
+        None,
+        "the name of a column that says which group a row is of: one form for all groups, and constants of their own "
+        "where groups differ; `constants_` has them",
+        Predicate("a column's name or None", lambda value: value is None or isinstance(value, str)),
+        (Option("--group", "A column of groups, each with constants of its own.", "COLUMN"),),
+        page="knowledge.md",
+    ),
     Parameter(
         "select_k_features",
         None,

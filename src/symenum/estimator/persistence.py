@@ -26,11 +26,13 @@ from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
+import pandas
 
 from symenum.core.files import write_whole
 from symenum.core.memory import memory_limit
 from symenum.core.target import Training
 from symenum.estimator.data import FitData
+from symenum.estimator.formulas import check_constants
 from symenum.estimator.knowledge import complexity_weights
 from symenum.estimator.parameters import PARAMETERS
 from symenum.estimator.preparation import denoised
@@ -43,6 +45,7 @@ from symenum.estimator.saved_results import (
     holds_laws_of_motion,
     read_result,
 )
+from symenum.estimator.unit_text import FROM_NAMES
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.fit_under_loss import with_loss
@@ -71,6 +74,7 @@ __all__ = [
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
+_LATER_PARAMETERS = ("units", "dimensional_constants", "shape", "shape_box", "groups")
 _OPTIONAL_ARRAYS = ("weight", "y_error", "x_error")  # of FitData, in the file of the data where they are not None
 _GIVE_AGAIN = "give the data again, PSERegressor.resume(path, X, y) in Python, or start anew"
 # What NumPy and zipfile raise for a file that is not, or no longer, what np.savez has written; RuntimeError is for
@@ -189,6 +193,9 @@ def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
     """A hash of the data and of all settings that cannot change when a search goes on."""
     digest = hashlib.sha256()
     fixed = {name: value for name, value in json_parameters(parameters).items() if name not in _CHANGEABLE}
+    for name in _LATER_PARAMETERS:  # a fit without them has the signature that it had before there were any
+        if fixed.get(name) == PARAMETERS[name].default:
+            fixed.pop(name, None)
     named = [] if data.names is None else [data.names]
     digest.update(json.dumps([fixed, data.columns, data.X.shape, *named], sort_keys=True, default=repr).encode())
     for array in (data.X, data.y, data.weight):
@@ -213,6 +220,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
         "columns": None if data.columns is None else list(data.columns),
         "variable_names": None if data.names is None else list(data.names),
         "data": file.name,
+        "target": data.target,
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -270,6 +278,12 @@ class OpenedCheckpoint:
     parameters: dict[str, Any]
     data: FitData | None
     names: tuple[str, ...] | None  # that the user had given to the columns of an array
+    target: str = "y"
+
+    def named_target(self) -> Any:
+        """The target of the data as `fit` takes it: a Series where it has a name."""
+        assert self.data is not None  # only asked where the data were read
+        return self.data.y if self.target == "y" else pandas.Series(self.data.y, name=self.target)
 
 
 def open_checkpoint(
@@ -291,14 +305,16 @@ def open_checkpoint(
         if name not in _CHANGEABLE and name in changes and value != stored.get(name):
             raise ValueError(f"{name} cannot change when a search goes on: it was {stored.get(name)!r}; start anew")
     _refuse_missing(parameters, "a checkpoint", "resume")
-    constants = parameters.get("constants")
-    named = constants if isinstance(constants, dict) else None
+    named = check_constants(parameters.get("constants"), ()) or None
     checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
     given_names = _names(path, checkpoint, "variable_names")
     data = replace(_read_data(path, checkpoint), names=given_names) if with_data else None
     if data is not None and given_names is not None and len(given_names) != data.X.shape[1]:
         raise ValueError(f"the checkpoint '{path}' is damaged: it has not as many variable_names as columns")
-    return OpenedCheckpoint(checkpoint, parameters, data, given_names)
+    target = checkpoint.about.get("target", "y")
+    if not isinstance(target, str):
+        raise ValueError(f"the checkpoint '{path}' is damaged: its target has no name")
+    return OpenedCheckpoint(checkpoint, parameters, data, given_names, target)
 
 
 def _refuse_missing(parameters: Mapping[str, Any], holder: str, method: str) -> None:
@@ -519,6 +535,7 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
     state, front, data = found.checkpoint.state, found.checkpoint.front, found.data
     if not front or data is None:
         raise ValueError(f"the checkpoint '{path}' holds no law yet: go on with resume")
+    data = replace(data, units_in_names=found.parameters.get("units") == FROM_NAMES)
     table, target, _ = data.weighted_rows(memory_limit(found.parameters.get("max_memory")), state.seed)
     if found.parameters.get("denoise") is True:
         target = denoised(table, target)

@@ -39,7 +39,7 @@ from symenum.display.notebook import front_html
 from symenum.display.progress import observer_for_estimator
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.schedule import schedule_table
-from symenum.display.table import LawRow, equations_table, rows_of, terminal_width, text_table
+from symenum.display.table import LawRow, equations_table, rows_of, short_text, terminal_width, text_table
 from symenum.estimator.data import FitData, check_fit_data, check_validation, make_training, target_name
 from symenum.estimator.formulas import (
     FittedForm,
@@ -48,6 +48,15 @@ from symenum.estimator.formulas import (
     constant_errors,
     fit_form,
     read_form,
+)
+from symenum.estimator.grouped_fit import (
+    GroupedModel,
+    GroupedTable,
+    check_groups,
+    choose_form,
+    grouped_equations,
+    not_for_groups,
+    searched_groups,
 )
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
@@ -72,6 +81,8 @@ from symenum.estimator.saved_results import (
     write_results,
 )
 from symenum.estimator.several_targets import Targets, index_of_each, of_each_target, one_target_only, split_targets
+from symenum.estimator.shape_text import read_shape
+from symenum.estimator.units import read_units, unit_lines
 from symenum.expressions import (
     Expression,
     ExpressionModule,
@@ -95,11 +106,13 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.run_directory.layout import RunPlace
 from symenum.sanity import Policy
+from symenum.sanity.shapes import Shape
 from symenum.search import Outcome, Settings, StepReport, Task, make_task, run
 from symenum.search.believed import with_most_probable
 from symenum.search.checkpoint import Checkpoint
 from symenum.search.exhausted import exhaust
 from symenum.search.front_update import loss_floor
+from symenum.search.keeping_shape import keeping_shape
 from symenum.selection import (
     DEFAULT_RULE,
     Alternative,
@@ -133,6 +146,7 @@ _LATEST_CHOICE = 0.6  # but not beyond so many seconds after max_time
 _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a loss then has an error of 1 to 2%
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
+_SEARCH_OF_GROUPS = 0.6  # share of max_time for the searches of single groups; the rest is for fits to all of them
 _ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
 
 
@@ -217,9 +231,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         number of inputs of the network; None: chosen like the layers. `plan_` says what was chosen
     token_generator : str, default "gp"
         "gp", "mcts", "random", or the name of a registered one
-    constants : bool | Mapping[str, float], default True
-        whether laws may hold fitted constants; or named constants such as {"g": 9.81}, which laws show by their names
-        (fitted ones are allowed too)
+    constants : bool | Mapping[str, float] | Sequence[str], default True
+        whether laws may hold fitted constants; or named constants such as {"g": 9.81}, or names of constants of nature
+        such as ["c", "k_B"], which laws show by their names (fitted ones are allowed too)
     constant_range : tuple[float, float], default (-3.0, 3.0)
         the range (low, high) from which constants inside tokens are drawn
     top_k : int, default 30
@@ -247,6 +261,20 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names of variables that every law must hold
     forbidden_variables : Sequence[str] | None, default None
         names of variables that no law may hold
+    units : Mapping[str, str] | str | None, default None
+        the units of all columns and of the target, such as {"v": "m/s", "m": "kg", "E": "J"}; or "names", where the
+        columns are called speed [m/s], mass (kg). Only laws of the target's unit are found
+    dimensional_constants : bool, default False
+        with units: whether fitted constants may have the unit that is missing at their place; else they are plain
+        numbers
+    shape : Mapping[str, Any] | Sequence[str] | None, default None
+        what is known of how laws behave, such as {"x1": "increasing", "x2": "convex", "y": "positive"}, or a list of
+        conditions such as ["f(0) = 0", "f -> 1 for x1 -> inf"]; `equations_` says of each law whether it is proved
+    shape_box : Mapping[str, tuple[float, float]] | None, default None
+        where `shape` must hold, such as {"x1": (0, 10)}; of other variables, where the data are
+    groups : str | None, default None
+        the name of a column that says which group a row is of: one form for all groups, and constants of their own
+        where groups differ; `constants_` has them
     select_k_features : int | None, default None
         the number of variables to search with, those that matter most to a random forest; None: all
     denoise : bool, default False
@@ -356,7 +384,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         layers: int | None = None,
         inputs: int | None = None,
         token_generator: str = "gp",
-        constants: bool | Mapping[str, float] = True,
+        constants: bool | Mapping[str, float] | Sequence[str] = True,
         constant_range: tuple[float, float] = (-3.0, 3.0),
         top_k: int = 30,
         discount: float = 0.99,
@@ -370,6 +398,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         variable_operators: Mapping[str, Iterable[str | Operator]] | None = None,
         required_variables: Sequence[str] | None = None,
         forbidden_variables: Sequence[str] | None = None,
+        units: Mapping[str, str] | str | None = None,
+        dimensional_constants: bool = False,
+        shape: Mapping[str, Any] | Sequence[str] | None = None,
+        shape_box: Mapping[str, tuple[float, float]] | None = None,
+        groups: str | None = None,
         select_k_features: int | None = None,
         denoise: bool = False,
         guesses: Sequence[str | Expression] | None = None,
@@ -408,6 +441,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.variable_operators = variable_operators
         self.required_variables = required_variables
         self.forbidden_variables = forbidden_variables
+        self.units = units
+        self.dimensional_constants = dimensional_constants
+        self.shape = shape
+        self.shape_box = shape_box
+        self.groups = groups
         self.select_k_features = select_k_features
         self.denoise = denoise
         self.guesses = guesses
@@ -452,6 +490,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Ctrl-C, or `stop` from another thread, ends the search, and the front found so far is the result;
         `interrupted_` is then True. A second Ctrl-C raises KeyboardInterrupt, and the front is kept all the same.
         """
+        self.__dict__.pop("grouped_", None)
+        if self.groups is not None:
+            return self._fit_groups(X, y, sample_weight, (validation, y_error, x_error), variable_names)
         targets = split_targets(y, validation)
         if targets is not None:
             return self._fit_targets(X, targets, sample_weight, variable_names)
@@ -500,7 +541,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             path = Path(path) / CHECKPOINT
         found = open_checkpoint(Path(path), changes, names, with_data=X is None)
         if found.data is not None:
-            X, y, sample_weight = found.data.frame(), found.data.y, found.data.weight
+            X, y, sample_weight = found.data.frame(), found.named_target(), found.data.weight
             y_error, x_error = found.data.y_error, found.data.x_error
         model = cls(**found.parameters)
         model._checkpoint = found.checkpoint
@@ -534,6 +575,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model._origin = saved.origin
         return model
 
+    @not_for_groups
     @one_target_only
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the result to a folder: model.json, which `load` reads, front.csv, law.txt, law.tex and law.py.
@@ -590,6 +632,11 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         what the residuals show that the law has missed. The noise of a new measurement is not in them.
         """
         check_is_fitted(self, "front_")
+        if hasattr(self, "grouped_"):
+            if return_std:
+                raise ValueError("return_std is not for a model with groups")
+            self._expression(cast(int | None, index))  # raises an error if there is no such row
+            return self.grouped_.predict(X, self.selected_index_ if index is None else cast(int, index))
         if hasattr(self, "estimators_"):
             each = index_of_each(index, len(self.estimators_))
             columns_of = [
@@ -619,6 +666,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         chosen one, or if `sanity` refuses it.
         """
         check_is_fitted(self, "front_")
+        if hasattr(self, "grouped_"):
+            raise ValueError("alternatives_ is not for a model with groups: see equations_ and constants_")
         found = self._alternatives_of_best()
         laws = [LawRow(one.law.expression, one.law.complexity, one.law.loss, 0.0, 0.0) for one in found]
         table = equations_table(laws, self.variable_names_).drop(columns=["score", "reward"])
@@ -653,6 +702,27 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         lines = confidence_lines(verdict)
         found = exhaust(training, get_operators(self.operators)) if loss.is_squared and not verdict.exact else None
         return lines if found is None else [*lines, exhausted_line(found)]
+
+    @of_each_target
+    def shape_lines(self, index: int | None = None) -> list[str]:
+        """Whether a law is proved to keep `shape`, in a sentence; empty where nothing is known of it."""
+        law = self._expression(index)
+        if "shape" not in self.equations_.columns:
+            return []
+        mark = str(self.equations_["shape"].iloc[self.selected_index_ if index is None else index])
+        shown = f"The shape is {mark}" if mark == "proved" else f"The shape of {short_text(law)}: {mark}"
+        return [f"{shown}."]
+
+    @of_each_target
+    def unit_lines(self, index: int | None = None) -> list[str]:
+        """Which units a law is in, in sentences; with `dimensional_constants` also those of its numbers.
+
+        Empty where the model has no `units`.
+        """
+        law = written(self._expression(index))
+        labels = getattr(self, "feature_names_in_", self.variable_names_)
+        units = read_units(self, self.variable_names_, [str(label) for label in labels], self.target_name_, ())
+        return [] if units is None else unit_lines(law, units, self.target_name_)
 
     @of_each_target
     def get_best(self, index: int | None = None) -> pandas.Series:
@@ -709,6 +779,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return to_torch(expression, names)
         raise ValueError(f"language must be one of {', '.join(map(repr, _EXPORTS))}, not {language!r}")
 
+    @not_for_groups
     @one_target_only
     def score_expression(
         self,
@@ -742,6 +813,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         result = replace(result, complexity=self.front_.complexity_of(result.expression))
         return compare_with_front(result, self.front_) if X is None else result
 
+    @not_for_groups
     @of_each_target
     def uncertainties(
         self, index: int | None = None, X: object = None, y: object = None, sample_weight: object = None
@@ -757,6 +829,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         training = training if noise is None else noise.weigh(training)
         return constant_errors(expression, training, make_loss(self.loss, training.target))
 
+    @not_for_groups
     @one_target_only
     def report(self, path: str | Path, X: object = None, y: object = None, *, errors: bool = False) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
@@ -776,7 +849,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.get_params(deep=False),
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
-            confidence=self._stated_confidence() or (),
+            confidence=(*(self._stated_confidence() or ()), *self.shape_lines(), *self.unit_lines()),
             weighted_by_errors="chi_square" in self.equations_.columns,
         )
         write_whole(Path(path), report_page(content))
@@ -867,7 +940,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = data.variables
         training = Training.of(table, names, target)
         weighted = data.total_weight is not None
-        settings = self._settings(training, session.budget_for_guesses(self.max_time), seed, weighted=weighted)
+        settings = self._settings(
+            training,
+            session.budget_for_guesses(self.max_time),
+            seed,
+            weighted=weighted,
+            labels=data.labels,
+            target=data.target,
+        )
         validation_rows = check_validation(self, validation, names)
         task = make_task(names, table, target, settings)
         start = find_start(self, task, data, self._checkpoint)
@@ -910,6 +990,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Choose the law and set all results; the outcome comes back with the front from which it was chosen."""
         settings = fit.task.settings
         budget = session.budget_for_choice(self.max_time)
+        kept = keeping_shape(fit.task, outcome.front, outcome.state)
+        outcome = replace(outcome, front=kept.front)
         outcome, believed = self._with_most_probable(fit, outcome, budget)
         errors = fit.data.errors(fit.data.variables, fit.rows)
         if errors is not None and errors.x:
@@ -922,6 +1004,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.plan_ = str(fit.task.plan)
         held_out = self._held_out_losses(outcome.front, fit.validation, settings.loss, settings.seed, budget)
         self._set_results(outcome, held_out, settings.loss, believed)
+        if settings.shape is not None:
+            self.refused_ = {**self.refused_, **kept.refused}
+            self._add_shape(settings.shape)
         if errors is not None:
             self._add_chi_square(errors)
         self._last_run = LastRun(outcome.whole, fit.start.signature, self.loss)
@@ -957,6 +1042,18 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fitted = fit_effective_variance(laws, columns, target.y, target.weight, errors, budget=budget)
         candidates = [with_loss(law, columns, target.y, target.weight, loss) for law in fitted]
         return replace(front, entries=()).update(candidates)
+
+    def _add_shape(self, shape: Shape) -> None:
+        """Put into `equations_` whether each law is proved to keep the shape, and warn where none keeps it."""
+        self.equations_["shape"] = [shape.mark(entry.expression) for entry in self.front_]
+        broken = shape.broken(self.front_[self.selected_index_].expression)
+        if broken:
+            warnings.warn(
+                f"no law that was found keeps the shape ({', '.join(broken)} is broken by the chosen one): the front "
+                "holds the best that nearly do, and equations_ says what each breaks; search longer, or ask for less",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _add_chi_square(self, errors: MeasurementErrors) -> None:
         """Put chi-square into `equations_`, and chi-square over the number of rows without that of the constants."""
@@ -1016,14 +1113,70 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.schedule_ = schedule_table(outcome.state)
         self.refused_ = {one.reason: one.count for one in outcome.state.refused}
 
+    def _fit_groups(
+        self, X: object, y: object, sample_weight: object, others: tuple[object, ...], variable_names: object
+    ) -> Self:
+        """One form for all groups: a few groups are searched, and what was found is fitted to all of them."""
+        check_parameters(self.get_params(deep=False))
+        if any(one is not None for one in others):
+            raise ValueError("validation, y_error and x_error are not for groups yet: leave them out")
+        if split_targets(y, None) is not None:
+            raise ValueError("groups is for one target: fit each column of y with groups of its own")
+        table = check_groups(self, X, y, sample_weight, cast(Any, variable_names))
+        began, seed = time.monotonic(), self._seed()
+        searched = searched_groups(table)
+        seconds = None if self.max_time is None else _SEARCH_OF_GROUPS * self.max_time / len(searched)
+        settings = {"groups": None, "max_time": seconds, "random_state": seed, "warm_start": False, "callbacks": None}
+        models: list[PSERegressor] = []
+        with self._running() as session:
+            for group in searched:
+                if models and (session.stopping.over() or models[-1].interrupted_):
+                    break
+                self._column = type(self)(**{**self.get_params(deep=False), **settings})
+                try:
+                    models.append(self._column.fit(*table.part(group)))
+                finally:
+                    self._column = None
+            laws = [(one._kept, one.front_.rows) for one in models]
+            left = None if self.max_time is None else max(1.0, self.max_time - (time.monotonic() - began))
+            found, chosen, front = choose_form(laws, table, get_operators(self.operators), Budget(left), seed)
+        self._set_groups(table, GroupedModel(found, table.column, table.labels, table.names), chosen, front)
+        self.target_name_ = target_name(y)
+        self.n_iter_, self.scored_ = sum(one.n_iter_ for one in models), sum(one.scored_ for one in models)
+        self.elapsed_, self.interrupted_ = time.monotonic() - began, any(one.interrupted_ for one in models)
+        self.stop_reason_ = f"{len(models)} of {len(table.labels)} groups were searched, and all were fitted"
+        self.plan_, self.schedule_, self.refused_ = models[0].plan_, models[0].schedule_, models[0].refused_
+        return self
+
+    def _set_groups(self, table: GroupedTable, grouped: GroupedModel, chosen: int, front: Front) -> None:
+        """Set the attributes that show the laws of groups."""
+        self.grouped_ = grouped
+        self.front_, self.selected_index_ = front, chosen
+        self.best_expression_ = written(front[chosen].expression)
+        self.equations_ = grouped_equations(grouped.laws)
+        self.constants_: pandas.DataFrame = grouped.constants(chosen)
+        self.variable_names_ = (*table.names, *grouped.laws[chosen].names)
+        self.n_features_in_ = len(table.names) + 1
+        self.__dict__.pop("feature_names_in_", None)
+        self._kept, self._alternatives, self._confidence, self._origin = tuple(front), None, (), Origin()
+
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
         if self._checkpoint is not None:
             return self._checkpoint.state.seed
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _settings(self, training: Training, budget: Budget, seed: int, *, weighted: bool) -> Settings:
-        known = prior_knowledge(self, training, budget, seed, weighted=weighted)
+    def _settings(
+        self,
+        training: Training,
+        budget: Budget,
+        seed: int,
+        *,
+        weighted: bool,
+        labels: Sequence[str] | None = None,
+        target: str = "y",
+    ) -> Settings:
+        known = prior_knowledge(self, training, budget, seed, weighted=weighted, labels=labels, target=target)
         return Settings(
             operators=get_operators(self.operators),
             loss=known.loss,
@@ -1031,6 +1184,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             forbidden=known.forbidden,
             guesses=known.guesses,
             declared=known.declared,
+            final_units=known.final_units,
+            shape=known.shape,
             weights=known.weights,
             layers=self.layers,
             inputs=self.inputs,
@@ -1071,7 +1226,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         loss = make_loss(self.loss, training.target)
         floor, on_front = self.front_.floor, {entry.expression for entry in self.front_}
         part = training.at(sample_rows(training.target.rows, _POLICY_ROWS, 0, "rows that alternatives are judged on"))
-        policy = Policy.of(part.columns, part.target, training.columns, sanity=self.sanity)
+        shape = read_shape(self.shape, self.shape_box, self.variable_names_, self.target_name_, training.columns)
+        policy = Policy.of(part.columns, part.target, training.columns, sanity=self.sanity, shape=shape)
 
         def allowed(one: Candidate) -> bool:
             return one.expression in on_front or policy.reason(one.expression, exact=one.loss <= floor) is None

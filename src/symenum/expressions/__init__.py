@@ -7,6 +7,8 @@ compared as functions (`same_function`). Nothing here knows of data sets, search
 """
 
 from symenum.expressions.algebra import canonical, fingerprint, same_function, sample_points, simplify, sort_key
+from symenum.expressions.derivative import derivative
+from symenum.expressions.dimensions import DimensionError, Units
 from symenum.expressions.evaluate import evaluate
 from symenum.expressions.export import (
     ExpressionFunction,
@@ -40,12 +42,15 @@ __all__ = [
     "NAMED_CONSTANTS",
     "Apply",
     "Constant",
+    "DimensionError",
     "Expression",
     "ExpressionFunction",
     "ExpressionModule",
+    "Units",
     "Variable",
     "apply",
     "canonical",
+    "derivative",
     "evaluate",
     "fingerprint",
     "fold",

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.dimensions import SAME_NUMBER, Dimension
 from symenum.core.exactness import EXACTNESS
 from symenum.core.threads import torch_threads
 from symenum.engine.layer import apply_poisoned
+from symenum.engine.layer_dimensions import admissible_parts, join
 from symenum.expressions import apply
 from symenum.expressions.candidate import Candidate
 from symenum.heads.features import Features
@@ -159,7 +161,7 @@ class Affine:
         for operator in self.operators:
             if budget.over():
                 break
-            found = self._scan_one(operator, features, t, root, k, rounding, budget)
+            found = self._scan_one(operator, features, response.dimension_of_terms, t, root, k, rounding, budget)
             out += fit_chosen(response, found.choice, partial(found.fit, response), budget)
             if any(response.data.is_law(candidate) for candidate in out):
                 break
@@ -169,6 +171,7 @@ class Affine:
         self,
         operator: Operator,
         features: Features,
+        wanted: Dimension | None,
         t: Tensor,
         root: Tensor,
         k: int,
@@ -181,9 +184,33 @@ class Affine:
         scale_free = operator.role in MULTIPLICATIVE
         chosen = features.up_to_scale(budget) if scale_free else features
         chosen = chosen.simplest(self.cap if by_products else self.cap // _PAIRWISE_PART)
-        pairs = self._best(chosen.values, t, root, operator, budget)
+        pairs = self._pairs(operator, chosen, wanted, t, root, budget)
         choice = choose(pairs.residual, chosen.complexity[pairs.i] + chosen.complexity[pairs.j], k, rounding)
         return _Found(operator, chosen, (pairs.i, pairs.j), choice)
+
+    def _pairs(
+        self, operator: Operator, chosen: Features, wanted: Dimension | None, t: Tensor, root: Tensor, budget: Budget
+    ) -> Pairs:
+        """The best pairs; where units are known, of those that have the dimension of t."""
+        if wanted is None or chosen.dimension is None:
+            return self._best(chosen.values, t, root, operator, budget)
+        found: list[Pairs] = []
+        for part in admissible_parts(chosen.dimension, wanted.number, operator.dimension_rule):
+            if budget.over():
+                break
+            pairs = self._best(chosen.values[part], t, root, operator, budget)
+            i, j = part[pairs.i], part[pairs.j]
+            joined = join(
+                operator, chosen.dimension[i], chosen.dimension[j], torch.full_like(pairs.residual, torch.nan)
+            )
+            right = (joined - wanted.number).abs() < SAME_NUMBER
+            found.append(Pairs(i[right], j[right], pairs.residual[right]))
+        if not found:
+            nothing = torch.empty(0, dtype=torch.int64)
+            return Pairs(nothing, nothing, nothing.double())
+        i, j, residual = (torch.cat([getattr(one, name) for one in found]) for name in ("i", "j", "residual"))
+        order = torch.argsort(residual, stable=True)[: self.width]
+        return Pairs(i[order], j[order], residual[order])
 
     def _best(self, V: Tensor, t: Tensor, root: Tensor, operator: Operator, budget: Budget) -> Pairs:
         """`best_affine` on the device that suits it; the result lies on the CPU."""

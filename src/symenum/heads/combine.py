@@ -5,7 +5,7 @@ The scan is the engine's own (`engine.cpu`), on features of two layers instead o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -40,7 +40,13 @@ class Combine:
         target = Target(t, root.square())
         layer = SymbolLayer(self.operators, len(chosen))
         pool = Pool(k, target)
-        cpu.scan(Scorer(layer, _bank(chosen), target, pool), budget, available_cores())
+        scorer = Scorer(layer, _bank(chosen), target, pool)
+        if chosen.dimension is None or response.dimension is None:
+            cpu.scan(scorer, budget, available_cores())
+        else:
+            by_norm = chosen.dimension[scorer.bank.plus]
+            scorer = replace(scorer, dimension=by_norm, wanted=response.dimension.number)
+            cpu.scan_admissible(scorer, budget, available_cores())
         best = pool.best()
         found: list[Candidate] = []
         for number in [] if best is None else best.number.tolist():

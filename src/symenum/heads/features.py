@@ -16,11 +16,13 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
+from symenum.core.dimensions import SAME_NUMBER, Dimension
 from symenum.core.exactness import EXACTNESS, is_flat
 from symenum.engine.architecture import complexity_rank
 from symenum.engine.distinct import canonical_signs, representatives, signature
 from symenum.engine.layer import SymbolLayer
-from symenum.expressions import Constant, Expression, apply
+from symenum.engine.layer_dimensions import dimensions_of_outputs
+from symenum.expressions import Constant, Expression, Units, apply
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import Role
 
@@ -92,13 +94,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Features:
-    """`values` (N, rows) float64 on the CPU, finite and distinct; `complexity` and `number` in the table (N,) int64."""
+    """`values` (N, rows) float64 on the CPU, finite and distinct; `complexity` and `number` in the table (N,) int64.
+
+    `dimension` (N,) float64: the numbers of their physical dimensions, where units are known; all have one.
+    """
 
     values: Tensor
     complexity: Tensor
     number: Tensor
     table: Table
+    dimension: Tensor | None = None
     _directions: dict[bool, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _of_dimension: dict[float, Features] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -114,11 +121,25 @@ class Features:
 
     def take(self, which: Tensor) -> Features:
         """The features of these indices (m,) int64."""
-        return Features(self.values[which], self.complexity[which], self.number[which], self.table)
+        dimension = None if self.dimension is None else self.dimension[which]
+        return Features(self.values[which], self.complexity[which], self.number[which], self.table, dimension)
+
+    def of_dimension(self, dimension: Dimension | None) -> Features:
+        """Those of one physical dimension; all of them where units are not known, or for None."""
+        if self.dimension is None or dimension is None:
+            return self
+        number = dimension.number
+        if number not in self._of_dimension:
+            alike = (self.dimension - number).abs() < SAME_NUMBER
+            self._of_dimension[number] = self.take(torch.nonzero(alike).flatten())
+        return self._of_dimension[number]
 
     def part(self, number: int, count: int) -> Features:
         """Part `number` of `count` parts of about equal size, in the order of the features; values are not copied."""
         low, high = (len(self) * at // count for at in (number, number + 1))
+        return self.take(torch.arange(low, high)) if self.dimension is not None else self._slice(low, high)
+
+    def _slice(self, low: int, high: int) -> Features:
         return Features(self.values[low:high], self.complexity[low:high], self.number[low:high], self.table)
 
     def up_to_affine(self, budget: Budget = NO_LIMIT) -> Features:
@@ -187,11 +208,13 @@ def build_features(
     max_bytes: int = _LAYER_BYTES,
     with_one: bool = True,
     budget: Budget = NO_LIMIT,
+    units: Units | None = None,
 ) -> Features:
     """All distinct features of up to `layers` layers on slots with `values` (slots, rows), float64, CPU and finite.
 
     `extend_unary` adds u(v) for every feature v and unary operator u. `with_one` adds the constant 1 to the slots.
     The `max_columns` simplest stay, and never fewer than the slots. `max_bytes`: of one layer with its duplicates.
+    `units` of the variables that the slots hold: only features that have a dimension are made.
     CutShortError where the budget is over before all are made.
     """
     if not bool(torch.isfinite(values).all()):
@@ -205,11 +228,18 @@ def build_features(
     none = torch.full((count,), SLOT)
     complexity = torch.tensor([slot.complexity for slot in slots])
     table = Table(slots, working, none, torch.arange(count), none)
-    features = Features(values, complexity, torch.arange(count), table)
+    dimension = None if units is None else _dimensions_of_slots(slots, units)
+    features = Features(values, complexity, torch.arange(count), table, dimension)
     features = _distinct(features, 0, max_columns, budget)
     for _ in range(layers):
         features = _grow(features, working, max_columns, max_bytes, budget)
     return extended_by_unary(features, max_columns, max_bytes, budget) if extend_unary else features
+
+
+def _dimensions_of_slots(slots: Sequence[Expression], units: Units) -> Tensor:
+    """(slots,) float64; a free number counts as a plain one."""
+    numbers = [0.0 if (found := units.of(slot)) is None else found.number for slot in slots]
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 def extended_by_unary(
@@ -231,24 +261,53 @@ def _grow(
     below = features if width == len(features) else features.simplest(width)
     layer = SymbolLayer(operators, width)
     limit = max(_MIN_OUTPUTS, min(max_bytes // (8 * rows), OUTPUTS_PER_COLUMN * max_columns))
-    numbers = _simplest_outputs(layer, below.complexity, limit, budget)
+    numbers = _simplest_outputs(layer, below.complexity, limit, budget, _with_a_dimension(layer, below, budget))
     found = list(_usable_blocks(layer, below.values, numbers, budget))
     numbers = torch.cat([part for part, _ in found])
     budget.check()
     table, first = _extend(features.table, below, layer, numbers)
+    dimension = None
+    if features.dimension is not None:
+        dimension = torch.cat([features.dimension, _dimensions(layer, below, numbers)])
     joined = Features(
         torch.cat([features.values, *(values for _, values in found)]),
         torch.cat([features.complexity, layer.complexity(below.complexity, numbers)]),
         torch.cat([features.number, torch.arange(first, first + len(numbers))]),
         table,
+        dimension,
     )
     return _distinct(joined, len(features), max_columns, budget)
 
 
-def _simplest_outputs(layer: SymbolLayer, below: Tensor, limit: int, budget: Budget) -> Tensor:
-    """The numbers of all outputs, or of the `limit` simplest, the simplest first; `below` (width,): complexities."""
-    numbers = torch.arange(layer.size)
-    if layer.size <= limit:
+def _dimensions(layer: SymbolLayer, below: Features, numbers: Tensor) -> Tensor:
+    """The numbers (len(numbers),) of the dimensions of these outputs, NaN for those that have none."""
+    assert below.dimension is not None  # only asked where units are known
+    first = below.values[:, 0]
+    flat = (below.values == first[:, None]).all(dim=1)
+    constant = torch.where(flat, first, torch.full_like(first, float("nan")))
+    return dimensions_of_outputs(layer, below.dimension, constant, numbers)
+
+
+def _with_a_dimension(layer: SymbolLayer, below: Features, budget: Budget) -> Tensor | None:
+    """The numbers of the outputs that have a dimension, ascending; None where units are not known: all."""
+    if below.dimension is None:
+        return None
+    found = []
+    for part in torch.split(torch.arange(layer.size), _COUNTED_OUTPUTS):
+        budget.check()
+        found.append(part[~torch.isnan(_dimensions(layer, below, part))])
+    return torch.cat(found)
+
+
+def _simplest_outputs(
+    layer: SymbolLayer, below: Tensor, limit: int, budget: Budget, possible: Tensor | None = None
+) -> Tensor:
+    """The numbers of all outputs, or of the `limit` simplest, the simplest first; `below` (width,): complexities.
+
+    `possible` (ascending int64): those that may be taken, by default all.
+    """
+    numbers = torch.arange(layer.size) if possible is None else possible
+    if len(numbers) <= limit:
         return numbers
     parts = []
     for part in torch.split(numbers, _COUNTED_OUTPUTS):
@@ -259,7 +318,7 @@ def _simplest_outputs(layer: SymbolLayer, below: Tensor, limit: int, budget: Bud
     edge = int((torch.cumsum(torch.bincount(complexity), 0) < limit).sum())  # that of the last one that fits
     inside = torch.nonzero(complexity < edge).flatten()
     tied = torch.nonzero(complexity == edge).flatten()[: limit - len(inside)]
-    return torch.cat([inside[torch.argsort(complexity[inside], stable=True)], tied])
+    return numbers[torch.cat([inside[torch.argsort(complexity[inside], stable=True)], tied])]
 
 
 def _block(rows: int) -> int:

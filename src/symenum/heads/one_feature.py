@@ -198,12 +198,26 @@ class OneFeature:
         """For several responses on the same rows: the scan takes the row weights of `weighted`, each fit its own."""
         if not responses or len(weighted.data.scan_rows) < 2:
             return []
+        out: list[Candidate] = []
+        for dimension in dict.fromkeys(response.dimension_of_terms for response in responses):
+            alike = [response for response in responses if response.dimension_of_terms == dimension]
+            fitting = features.of_dimension(dimension)
+            out += self._scan_alike(fitting, alike, weighted, k, budget) if len(fitting) else []
+        return out
+
+    def _scan_alike(
+        self, features: Features, responses: Sequence[Response], weighted: Response, k: int, budget: Budget
+    ) -> list[Candidate]:
+        """The scan for responses of one dimension, all with the same terms beside the feature."""
         _, root = weighted.scanned()
         T = torch.stack([response.scanned()[0] for response in responses])
         data = responses[0].data
+        background = tuple(term for term in self.background if responses[0].suits(term))
         beside = None
-        if self.background != (ONE,):
-            beside = torch.stack([data.evaluate(term)[data.scan_rows] for term in self.background])
+        if background != (ONE,):
+            beside = torch.zeros(0, len(data.scan_rows), dtype=torch.float64)
+        if background not in ((ONE,), ()):
+            beside = torch.stack([data.evaluate(term)[data.scan_rows] for term in background])
             if not bool(torch.isfinite(beside).all()):
                 return []
         found = scan_families(features.values, root, T, self.width, budget, beside)
@@ -214,13 +228,15 @@ class OneFeature:
             # Inexact fits of transforms are many and seldom better on y than those of y itself: k of them in all.
             wanted = k if response.is_target else max(1, k // len(responses))
             choice = choose(hits.residual, complexity, wanted, rounding_of(response))
-            out += fit_chosen(response, choice, partial(self._fit, features, response, hits), budget)
+            out += fit_chosen(response, choice, partial(self._fit, features, response, hits, background), budget)
             if budget.over():
                 break
         return out
 
-    def _fit(self, features: Features, response: Response, hits: Hits, at: int) -> list[Candidate | None]:
+    def _fit(
+        self, features: Features, response: Response, hits: Hits, background: tuple[Expression, ...], at: int
+    ) -> list[Candidate | None]:
         feature = features.expression(int(hits.feature[at]))
-        if self.background == (ONE,):
+        if background == (ONE,):
             return [response.fit(FAMILIES[int(hits.family[at])].terms(feature))]
-        return [response.fit([*self.background, feature])]
+        return [response.fit([*background, feature])]

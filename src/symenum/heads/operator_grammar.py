@@ -9,7 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from symenum.expressions import Apply, Constant, Expression, Variable, fold, same_function, substitute, variables, walk
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Expression,
+    Units,
+    Variable,
+    fold,
+    same_function,
+    substitute,
+    variables,
+    walk,
+)
 from symenum.expressions.complexity import ComplexityWeights
 from symenum.operators import Abilities, Operator, get_operator
 from symenum.operators.traits import ADDITIVE, Role
@@ -63,7 +74,8 @@ class Prior:
     `max_depth`: of the tree. `nested`: outer operator -> inner one -> how often it may occur inside on one path from
     the outer one to a leaf; by name or record. `variable_operators`: for a variable, the only operators that may act on
     expressions that hold it. `required`: variables that every law must depend on. `arguments`: for an operator, the
-    largest complexity of each of its operands, None for any; `weights` say what complexity counts.
+    largest complexity of each of its operands, None for any; `weights` say what complexity counts. `units`: the
+    dimensions of variables and target, which a law must keep to.
     """
 
     max_depth: int | None = None
@@ -72,6 +84,7 @@ class Prior:
     required: tuple[str, ...] = ()
     arguments: Mapping[Operator, tuple[int | None, ...]] = field(default_factory=dict)
     weights: ComplexityWeights | None = None
+    units: Units | None = None
 
     @property
     def active(self) -> bool:
@@ -81,11 +94,14 @@ class Prior:
     @property
     def forbids_parts(self) -> bool:
         """Whether some expressions may not even be a part of a law."""
-        return self.max_depth is not None or bool(self.nested or self.variable_operators or self.arguments)
+        shaped = bool(self.nested or self.variable_operators or self.arguments)
+        return self.max_depth is not None or shaped or self.units is not None
 
     def allows(self, expression: Expression) -> bool:
         """Whether it may be a law."""
         if not set(self.required) <= set(variables(expression)) or not self.allows_part(expression):
+            return False
+        if self.units is not None and not self.units.allows(expression):
             return False
         return all(_depends_on(expression, name) for name in self.required)
 
@@ -94,6 +110,8 @@ class Prior:
         if self.max_depth is not None and expression.depth > self.max_depth:
             return False
         if self.arguments and not self._has_small_arguments(expression):
+            return False
+        if self.units is not None and not self.units.consistent(expression):
             return False
         return (not self.nested or self._nests_well(expression)) and self._acts_well(expression)
 

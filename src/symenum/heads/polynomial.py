@@ -72,7 +72,10 @@ class Polynomial:
             count = math.comb(degree + len(data.stand_ins), degree)
             if count > min(len(t) - _SPARE_ROWS, _MAX_TERMS) or budget.over():
                 break
-            terms = monomials(data.stand_ins, degree)
+            terms = [term for term in monomials(data.stand_ins, degree) if response.suits(term)]
+            count = len(terms)
+            if not terms:
+                continue
             A = torch.stack([data.evaluate(term) for term in terms], dim=1)
             if not bool(torch.isfinite(A).all()):
                 break

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.budget import Budget
+from symenum.core.dimensions import DIMENSIONLESS, SAME_NUMBER, solve_exponents
 from symenum.core.exactness import EPSILON, EXACTNESS, is_exact
 from symenum.expressions import Expression, apply
 from symenum.expressions.candidate import Candidate
@@ -108,7 +109,10 @@ class ProductOfPowers:
         rows, complexity = logs.values, logs.complexity
         moderate = torch.empty(0, dtype=torch.int64)
         if self.exponentials:
-            moderate = torch.nonzero(features.values.abs().amax(dim=1) < _STEEPEST).flatten()
+            fine = features.values.abs().amax(dim=1) < _STEEPEST
+            if features.dimension is not None:  # exp takes a plain number
+                fine &= features.dimension.abs() < SAME_NUMBER
+            moderate = torch.nonzero(fine).flatten()
             rows = torch.cat([rows, features.values[moderate]])
             complexity = torch.cat([complexity, features.complexity[moderate] + OPERATORS["exp"].complexity])
         which, residual = best_single(rows * root, log_t, background, self.width)
@@ -132,8 +136,8 @@ def fit_products(response: Response, sets: Sequence[tuple[Expression, ...]], k: 
     for place, chosen in enumerate(sets):
         if place >= LAST_FITS and budget.over():
             break
-        draft = _draft(response, usable, chosen)
-        drafts += [] if draft is None else [draft]
+        both = (_draft(response, usable, chosen), _draft_by_units(response, usable, chosen))
+        drafts += [draft for draft in both if draft is not None]
     # The simplest first; fractional exponents restrict the domain, so their number counts before all else.
     drafts.sort(key=lambda draft: (draft.fractional, len(draft.factors), draft.product.complexity))
     out: list[Candidate] = []
@@ -195,6 +199,30 @@ def _draft(response: Response, usable: Sequence[Expression], chosen: tuple[Expre
         number = number or plain_number(float(exponent))
         if number.value != 0:
             factors.append(_Power(base, value, number))
+    return _assemble(factors) if factors else None
+
+
+def _draft_by_units(response: Response, usable: Sequence[Expression], chosen: tuple[Expression, ...]) -> _Draft | None:
+    """The product with the exponents that units ask for, of the chosen factors before any slot; None where units are
+    not known.
+
+    Under noise the logarithms of small values of y are far off, and with them exponents that are fitted.
+    """
+    units = response.data.units
+    if units is None or units.free or not chosen or response.dimension is None:
+        return None
+    bases = [*chosen, *usable]
+    if not all(map(units.consistent, bases)):
+        return None
+    dimensions = [units.of(base) or DIMENSIONLESS for base in bases]
+    exponents = solve_exponents(dimensions, response.dimension)
+    if exponents is None or not any(exponents[: len(chosen)]):
+        return None
+    factors = [
+        _Power(base, response.data.evaluate(base), nice)
+        for base, exponent in zip(bases, exponents, strict=True)
+        if exponent and (nice := recognise(float(exponent), 0.0, exact=True, rational=True, expected=True)) is not None
+    ]
     return _assemble(factors) if factors else None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,8 +23,8 @@ from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target
-from symenum.expressions import Constant, Expression, apply, simplify
-from symenum.expressions.algebra import Powers, multiplied_powers, power_product, powers_of
+from symenum.expressions import Constant, Expression, Units, Variable, apply, simplify
+from symenum.expressions.algebra import Powers, Sum, as_sum, multiplied_powers, power_product, powers_of
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.linear import Array
 from symenum.heads.response import Data, make_data
@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 
+_INNER = "inner_of_y"  # the name that stands for y' in a law for y
 _STEEPEST = 300.0  # of |log y| as predicted: e^300 = 1e130, whose square is finite
 _MAX_LEVERAGE = 0.99  # share of a row in its own prediction; beyond it, the prediction without the row has no digits
 _DAMPING = 1e3  # y² as a weight of log|y| is kept within this factor of its median
@@ -310,6 +311,7 @@ class Reduced:
     scale: Tensor
     factor: Powers
     outer: Callable[[Expression], Expression]
+    spreads: bool = False  # whether a sum that is found for y' is also tried with the factor in each of its terms
 
     @staticmethod
     def of(data: Data) -> Reduced:
@@ -326,7 +328,29 @@ class Reduced:
 
     def data(self) -> Data:
         """As the heads take it; candidates on it are expressions in the stand-ins of the root."""
-        return make_data(self.slots, self.values, Target(self.y, self.weight), len(self.root.scan_rows), self.root.seed)
+        target = Target(self.y, self.weight)
+        return make_data(
+            self.slots, self.values, target, len(self.root.scan_rows), self.root.seed, units=self._inner_units()
+        )
+
+    def _inner_units(self) -> Units | None:
+        """The units of y' in place of y; None where units are not known."""
+        units = self.root.units
+        if units is None:
+            return None
+        inner = units.wanted(self.back(Variable(_INNER)), _INNER)
+        assert inner is not None  # `has_units` is asked first
+        return replace(units, target=inner)
+
+    @property
+    def has_units(self) -> bool:
+        """Whether slots and y' have dimensions, as far as units tell: a length plus a time has none."""
+        units = self.root.units
+        if units is None:
+            return True
+        if not all(units.consistent(slot) for slot in self.slots):
+            return False
+        return units.wanted(self.back(Variable(_INNER)), _INNER) is not None
 
     def back(self, inner: Expression) -> Expression:
         """From an expression for y' to one for y."""
@@ -336,6 +360,24 @@ class Reduced:
     def candidate(self, found: Candidate) -> Candidate | None:
         """What was found for y', judged on y."""
         return self.root.candidate(self.back(found.expression))
+
+    def candidates(self, found: Candidate) -> list[Candidate]:
+        """What was found for y', judged on y; where that is a sum, also with the factor in each of its terms."""
+        forms = [self.back(found.expression)]
+        total = as_sum(simplify(found.expression))
+        if self.spreads and self.factor and len(total.terms) + bool(total.number) > 1:
+            forms.append(self._spread(total))
+        judged = [self.root.candidate(form) for form in dict.fromkeys(forms)]
+        return [candidate for candidate in judged if candidate is not None]
+
+    def _spread(self, total: Sum) -> Expression:
+        """factor·(a + b) as factor·a + factor·b, each term simplified: m*v**2*(1 + u**2/v**2) is m*v**2 + m*u**2."""
+        factor = power_product(self.factor)
+        parts = [(added, apply("mul", factor, term)) for added, term in total.terms]
+        if total.number:
+            parts.append((total.number > 0, apply("mul", Constant(abs(total.number)), factor)))
+        whole = replace(total, terms=tuple((added, simplify(part)) for added, part in parts), number=0).close()
+        return simplify(self.outer(whole))
 
 
 def reduce_by(problem: Reduced, symmetry: Symmetry, pivot: int | None = None) -> Reduced | None:
@@ -453,7 +495,7 @@ class _Reducer:
 
     def _tested(self, symmetry: Symmetry, surface: Surface, budget: Budget) -> Reduced | None:
         reduced = reduce_by(self._problem, symmetry)
-        if reduced is None:
+        if reduced is None or not reduced.has_units:
             return None
         part = self._part(reduced)
         found = fit_surface(*part, surface.chart, budget)

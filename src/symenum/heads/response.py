@@ -8,16 +8,17 @@ there are stands in `transforms`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
 
+from symenum.core.dimensions import DIMENSIONLESS, Dimension
 from symenum.core.exactness import EXACTNESS, loss_up_to
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target
-from symenum.expressions import Constant, Expression, Variable, evaluate, substitute, variables
+from symenum.expressions import Constant, DimensionError, Expression, Units, Variable, evaluate, substitute, variables
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import Number, linear_combination, plain_number, snap
 from symenum.fitting.linear import least_squares
@@ -41,6 +42,7 @@ ONE = Constant(1)
 """1 as a term: the offset of a sum."""
 UNIT = Number(1.0, ONE)
 """1 as a coefficient."""
+_HOLE = "_hole"  # the variable that stands for t in a law for y; no column has such a name: it begins with _
 _LARGEST_COEFFICIENT = 1e200  # beyond it a coefficient times a value near 1e108 overflows
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _ROWS_PER_CONSTANT = 12  # rows that vouch for one constant that is not a nice number
@@ -53,7 +55,8 @@ class Data:
     """The slots, a variable that stands in for each, their columns by its name (rows,) float64, and the target.
 
     `scan_rows` (m,) int64: the rows that scans look at. `seed`: of all random numbers that heads draw. There may be
-    columns of further variables, which are no slots: laws may hold them, and heads do not look at them.
+    columns of further variables, which are no slots: laws may hold them, and heads do not look at them. `units`: the
+    dimensions of the stand-ins and of y, where they are known.
     """
 
     slots: tuple[Expression, ...]
@@ -62,6 +65,7 @@ class Data:
     target: Target
     scan_rows: Tensor
     seed: int = 0
+    units: Units | None = None
 
     def evaluate(self, expression: Expression) -> Tensor:
         """Values (rows,) float64 of an expression in the stand-ins."""
@@ -85,8 +89,18 @@ class Data:
         return is_law(candidate, self.target)
 
 
-def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_rows: int, seed: int = 0) -> Data:
-    """Data on slot values (slots, rows) float64; at most `scan_rows` rows, drawn at random, are scanned."""
+def make_data(
+    slots: Sequence[Expression],
+    values: Tensor,
+    target: Target,
+    scan_rows: int,
+    seed: int = 0,
+    units: Units | None = None,
+) -> Data:
+    """Data on slot values (slots, rows) float64; at most `scan_rows` rows, drawn at random, are scanned.
+
+    `units`: of the variables that the slots hold, and of y; each slot must have a dimension.
+    """
     taken = {slot.name for slot in slots if isinstance(slot, Variable)}
     stand_ins: list[Expression] = []
     for i, slot in enumerate(slots):
@@ -96,7 +110,20 @@ def make_data(slots: Sequence[Expression], values: Tensor, target: Target, scan_
         stand_ins.append(Variable(name))
     columns = {slot.name: column for slot, column in zip(stand_ins, values, strict=True) if isinstance(slot, Variable)}
     rows = sample_rows(target.rows, scan_rows, seed, "rows that scans look at")
-    return Data(tuple(slots), tuple(stand_ins), columns, target, rows, seed)
+    return Data(
+        tuple(slots), tuple(stand_ins), columns, target, rows, seed, _units_of_stand_ins(units, slots, stand_ins)
+    )
+
+
+def _units_of_stand_ins(
+    units: Units | None, slots: Sequence[Expression], stand_ins: Sequence[Expression]
+) -> Units | None:
+    """The same units by the names of the stand-ins; of a slot that is a free number, those of a plain number."""
+    if units is None:
+        return None
+    of_slots = [units.of(slot) or DIMENSIONLESS for slot in slots]
+    names = [one.name for one in stand_ins if isinstance(one, Variable)]
+    return replace(units, variables={**units.variables, **dict(zip(names, of_slots, strict=True))})
 
 
 @dataclass(frozen=True)
@@ -118,6 +145,34 @@ class Response:
     def is_target(self) -> bool:
         return self.t is self.data.target.y
 
+    @cached_property
+    def dimension(self) -> Dimension | None:
+        """The dimension that t has; None where units are not known, or where no t makes a law of the target's unit."""
+        units = self.data.units
+        return None if units is None else units.wanted(self.wrap(Variable(_HOLE)), _HOLE)
+
+    @property
+    def dimension_of_terms(self) -> Dimension | None:
+        """The dimension of whatever is multiplied by a number and added; None where units do not tell."""
+        units = self.data.units
+        return None if units is None or units.free else self.dimension
+
+    @property
+    def has_a_dimension(self) -> bool:
+        """Whether there may be a law for it, as far as units tell."""
+        return self.data.units is None or self.dimension is not None
+
+    def suits(self, term: Expression) -> bool:
+        """Whether a number times this may be one of several terms of t, as far as units tell."""
+        units = self.data.units
+        if units is None:
+            return True
+        try:
+            found = units.of(term)
+        except DimensionError:
+            return False
+        return found is None or self.dimension is None or units.may_have(self.dimension / found)
+
     def scanned(self) -> tuple[Tensor, Tensor]:
         """t and the square roots of the weights (scan rows,), float64."""
         weight = self.weight[self.data.scan_rows]
@@ -136,8 +191,13 @@ class Response:
         """The least-squares combination of the terms, constants snapped where the data agree, judged on y.
 
         `weight` (rows,): other row weights for the fit. `write` makes the expression of the coefficients; by default
-        the sum of the terms. None where a term is not finite or too small for a coefficient.
+        the sum of the terms, without those that units forbid. None where a term is not finite or too small for a
+        coefficient.
         """
+        if write is None and self.data.units is not None:
+            terms = [term for term in terms if self.suits(term)]
+            if not terms:
+                return None
         A = torch.stack([self.data.evaluate(term) for term in terms], dim=1)
         if not bool(torch.isfinite(A).all()) or self._beyond_doubles(A):
             return None

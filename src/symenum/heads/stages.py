@@ -26,11 +26,12 @@ from symenum.core.target import Target, check_slots, check_target, check_whole
 from symenum.core.threads import single_threaded
 from symenum.engine.network import slot_expressions
 from symenum.engine.shortlist import Shortlist
-from symenum.expressions import Constant, Expression
+from symenum.expressions import Constant, Expression, Variable
 from symenum.expressions.algebra import plain_form
 from symenum.expressions.candidate import Candidate
 from symenum.heads.affine import Affine
 from symenum.heads.combine import Combine
+from symenum.heads.dimensionless_groups import in_groups
 from symenum.heads.feature_times_polynomial import FeatureTimesPolynomial
 from symenum.heads.features import Features, build_features, extended_by_unary
 from symenum.heads.head import Head, Priced, RegisteredHead, Scan, registered_heads
@@ -155,7 +156,11 @@ STAGES = (
         "ratios of polynomials",
         lambda heads: [heads.on(RatioOfPolynomials())],
         Work(5e-9, lambda sizes: sizes.ratios(8, 10)),
-        lambda heads: heads.grammar.quotients and len(heads.data.stand_ins) <= RatioOfPolynomials.max_slots,
+        lambda heads: (
+            heads.grammar.quotients
+            and len(heads.data.stand_ins) <= RatioOfPolynomials.max_slots
+            and heads.plain_numbers
+        ),
         on_reduced=True,
     ),
     FEATURES,
@@ -191,7 +196,7 @@ STAGES = (
         "rational",
         lambda heads: [heads.on(Rational(above, device=heads.device), heads.features) for above in (1, 2)],
         Work(5e-4, lambda sizes: sizes.scanned, lambda sizes: sizes.fits(7 * sizes.k)),
-        lambda heads: heads.grammar.quotients,
+        lambda heads: heads.grammar.quotients and heads.plain_numbers,
         needs=FEATURES,
     ),
     EXTENDED,
@@ -247,7 +252,9 @@ STAGES = (
             lambda sizes: sizes.extended * sizes.scanned * (sizes.slots + 2) ** 2,
             lambda sizes: sizes.fits(2 * sizes.k),
         ),
-        lambda heads: len(heads.data.stand_ins) <= _MAX_POLYNOMIAL_SLOTS and heads.grammar.products,
+        lambda heads: (
+            len(heads.data.stand_ins) <= _MAX_POLYNOMIAL_SLOTS and heads.grammar.products and heads.plain_numbers
+        ),
         on_reduced=True,
         needs=EXTENDED,
     ),
@@ -334,19 +341,26 @@ STAGES = (
             lambda sizes: sizes.inner_starts * (min(200, sizes.scanned) + 100),
             lambda sizes: sizes.fits(2 * sizes.k),
         ),
+        lambda heads: heads.plain_numbers,
         on_reduced=True,
     ),
     StageRow(
         "exact meetings",
         lambda heads: heads.meetings.exact(),
         Work(1.0, lambda sizes: WORK_OF_A_MEETING),
-        lambda heads: heads.meetings.possible,
+        lambda heads: heads.meetings.possible and heads.plain_numbers,
     ),
     StageRow(
         "near meetings",
         lambda heads: heads.meetings.near(),
         Work(1.0, lambda sizes: WORK_OF_A_MEETING),
-        lambda heads: heads.meetings.possible,
+        lambda heads: heads.meetings.possible and heads.plain_numbers,
+    ),
+    StageRow(
+        "dimensionless groups",
+        lambda heads: heads.in_groups_slices(),
+        Work(1.0, lambda sizes: _work_on_reduced(sizes)),
+        lambda heads: not heads.plain_numbers,
     ),
     StageRow(
         "reductions",
@@ -369,6 +383,8 @@ _OUTER_FUNCTIONS = StageRow(
 )
 _REDUCED_STAGES = (*(row for row in STAGES if row.on_reduced), _OUTER_FUNCTIONS)
 """The stages for a problem that was reduced to few slots."""
+_GROUP_STAGES = tuple(row for row in STAGES if row.name not in ("combine", "reductions", "dimensionless groups"))
+"""The stages for a problem in dimensionless groups, where each head finds what units allow."""
 
 
 def _fits_on_polynomials(sizes: Sizes) -> float:
@@ -773,10 +789,33 @@ class AllHeads:
         """
         yield Priced(self._find_reductions, _FINDING_REDUCTIONS.of(self.sizes))
         for problem in self.reduced_problems(NO_LIMIT):
-            prior = replace(self.prior, required=())
-            heads = replace(self, data=problem.data(), prior=prior, origin=None)
-            for stage, number in in_turn(heads.on_reduced()):
-                yield Priced(partial(_scan_reduced, problem, stage, number), stage.work_of(number))
+            yield from self._slices_on(problem)
+
+    def in_groups_slices(self) -> Iterator[Scan]:
+        """The problem in dimensionless groups, for a few choices of the base, searched by nearly all stages.
+
+        All choices together, the cheapest slice next: a base that makes the law simple is soon met.
+        """
+        problems = in_groups(self.data)
+        owners: dict[int, Reduced] = {}
+        stages: list[Stage] = []
+        for problem in problems:
+            heads = replace(self._heads_on(problem), max_memory=self.max_memory // len(problems))
+            for stage in (*heads._applying(_GROUP_STAGES), *heads.on_transforms()):
+                owners[id(stage)] = problem
+                stages.append(stage)
+        for stage, number in in_turn(stages):
+            yield Priced(partial(_scan_reduced, owners[id(stage)], stage, number), stage.work_of(number))
+
+    def _heads_on(self, problem: Reduced) -> AllHeads:
+        """The heads on a reduced problem; a law is judged as a whole when it is one again."""
+        prior = replace(self.prior, required=(), units=None)
+        return replace(self, data=problem.data(), prior=prior, origin=None)
+
+    def _slices_on(self, problem: Reduced) -> Iterator[Scan]:
+        """The cheaper stages on a reduced problem, in turn."""
+        for stage, number in in_turn(self._heads_on(problem).on_reduced()):
+            yield Priced(partial(_scan_reduced, problem, stage, number), stage.work_of(number))
 
     def _find_reductions(self, budget: Budget) -> list[Candidate]:
         self.reduced_problems(budget)
@@ -805,7 +844,27 @@ class AllHeads:
     @property
     def fitted_exponents(self) -> bool:
         """Whether sums of powers have slots enough to be more than features, and not too many to be fitted."""
-        return 1 < len(self.data.stand_ins) <= _MAX_FITTED_SLOTS
+        return 1 < len(self.data.stand_ins) <= _MAX_FITTED_SLOTS and self.alike
+
+    @property
+    def alike(self) -> bool:
+        """Whether units let all slots stand in one sum: they have one dimension, or units forbid nothing."""
+        units = self.data.units
+        names = [slot.name for slot in self.data.stand_ins if isinstance(slot, Variable)]
+        return self.plain_numbers or units is None or len({units.variables[name] for name in names}) == 1
+
+    @property
+    def plain_numbers(self) -> bool:
+        """Whether units forbid nothing here: they are not known, numbers may have any, or no slot has one.
+
+        Heads that join slots with free exponents, or in polynomials of unlike terms, run on dimensionless groups
+        elsewhere.
+        """
+        units = self.data.units
+        if units is None or units.free:
+            return True
+        names = [slot.name for slot in self.data.stand_ins if isinstance(slot, Variable)]
+        return units.target.dimensionless and all(units.variables[name].dimensionless for name in names)
 
     @cached_property
     def responses(self) -> list[Response]:
@@ -839,8 +898,9 @@ class AllHeads:
             max_columns=self._columns,
             max_bytes=self.max_memory // _SHARE_OF_A_LAYER,
             budget=budget,
+            units=self.data.units,
         )
-        if not self.prior.forbids_parts or self.data.slots != self.data.stand_ins:
+        if not replace(self.prior, units=None).forbids_parts or self.data.slots != self.data.stand_ins:
             return features
         allowed = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
         return features.take(torch.tensor(allowed))
@@ -868,8 +928,7 @@ class AllHeads:
 
 def _scan_reduced(problem: Reduced, stage: Stage, number: int, budget: Budget) -> list[Candidate]:
     """What a slice of a stage finds on the reduced problem, as candidates for y."""
-    found = [problem.candidate(candidate) for candidate in stage.run(number, budget)]
-    return [candidate for candidate in found if candidate is not None]
+    return [one for candidate in stage.run(number, budget) for one in problem.candidates(candidate)]
 
 
 _EARLY = Work(0.05, lambda sizes: 1.0)

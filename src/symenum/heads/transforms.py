@@ -79,11 +79,12 @@ def power_responses(data: Data, operators: Sequence[Operator]) -> list[Response]
 
 def allowed_responses(data: Data, possible: Iterable[Transform]) -> list[Response]:
     """A response for each of these transforms that the data allow."""
-    return [
+    found = [
         Response(data, transform.name, transform.t, weights_after(data.target.weight, transform.slope), transform.wrap)
         for transform in possible
         if _allowed(transform)
     ]
+    return [response for response in found if response.has_a_dimension]
 
 
 def transforms(data: Data, able: Abilities, *, with_slots: bool = True) -> Iterator[Transform]:

@@ -51,11 +51,16 @@ class TwoTerms:
         t, root = response.scanned()
         if len(t) <= len(self.background):
             return []
-        background = torch.stack([data.evaluate(term)[data.scan_rows] for term in self.background]) * root
+        beside = tuple(term for term in self.background if response.suits(term))
+        background = torch.zeros(0, len(t), dtype=torch.float64)
+        if beside:
+            background = torch.stack([data.evaluate(term)[data.scan_rows] for term in beside]) * root
         if not bool(torch.isfinite(background).all()):  # monomials of very large numbers
             return []
         background = orthonormal(background)
-        chosen = features.up_to_affine(budget)
+        chosen = features.of_dimension(response.dimension_of_terms).up_to_affine(budget)
+        if not len(chosen):
+            return []
         chosen = chosen.take(torch.arange(min(self.cap, len(chosen))))
         rounding = rounding_of(response)
         V = chosen.values * root
@@ -66,7 +71,7 @@ class TwoTerms:
             out = fit_chosen(
                 response,
                 single_choice,
-                lambda at: [response.fit((*self.background, chosen.expression(int(single[at]))))],
+                lambda at: [response.fit((*beside, chosen.expression(int(single[at]))))],
                 budget,
             )
         if 2 not in self.counts or any(data.is_law(candidate) for candidate in out):
@@ -80,7 +85,7 @@ class TwoTerms:
 
         def fit(at: int) -> list[Candidate | None]:
             terms = (chosen.expression(int(side[at])) for side in (i, j))
-            return [response.fit((*self.background, *terms))]
+            return [response.fit((*beside, *terms))]
 
         return out + fit_chosen(
             response, choose(pairs.residual, chosen.complexity[i] + chosen.complexity[j], k, rounding), fit, budget

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from symenum.core.words import did_you_mean
 from symenum.operators.probing import probe, probe_inverse, probe_traits, slopes
-from symenum.operators.traits import ADDITIVE, NOTHING_STATED, REALS, Interval, Role, Traits
+from symenum.operators.traits import ADDITIVE, NOTHING_STATED, REALS, DimensionRule, Interval, Role, Traits
 
 __all__ = [
     "OPERATORS",
@@ -82,7 +82,8 @@ class Operator:
     autograd.
 
     `numpy` is the function on NumPy's numbers and arrays, `mpmath` the name of mpmath's function, and `kernel` the
-    number under which `engine.cuda.kernels.apply_code` computes the operator on a GPU. None: it has none.
+    number under which `engine.cuda.kernels.apply_code` computes the operator on a GPU. None: it has none. `slope_form`
+    writes the derivative of a unary operator in our own grammar, with a for the operand.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Operator:
     numpy: Callable[..., Any] | None = None
     mpmath: str | None = None
     kernel: int | None = None
+    slope_form: str | None = None
 
     @property
     def built_in(self) -> bool:
@@ -123,6 +125,26 @@ class Operator:
     def exponent(self) -> float | None:
         """The p of an operator that computes a**p; 1 for -a; None for all others."""
         return self.traits.degree if self.role in _FIXED_POWERS else None
+
+    @property
+    def dimension_rule(self) -> DimensionRule:
+        """What it makes of the physical dimensions of its operands.
+
+        f(c·x) = c**d·f(x) is what a change of units asks for, so a function of degree d takes operands of any one
+        dimension; a function without a degree takes plain numbers.
+        """
+        if self.role is Role.PRODUCT:
+            return DimensionRule.PRODUCT
+        if self.role is Role.QUOTIENT:
+            return DimensionRule.QUOTIENT
+        if self.role is Role.POWER:
+            return DimensionRule.POWER
+        return DimensionRule.NUMBER if self.traits.degree is None else DimensionRule.HOMOGENEOUS
+
+    @property
+    def dimension_degree(self) -> float:
+        """The power of the operands' dimension that a homogeneous operator gives."""
+        return self.traits.degree or 0.0
 
     @property
     def smooth_step(self) -> bool:
@@ -181,6 +203,7 @@ def _unary(
     numpy: Callable[..., Any] | None = None,
     mpmath: str | None = None,
     kernel: int | None = None,
+    slope_form: str | None = None,
 ) -> Operator:
     if sign is None and form is None:
         # A function has the same name in all libraries, unless its row says another.
@@ -189,6 +212,7 @@ def _unary(
     return Operator(
         name, 1, function, Kind.UNARY, complexity, sympy_function, latex, sign, form, inverse,
         source=source, partials=(slope,), role=role, traits=traits, numpy=numpy, mpmath=mpmath, kernel=kernel,
+        slope_form=slope_form,
     )  # fmt: skip
 
 
@@ -285,54 +309,66 @@ _TABLE: tuple[Operator, ...] = (
         "identity", torch.clone, 0, lambda a: a, "{0}", lambda v, a: 1.0, Role.IDENTITY,
         Traits(monotone=1, parity=-1, degree=1, domain=REALS, range=REALS, strict=True),
         form="a", inverse="identity", kernel=0,
+        slope_form="1",
     ),
     _unary(
         "neg", torch.neg, 1, lambda a: -a, "-{0}", lambda v, a: -1.0, Role.NEGATION,
         Traits(monotone=-1, parity=-1, degree=1, domain=REALS, range=REALS, strict=True),
         sign="-", inverse="neg", numpy=np.negative, mpmath="fneg", kernel=5,
+        slope_form="-1",
     ),
     _unary(
         "inv", torch.reciprocal, 2, lambda a: 1 / a, r"\frac{{1}}{{{0}}}", lambda v, a: -v * v, Role.RECIPROCAL,
         Traits(parity=-1, degree=-1, domain=REALS, poles=(0.0,), range=REALS, strict=True),
         form="1/a", inverse="inv", kernel=6,
+        slope_form="-1/a**2",
     ),
     _unary(
         "sin", torch.sin, 3, sympy.sin, r"\sin\left({0}\right)", lambda v, a: torch.cos(a), Role.SINE,
         Traits(period=_TURN, parity=-1, domain=REALS, range=_UNIT, strict=True), kernel=7,
+        slope_form="cos(a)",
     ),
     _unary(
         "cos", torch.cos, 3, sympy.cos, r"\cos\left({0}\right)", lambda v, a: -torch.sin(a), Role.COSINE,
         Traits(period=_TURN, parity=1, domain=REALS, range=_UNIT, strict=True), kernel=8,
+        slope_form="-sin(a)",
     ),
     _unary(
         "exp", torch.exp, 3, sympy.exp, r"\exp\left({0}\right)", lambda v, a: v, Role.EXPONENTIAL,
         Traits(monotone=1, domain=REALS, range=_POSITIVE, strict=True), inverse="log", kernel=9,
+        slope_form="exp(a)",
     ),
     _unary(
         "log", torch.log, 3, sympy.log, r"\log\left({0}\right)", lambda v, a: torch.reciprocal(a), Role.LOGARITHM,
         Traits(monotone=1, domain=_POSITIVE, range=REALS, strict=True), inverse="exp", kernel=10,
+        slope_form="1/a",
     ),
     _unary(
         "sqrt", torch.sqrt, 2, sympy.sqrt, r"\sqrt{{{0}}}", lambda v, a: 0.5 / v, Role.ROOT,
         Traits(monotone=1, degree=0.5, domain=_NOT_NEGATIVE, range=_NOT_NEGATIVE, strict=True),
         inverse="pow2", kernel=11,
+        slope_form="1/(2*sqrt(a))",
     ),
     _unary(
         "tanh", torch.tanh, 2, sympy.tanh, r"\tanh\left({0}\right)", lambda v, a: 1 - v * v, Role.FUNCTION,
         Traits(monotone=1, parity=-1, domain=REALS, range=_OPEN_UNIT, strict=True),
+        slope_form="1 - tanh(a)**2",
     ),
     _unary(
         "cosh", torch.cosh, 2, sympy.cosh, r"\cosh\left({0}\right)", lambda v, a: torch.sinh(a), Role.FUNCTION,
         Traits(parity=1, domain=REALS, range=Interval.closed(1, math.inf), strict=True),
+        slope_form="sinh(a)",
     ),
     _unary(
         "sinh", torch.sinh, 3, sympy.sinh, r"\sinh\left({0}\right)", lambda v, a: torch.cosh(a), Role.FUNCTION,
         Traits(monotone=1, parity=-1, domain=REALS, range=REALS, strict=True),
+        slope_form="cosh(a)",
     ),
     _unary(
         "abs", torch.abs, 4, sympy.Abs, r"\left|{0}\right|", lambda v, a: torch.sign(a), Role.MAGNITUDE,
         Traits(parity=1, degree=1, domain=REALS, range=_NOT_NEGATIVE, strict=True),
         source=Source("abs", "np.abs", "fabs"), mpmath="fabs", kernel=12,
+        slope_form="sign(a)",
     ),
     _unary(
         "sign", _sign, 4, sympy.sign, r"\operatorname{{sign}}\left({0}\right)", lambda v, a: 0.0, Role.STEP,
@@ -342,10 +378,12 @@ _TABLE: tuple[Operator, ...] = (
         "pow2", torch.square, 2, lambda a: a**2, "{{{0}}}^{{2}}", lambda v, a: 2 * a, Role.SQUARE,
         Traits(parity=1, degree=2, domain=REALS, range=_NOT_NEGATIVE, strict=True),
         form="a**2", inverse="sqrt", kernel=13,
+        slope_form="2*a",
     ),
     _unary(
         "pow3", lambda a: a * a * a, 2, lambda a: a**3, "{{{0}}}^{{3}}", lambda v, a: 3 * a * a, Role.CUBE,
         Traits(monotone=1, parity=-1, degree=3, domain=REALS, range=REALS, strict=True), form="a**3",
+        slope_form="3*a**2",
     ),
     _unary(
         "sigmoid", torch.sigmoid, 7, lambda a: 1 / (1 + sympy.exp(-a)), r"\sigma\left({0}\right)",

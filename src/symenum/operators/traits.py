@@ -10,7 +10,17 @@ import enum
 import math
 from dataclasses import dataclass
 
-__all__ = ["ADDITIVE", "ARITHMETIC", "MULTIPLICATIVE", "NOTHING_STATED", "REALS", "Interval", "Role", "Traits"]
+__all__ = [
+    "ADDITIVE",
+    "ARITHMETIC",
+    "MULTIPLICATIVE",
+    "NOTHING_STATED",
+    "REALS",
+    "DimensionRule",
+    "Interval",
+    "Role",
+    "Traits",
+]
 
 
 class Role(enum.Enum):
@@ -37,6 +47,16 @@ class Role(enum.Enum):
     MAGNITUDE = "|a|"
     STEP = "sign(a)"
     FUNCTION = "f(a) or f(a, b)"
+
+
+class DimensionRule(enum.Enum):
+    """What an operator makes of the physical dimensions of its operands; it follows from role and degree."""
+
+    PRODUCT = "the product of both"
+    QUOTIENT = "the quotient of both"
+    POWER = "the first to the power of the second, which is a number"
+    HOMOGENEOUS = "operands of one dimension; that dimension to the power of the degree"
+    NUMBER = "plain numbers in, a plain number out"
 
 
 # Tuples, not sets: `in` compares members of a tuple by identity, which is faster than the hash of an Enum member.

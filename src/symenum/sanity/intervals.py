@@ -23,9 +23,9 @@ import torch
 from symenum.core.exactness import EPSILON
 from symenum.expressions import Constant, Expression, Variable, fold, variables
 from symenum.operators import Operator
-from symenum.operators.traits import Role
+from symenum.operators.traits import ARITHMETIC, Role
 
-__all__ = ["Array", "Bounds", "Boxes", "Mask", "bounds_of_nodes", "tight_bounds"]
+__all__ = ["Array", "Bounds", "Boxes", "Mask", "bounds_of_nodes", "has_bounds", "tight_bounds"]
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -76,6 +76,18 @@ class Bounds:
     high: Array
     slope_low: Array
     slope_high: Array
+
+
+def has_bounds(node: Expression) -> bool:
+    """Whether the bounds of this node are certain, if those of its operands are: no function in it is sampled."""
+    if isinstance(node, (Variable, Constant)):
+        return True
+    role, traits = node.operator.role, node.operator.traits
+    if node.operator.arity == 2:
+        return role in (*ARITHMETIC, Role.POWER)
+    if role in (Role.SINE, Role.COSINE, Role.MAGNITUDE, Role.STEP):
+        return True
+    return bool(traits.monotone) and traits.domain is not None and not traits.poles
 
 
 def bounds_of_nodes(expression: Expression, boxes: Boxes, names: Sequence[str]) -> dict[Expression, Bounds]:

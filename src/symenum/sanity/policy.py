@@ -24,6 +24,7 @@ from symenum.sanity.domains import is_defined
 from symenum.sanity.intervals import Array
 from symenum.sanity.region import Region
 from symenum.sanity.resolution import is_resolved
+from symenum.sanity.shapes import Shape
 
 __all__ = [
     "DISGUISED_LIMIT",
@@ -55,30 +56,41 @@ _MAX_ROUNDING_ERROR = 1e-7  # of the root mean square of y, that a law may lose 
 class Policy:
     """`columns` (rows,) float64 by name and the target: the rows on which laws are judged. `sanity`: one of SANITY.
 
-    `region`: where all rows lie, which may be more than those.
+    `region`: where all rows lie, which may be more than those. `shape`: what the user knows of the law's behaviour.
     """
 
     columns: Mapping[str, Tensor]
     target: Target
     region: Region
     sanity: str = "on"
+    shape: Shape | None = None
     _known: dict[tuple[Expression, bool], str | None] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(
-        columns: Mapping[str, Tensor], target: Target, all_columns: Mapping[str, Tensor] | None = None, *, sanity: str
+        columns: Mapping[str, Tensor],
+        target: Target,
+        all_columns: Mapping[str, Tensor] | None = None,
+        *,
+        sanity: str,
+        shape: Shape | None = None,
     ) -> Policy:
         """The policy for these rows. `all_columns`: of all rows, where these are a part of them."""
         whole = columns if all_columns is None else all_columns
-        return Policy(columns, target, Region({name: column.numpy() for name, column in whole.items()}), sanity)
+        return Policy(columns, target, Region({name: column.numpy() for name, column in whole.items()}), sanity, shape)
 
     def reason(self, law: Expression, *, exact: bool = False) -> str | None:
         """Why the law is refused; None: it may stand on a front. `exact`: it equals the data up to rounding."""
         if self.sanity == "off":
-            return None
+            return self.breach(law)
         if (law, exact) not in self._known:
             self._known[law, exact] = self._reason(law, exact=exact)
-        return self._known[law, exact]
+        return self._known[law, exact] or self.breach(law)
+
+    def breach(self, law: Expression) -> str | None:
+        """What the law breaks of the shape that the user knows, at a quick look; None: nothing that was seen."""
+        broken = [] if self.shape is None else self.shape.seen_broken(law)
+        return f"not {', not '.join(broken)}" if broken else None
 
     def _reason(self, law: Expression, *, exact: bool) -> str | None:
         rows = self.target.rows

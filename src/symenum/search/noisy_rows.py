@@ -32,6 +32,8 @@ def looking_work(sizes: Sizes) -> float:
 
 def law_with_growing_noise(task: Task, front: Front, budget: Budget) -> FittedLaw | None:
     """The most probable law of the front if the noise grows with the values; None: the rows do not say that it does."""
+    if not front:  # with units even the mean of y may be no law
+        return None
     training = Training(task.data.columns, task.data.target)
     return best_with_growing_noise([law.expression for law in front], training, front.floor, budget)
 

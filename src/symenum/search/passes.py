@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from symenum.core.budget import Budget
+from symenum.engine.layer_dimensions import SlotDimensions
 from symenum.engine.shortlist import Shortlist
 from symenum.expressions import Apply, Constant, Expression, Variable
 from symenum.expressions.candidate import Candidate
@@ -154,4 +155,16 @@ def _scan(
         threads=task.settings.threads,
         device=task.settings.device,
         seed=task.settings.seed,
+        dimensions=_dimensions(task, sets),
     )
+
+
+def _dimensions(task: Task, sets: Sequence[Sequence[Expression]]) -> list[SlotDimensions] | None:
+    """The dimensions of the slots of each pass; None where units tell nothing, or numbers may have any.
+
+    A candidate of the network gets coefficients afterwards, and where these may have units any dimension will do.
+    """
+    units = task.prior.units
+    if units is None or units.free:
+        return None
+    return [SlotDimensions.of(slots, units) for slots in sets]

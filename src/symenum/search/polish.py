@@ -247,7 +247,8 @@ def refitted(task: Task, front: Front, budget: Budget) -> Front:
             seed=task.settings.seed,
         )
         found += [Candidate(result.expression, result.loss) for result in results if result.loss < entry.loss]
-    sane = [law for law in found if task.policy.reason(law.expression, exact=law.loss <= front.floor) is None]
+    policy = replace(task.policy, shape=None)  # the front of a search may hold laws that break it, see `keeping_shape`
+    sane = [law for law in found if policy.reason(law.expression, exact=law.loss <= front.floor) is None]
     return front.update(sane, task.settings.max_complexity)
 
 
@@ -336,6 +337,7 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
     """The families with the best constants that several starts find; those without a finite loss are left out."""
     data, target = task.data, task.data.target
     device, seed = task.settings.device, task.settings.seed
+    families = _with_units(task, families)
     results = refine(
         families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device, seed=seed
     )
@@ -345,6 +347,7 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
 def fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
     """The expressions with the best constants near their own; whole numbers stay."""
     data, target = task.data, task.data.target
+    expressions = _with_units(task, expressions)
     results = refine(
         expressions,
         data.columns,
@@ -357,6 +360,14 @@ def fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
         seed=task.settings.seed,
     )
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+
+
+def _with_units(task: Task, laws: Sequence[Expression]) -> Sequence[Expression]:
+    """The laws that have the unit of the target, without numbers that are added to something with a unit."""
+    units = task.prior.units
+    if units is None:
+        return laws
+    return [law for law in dict.fromkeys(map(units.repaired, laws)) if units.allows(law)]
 
 
 def _tidied(task: Task, found: Sequence[Candidate], budget: Budget, known: Front | None = None) -> list[Candidate]:

@@ -24,7 +24,7 @@ from symenum.core.target import Target, Training
 from symenum.engine.architecture import check_mask_fits, fits_memory
 from symenum.engine.layer import layer_sizes
 from symenum.engine.network import PSRN
-from symenum.expressions import Constant, Expression, Variable, evaluate, variables
+from symenum.expressions import Constant, Expression, Units, Variable, evaluate, variables
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
 from symenum.fitting.losses import Loss, Squared
@@ -36,6 +36,7 @@ from symenum.heads.work import Work
 from symenum.operators import Operator, get_operators
 from symenum.operators.traits import ARITHMETIC
 from symenum.sanity import Policy
+from symenum.sanity.shapes import Shape
 from symenum.search.column_screening import ranked_columns
 from symenum.search.front_update import loss_floor, outlier_weights
 from symenum.selection import DISCOUNT
@@ -214,6 +215,8 @@ class Settings:
     shares: Mapping[str, float] = field(default_factory=dict)  # of moves, by name; see `schedule`
     weights: ComplexityWeights | None = None  # what complexity counts; None: the paper's weights of operators
     planned_time: float | None = None  # seconds that the user gives the search, by which the schedule plans
+    shape: Shape | None = None  # what the user knows of how laws behave
+    final_units: Units | None = None  # that laws must keep to once constants have their names; see `Knowledge`
     sanity: str = "on"  # one of SANITY of `symenum.sanity`
 
 
@@ -278,7 +281,8 @@ class Task:
         """What may stand on the front, judged on the working rows and on the region of all rows."""
         if self.origin is not None:
             return self.origin.policy
-        return Policy.of(self.data.columns, self.working, self.columns, sanity=self.settings.sanity)
+        settings = self.settings
+        return Policy.of(self.data.columns, self.working, self.columns, sanity=settings.sanity, shape=settings.shape)
 
     @property
     def squared(self) -> bool:
@@ -301,7 +305,7 @@ class Task:
 
     def with_spares(self, count: int) -> int:
         """How many candidates to ask for where `count` are wanted: five times as many if a prior may forbid some."""
-        return count * _SPARE_FACTOR if self.prior.active else count
+        return count * _SPARE_FACTOR if self.prior.active or self.settings.shape is not None else count
 
     def reweighted(self, front: Front) -> Task:
         """The task for the next step: under a robust loss, rows far from the best law of the front weigh less."""
@@ -369,7 +373,9 @@ class Task:
             self._last_heads.clear()
             varying = [slot for slot in slots if not isinstance(slot, Constant)]
             values = torch.stack([self.data.evaluate(slot) for slot in varying])
-            data = make_data(varying, values, self.data.target, _SLOT_ROWS, self.settings.seed)
+            data = make_data(
+                varying, values, self.data.target, _SLOT_ROWS, self.settings.seed, self.settings.prior.units
+            )
             self._last_heads[slots] = self.make_heads(data)
         return self._last_heads[slots]
 
@@ -509,7 +515,7 @@ def make_task(names: Sequence[str], X: Tensor, target: Target, settings: Setting
         scanned = Target(working.y, weight / weight.sum())
     values = _part(X, used, rows)
     slots = [Variable(names[i]) for i in used]
-    data = make_data(slots, values, scanned, SCAN_ROWS, settings.seed)
+    data = make_data(slots, values, scanned, SCAN_ROWS, settings.seed, settings.prior.units)
     if len(used) > _ALL_COLUMNS:
         chosen = _chosen_slots(slots, values, scanned, settings)
         data = replace(data, slots=chosen, stand_ins=chosen)

@@ -13,9 +13,11 @@ import numpy as np
 
 from symenum.core.budget import NO_LIMIT, Budget, CutShortError
 from symenum.core.devices import DeviceLostError
+from symenum.core.dimensions import DIMENSIONLESS, solve_exponents
 from symenum.core.memory import return_freed_memory
 from symenum.core.threads import single_threaded
-from symenum.expressions import Constant, Expression, apply, same_function
+from symenum.expressions import Constant, Expression, Variable, apply, same_function, simplify
+from symenum.expressions.algebra import number_constant
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import refine, with_coefficients
 from symenum.front import Front
@@ -39,7 +41,7 @@ def start(task: Task, seed: int, budget: Budget = NO_LIMIT) -> State:
     """The state before the first step, whose front is that of the simplest laws: the mean of y, each variable, lines in
     one variable, the linear regression, and the user's guesses.
     """
-    found = [*task.heads.constant(), *_of_required(task)]
+    found = [*task.heads.constant(), *_of_required(task), *_of_units(task)]
     found += [guess for law in task.settings.guesses if (guess := task.data.candidate(law)) is not None]
     slots = task.data.stand_ins
     if task.squared:
@@ -84,7 +86,7 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str | None]:
         iteration=state.iteration + 1,
         front=front,
         reward=max(after.reward, _best_reward(task, judged)),
-        runners_up=runners_up([*after.runners_up, *judged]),
+        runners_up=_runners_up(task, after.runners_up, judged),
         opening_work=opening,
     )
     return after, move.name
@@ -106,6 +108,16 @@ def _turn(task: Task, move: Move, state: State, budget: Budget) -> tuple[list[Ca
             f"the move {move.name!r} failed ({why}); the search goes on without it", RuntimeWarning, stacklevel=2
         )
         return [], state.with_record(replace(state.record(move.name), ended=True, error=why))
+
+
+def _runners_up(task: Task, known: tuple[Candidate, ...], found: list[Candidate]) -> tuple[Candidate, ...]:
+    """The best laws of each complexity; where a shape is known, of those that keep it, as far as a quick look tells."""
+    best = runners_up([*known, *found])
+    if task.settings.shape is None:
+        return best
+    before = {candidate.expression for candidate in known}
+    new = [one for one in best if one.expression not in before and task.policy.breach(one.expression) is None]
+    return runners_up([*known, *new])
 
 
 def _decades(task: Task, front: Front) -> float:
@@ -132,6 +144,7 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
     if settings.declared:
         target = task.data.target
         found = with_names(found, settings.declared, columns, target, Front.of(target), task.allows, settings.seed)
+        found = _with_units(task, found)
     if not task.squared:
         fit = settings.constants
         working, empty, seed = task.working, task.working_front, settings.seed
@@ -139,7 +152,9 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
     forms = [(candidate, front.in_its_form(candidate)) for candidate in found]
     found = [form for one, form in forms if form.expression is one.expression or task.allows(form.expression)]
     base = task.working_front if task.partial else front
-    sane = admitted(base, found, task.policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
+    # Without the shape: laws that break it are on the way to those that keep it. `keeping_shape` chooses in the end.
+    policy = replace(task.policy, shape=None)
+    sane = admitted(base, found, policy, lambda law: limit_in_disguise(task, law, budget), max_complexity)
     if not task.partial:
         return sane
     judged: list[Candidate] = []
@@ -150,6 +165,23 @@ def _updated(task: Task, front: Front, found: list[Candidate], budget: Budget) -
         on_all_rows = task.judge(candidate)
         judged += [] if on_all_rows is None else [on_all_rows]
     return replace(sane, front=front.update(judged, max_complexity))
+
+
+def _with_units(task: Task, found: list[Candidate]) -> list[Candidate]:
+    """The finds whose numbers have the units that they must have, by means of the named constants; see `Knowledge`."""
+    units = task.settings.final_units
+    if units is None:
+        return found
+    right: list[Candidate] = []
+    for candidate in found:
+        if units.allows(candidate.expression):
+            right.append(candidate)
+            continue
+        law = units.with_constants(candidate.expression, task.settings.declared)
+        named = None if law is None else task.data.candidate(simplify(law))
+        if named is not None and units.allows(named.expression) and task.allows(named.expression):
+            right.append(named)
+    return right
 
 
 def _of_required(task: Task) -> list[Candidate]:
@@ -164,6 +196,34 @@ def _of_required(task: Task) -> list[Candidate]:
     target = task.data.target
     results = refine(forms, task.data.columns, target.y, target.weight, starts=0, seed=task.settings.seed)
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
+
+
+def _of_units(task: Task) -> list[Candidate]:
+    """A product of powers of variables, and of named constants, that has the unit of the target; so there is a law.
+
+    Where the mean of y is none, since it has a unit, the front would else be empty at first.
+    """
+    units = task.settings.final_units or task.prior.units
+    if units is None or units.target.dimensionless:
+        return []
+    names = [name for name in task.data.columns if name in units.variables]
+    parts: list[Expression] = [Variable(name) for name in names]
+    parts += [Constant(value, name) for name, value in task.settings.declared.items() if name in units.constants]
+    dimensions = [units.of(part) or DIMENSIONLESS for part in parts]
+    exponents = solve_exponents(dimensions, units.target)
+    if exponents is None:
+        return []
+    factors: tuple[list[Expression], list[Expression]] = ([], [])
+    for part, exponent in zip(parts, exponents, strict=True):
+        size = abs(exponent)
+        if size:
+            power = part if size == 1 else apply("pow", part, number_constant(float(size)))
+            factors[exponent < 0].append(power)
+    above, below = (_joined("mul", side) if side else Constant(1) for side in factors)
+    product = above if not factors[1] else apply("div", above, below)
+    fitted = task.heads.response.fit([product]) if task.settings.constants else None
+    candidates = [task.data.candidate(product), fitted]
+    return [candidate for candidate in candidates if candidate is not None]
 
 
 def _joined(operator: str, parts: Sequence[Expression]) -> Expression:

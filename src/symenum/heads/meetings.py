@@ -45,11 +45,12 @@ _CONFIRMED = 12  # matches of a block that are looked at on all rows, those of t
 _MAX_SLOPE = 1e4  # largest weight of a row in units of the median, as in `transforms`
 _PARTS = 1  # operators of a part that a step joins with a target, at most: each part makes six steps
 # What two cores do in a second, and what a GPU does; measured by benchmarks/many_targets.py.
-_MADE = 3e5  # targets and features made,
+_MADE = 3e5  # targets and features made, beyond the `_MAKING` that few of them take, too,
 _MATCHED = 5e7  # pairs looked up,
 _MATCHED_INSIDE = 2e7  # those with a function around them, or joined by a power,
 _JUDGED = 1e8  # pairs judged for one target,
 _JUDGED_ON_GPU = 4e11
+_MAKING = 0.4  # seconds: hundreds of steps are taken one by one, from targets of each size
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Sides:
     pair: int = 0
     inside: int = 0
     parts: int = 0
+
+    @property
+    def work(self) -> float:
+        """Work units of making both."""
+        return _MAKING + (self.targets + self.features) / _MADE
 
 
 # Chosen on random laws: benchmarks/random_laws.py --set random --depth 5 6.
@@ -146,7 +152,7 @@ class Meetings:
     def exact(self) -> Iterator[Priced]:
         """Pairs of ever more operators, joined by each operator and inside functions, with ever more targets."""
         for sides in _EXACT:
-            yield Priced(partial(self._making, self._exact, sides), (sides.targets + sides.features) / _MADE)
+            yield Priced(partial(self._making, self._exact, sides), sides.work)
             meetings = self._exact(sides, NO_LIMIT)
             plain, inside = (joins_of(self.operators, inside=one) for one in (False, True))
             blocks = [
@@ -163,7 +169,7 @@ class Meetings:
         """Targets one after another, the smallest first, each less a part or none, with the pairs of few features."""
         gpu = bool(choose_devices(self.device, work=ANY_WORK))
         sides, rate = (_NEAR_ON_GPU, _JUDGED_ON_GPU) if gpu else (_NEAR, _JUDGED)
-        yield Priced(partial(self._making, self._near, sides), (sides.targets + sides.features) / _MADE)
+        yield Priced(partial(self._making, self._near, sides), sides.work)
         meetings = self._near(sides, NO_LIMIT)
         judged = 2 * len(meetings.products) ** 2 * (sides.parts + 1)  # products, quotients both ways, and two terms
         count = max(1, int(WORK_OF_A_MEETING * rate / judged))

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import signal
+from types import SimpleNamespace
 
 import pandas
 import pytest
@@ -415,3 +416,9 @@ def test_groups_reach_the_estimator_and_their_constants_are_printed(symenum, mod
     assert "The fake constants." in result.stdout
     symenum("fit", table(DATA))
     assert "groups" not in models.settings
+
+
+def test_a_variance_out_of_range_has_no_r_squared() -> None:
+    result = SimpleNamespace(settings={}, law=SimpleNamespace(loss=1.0))
+    table = SimpleNamespace(row_weights=None, y=pandas.Series([8.9e307, 8.9e307]).to_numpy())
+    assert fit_module._r_squared(result, table) == ""

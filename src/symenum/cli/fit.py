@@ -475,12 +475,15 @@ def _r_squared(result: Result, table: Table) -> str:
     """A sentence with R², which follows from the mean squared error; "" for another loss."""
     import numpy
 
+    from symenum.core.exactness import overflow_allowed
+
     if result.settings.get("loss", "mse") != "mse":
         return ""
     weights = table.row_weights
-    mean = numpy.average(table.y, weights=weights)
-    variance = float(numpy.average((table.y - mean) ** 2, weights=weights))
-    if not variance > 0:  # the squares of very small values are zero
+    with overflow_allowed():
+        mean = numpy.average(table.y, weights=weights)
+        variance = float(numpy.average((table.y - mean) ** 2, weights=weights))
+    if not 0 < variance < float("inf"):  # the squares of very small values are zero, those of very large ones infinite
         return ""
     return f"{r_squared_text(result.law.loss / variance)}. "
 

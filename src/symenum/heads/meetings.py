@@ -44,7 +44,7 @@ _FITTED = 30  # meetings of a slice that are fitted: the smallest, or the best
 _CONFIRMED = 12  # matches of a block that are looked at on all rows, those of the smallest targets
 _MAX_SLOPE = 1e4  # largest weight of a row in units of the median, as in `transforms`
 _PARTS = 1  # operators of a part that a step joins with a target, at most: each part makes six steps
-# What two cores do in a second, and what a GPU does; measured by benchmarks/many_targets.py.
+# What two busy cores do in a second, and what a GPU does; rounded from trials and benchmarks/many_targets.py.
 _MADE = 3e5  # targets and features made, beyond the `_MAKING` that few of them take, too,
 _MATCHED = 5e7  # pairs looked up,
 _MATCHED_INSIDE = 2e7  # those with a function around them, or joined by a power,
@@ -73,7 +73,7 @@ class Sides:
         return _MAKING + (self.targets + self.features) / _MADE
 
 
-# Chosen on random laws: benchmarks/random_laws.py --set random --depth 5 6.
+# So that a round of exact meetings takes about 1, 5 and 30 s; what half and twice of each find was not measured.
 _EXACT = (Sides(10_000, 4_000, 3, 1), Sides(100_000, 60_000, 4, 3), Sides(300_000, 250_000, 5, 4))
 _NEAR = Sides(3_000, 300, parts=127)
 _NEAR_ON_GPU = Sides(30_000, 3_000, parts=255)

@@ -23,7 +23,7 @@ _LEAST_NEW = 1e-3  # part of a row off its background below which there is no pa
 _EPSILON = 2.0**-23  # distance from 1 to the next float32
 _PROJECTION_ERRORS = 8 * _EPSILON  # of a direction, relative to the row before it was projected: a few roundings
 _UNITS_AT_ONCE = 1 << 22  # units of a launch, between which the clock is looked at
-# Chosen by benchmarks/many_targets.py on an H200.
+# The fastest of six shapes on an H200 (benchmarks/RESULTS.md, "Meeting in the middle").
 _ROWS = 128  # rows j of a tile,
 _TARGETS = 128  # and targets of a program: a direction that is made serves so many
 _WARPS = 4

@@ -132,9 +132,9 @@ def union(intervals: Sequence[tuple[int, int]]) -> int:
 def kernel_names() -> set[str]:
     """The names of our own kernels."""
     from symenum.engine.cuda import kernels
-    from symenum.scans import pair_kernels
+    from symenum.scans import pair_kernels, target_kernels
 
-    return {*vars(kernels), *vars(pair_kernels)}
+    return {*vars(kernels), *vars(pair_kernels), *vars(target_kernels)}
 
 
 def busy(trace: torch.profiler.profile) -> tuple[float, float]:

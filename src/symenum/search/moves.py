@@ -20,7 +20,7 @@ from symenum.heads.work import Sizes
 from symenum.search.front_update import near
 from symenum.search.growth import bases, continued, grown, growth_work, parts_of_continuation, simple_bases
 from symenum.search.noisy_rows import law_with_growing_noise, looking_work, with_least_squares
-from symenum.search.passes import network_pass
+from symenum.search.passes import collected, launched, network_pass
 from symenum.search.polish import loosened, pruned
 from symenum.search.problem import Plan, Task
 from symenum.search.state import State
@@ -282,20 +282,28 @@ def _not_continued(state: State) -> list[Candidate]:
 
 @dataclass(frozen=True)
 class Network:
-    """A pass of the network, or a batch of them on a GPU, with tokens in its slots (the paper's Algorithm 2)."""
+    """A pass of the network, or a batch of them, with tokens in its slots (the paper's Algorithm 2).
+
+    On a GPU a batch has two turns: one proposes its tokens and launches it, the other one fits what it has found. In
+    between the GPU scans, and the CPU is free for other moves.
+    """
 
     plan: Plan
     name: ClassVar[str] = NETWORK
     opens: bool = False
 
     def work(self, state: State) -> float:
-        return self.plan.work
+        return self.plan.work / 2 if self.plan.gpu else self.plan.work
 
     def ready(self, state: State) -> bool:
         return True
 
     def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
-        return network_pass(task, state, rng, budget)
+        if not self.plan.gpu:  # a batch that a GPU was scanning is lost with it
+            return network_pass(task, replace(state, scanning=None), rng, budget)
+        if state.scanning is None:
+            return [], launched(task, state, rng, budget)
+        return collected(task, state, state.scanning, budget)
 
 
 MOVES = frozenset(

@@ -1,7 +1,8 @@
 """A pass of the network with tokens (the paper's Algorithm 2): slots, scan, coefficients; on a GPU several at once.
 
 A batch has one proposal of tokens, which are dealt into several sets of slots. All sets are scored on the same rows,
-so their shortlists compare, and the best candidates of the whole batch are fitted together.
+32 drawn at random, so their shortlists compare, and the best candidates of the whole batch are fitted together. On a
+GPU a batch is launched in one turn and collected in a later one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from symenum.expressions.candidate import Candidate
 from symenum.search.front_update import near
 from symenum.search.polish import refined
 from symenum.search.problem import NETWORK_ROWS, Task
-from symenum.search.state import State
+from symenum.search.scan_ahead import Scan
+from symenum.search.state import Batch, State
 from symenum.selection import reward
 from symenum.tokens import ScoredExpression, TokenContext, deal
 from symenum.tokens.trees import random_constant
@@ -38,6 +40,26 @@ def network_pass(task: Task, state: State, rng: np.random.Generator, budget: Bud
 
     Raises CutShortError where the budget is over before the slots are filled.
     """
+    batch, state = _proposed(task, state, rng, budget)
+    return _finds(task, state, batch, _scan_of(task, batch)(budget), budget)
+
+
+def launched(task: Task, state: State, rng: np.random.Generator, budget: Budget) -> State:
+    """The state after a GPU has begun to scan a batch; raises CutShortError as `network_pass` does."""
+    batch, state = _proposed(task, state, rng, budget)
+    batch = replace(batch, due=state.work + task.plan.work / 2 + task.plan.scan)
+    task.scan_ahead.start(batch, _scan_of(task, batch))
+    return replace(state, scanning=batch)
+
+
+def collected(task: Task, state: State, batch: Batch, budget: Budget) -> tuple[list[Candidate], State]:
+    """What `network_pass` gives, of a batch that was launched; CutShortError where the time is over before its end."""
+    shortlists = task.scan_ahead.result(batch, _scan_of(task, batch), budget)
+    return _finds(task, replace(state, scanning=None), batch, shortlists, budget)
+
+
+def _proposed(task: Task, state: State, rng: np.random.Generator, budget: Budget) -> tuple[Batch, State]:
+    """The next batch, and the state with its generator."""
     budget.check()
     law = state.front[-1].expression if state.front else None
     context = task.token_context_after(law)
@@ -47,7 +69,20 @@ def network_pass(task: Task, state: State, rng: np.random.Generator, budget: Bud
     else:  # what heads and fits made of the last tokens counts for these tokens too
         generator = task.generator.learn(context, generator, state.reward, _taught(task, state))
     sets, generator = _slot_sets(task, context, law, generator, rng, budget)
-    shortlists = _scan(task, sets, rng, budget)
+    target = task.data.target
+    rows = np.arange(target.rows)
+    if target.rows > NETWORK_ROWS:
+        rows = np.sort(rng.choice(target.rows, NETWORK_ROWS, replace=False))
+    weights = target.weight[torch.from_numpy(rows)]
+    batch = Batch(tuple(map(tuple, sets)), tuple(rows.tolist()), tuple(weights.tolist()))
+    return batch, replace(state, generator=generator, reward=0.0)
+
+
+def _finds(
+    task: Task, state: State, batch: Batch, shortlists: Sequence[Shortlist], budget: Budget
+) -> tuple[list[Candidate], State]:
+    """The best candidates of the batch with their constants fitted, and the state that has counted its passes."""
+    sets = batch.sets
     best = [shortlist[0].loss if len(shortlist) else float("inf") for shortlist in shortlists]
     merged = sorted((candidate for shortlist in shortlists for candidate in shortlist), key=lambda one: one.loss)
     raw = list(dict.fromkeys(one.expression for one in merged if task.prior.allows(one.expression)))
@@ -55,11 +90,9 @@ def network_pass(task: Task, state: State, rng: np.random.Generator, budget: Bud
     scored = sum(shortlist.scored for shortlist in shortlists)
     after = replace(
         state,
-        generator=generator,
-        slots=tuple(sets[int(np.argmin(best))]),
+        slots=sets[int(np.argmin(best))],
         scored=state.scored + scored,
         passes=state.passes + len(sets),
-        reward=0.0,
     )
     return found, after
 
@@ -136,27 +169,28 @@ def _variables(task: Task, law: Expression | None, rng: np.random.Generator, *, 
     return slots[:room]
 
 
-def _scan(
-    task: Task, sets: Sequence[Sequence[Expression]], rng: np.random.Generator, budget: Budget
-) -> list[Shortlist]:
-    """The network's shortlist for each set of slots, on 32 rows drawn at random."""
-    target = task.data.target
-    rows = torch.arange(target.rows)
-    if target.rows > NETWORK_ROWS:
-        rows = torch.from_numpy(np.sort(rng.choice(target.rows, NETWORK_ROWS, replace=False)))
-    part = target.at(rows)
-    return task.warm_network.search_many(
-        [torch.stack([task.data.evaluate(slot)[rows] for slot in slots], dim=1) for slots in sets],
-        part.y,
-        task.with_spares(task.settings.top_k),
-        part.weight,
-        slots=sets,
-        stop=budget.over,
-        threads=task.settings.threads,
-        device=task.settings.device,
-        seed=task.settings.seed,
-        dimensions=_dimensions(task, sets),
-    )
+def _scan_of(task: Task, batch: Batch) -> Scan:
+    """The scan of a batch, for the network's shortlist of each set of slots; its slots are evaluated here and now."""
+    rows = torch.tensor(batch.rows)
+    values = [torch.stack([task.data.evaluate(slot)[rows] for slot in slots], dim=1) for slots in batch.sets]
+    y, weights = task.data.target.y[rows], torch.tensor(batch.weights, dtype=torch.float64)
+    count, dimensions = task.with_spares(task.settings.top_k), _dimensions(task, batch.sets)
+
+    def scan(budget: Budget) -> list[Shortlist]:
+        return task.warm_network.search_many(
+            values,
+            y,
+            count,
+            weights,
+            slots=batch.sets,
+            stop=budget.over,
+            threads=task.settings.threads,
+            device=task.settings.device,
+            seed=task.settings.seed,
+            dimensions=dimensions,
+        )
+
+    return scan
 
 
 def _dimensions(task: Task, sets: Sequence[Sequence[Expression]]) -> list[SlotDimensions] | None:

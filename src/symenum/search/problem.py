@@ -39,6 +39,7 @@ from symenum.sanity import Policy
 from symenum.sanity.shapes import Shape
 from symenum.search.column_screening import ranked_columns
 from symenum.search.front_update import loss_floor, outlier_weights
+from symenum.search.scan_ahead import ScanAhead
 from symenum.selection import DISCOUNT
 from symenum.selection.growing_noise import GrowingNoise
 from symenum.tokens import TokenContext, TokenGenerator, get_generator
@@ -89,14 +90,15 @@ class Plan:
     """`inputs` slots of a network of `layers` layers; up to `variables` of them are variables, the rest tokens.
 
     `sets` passes make a batch. `last`: the operators of the last layer, where they are not all. `gpu`: whether passes
-    run on a GPU.
+    run on a GPU. The CPU is free for other moves while a GPU scans, so `work` counts the scan on a CPU only.
     """
 
     layers: int
     inputs: int
     variables: int
     candidates: int  # of a pass, by the paper's formula, duplicates included
-    work: float  # units of a batch
+    work: float  # units that a batch keeps the CPU busy for
+    scan: float  # units of the scans of a batch, wherever they run
     sets: int = 1
     last: tuple[Operator, ...] | None = None
     gpu: bool = False
@@ -158,9 +160,10 @@ def make_plan(
         last = operators
     scan = _scan_work(inputs, operators, last, layers, gpu=gpu)
     sets = max(1, int(min(_GPU_SETS if gpu else _CPU_SETS, _BATCH_SHARE * seconds / scan)))
-    work = sets * scan + _PASS_FITS
+    scans = sets * scan
+    work = 2 * _PASS_FITS if gpu else scans + _PASS_FITS
     candidates = sum(_candidates(inputs, operators, last, layers))
-    return Plan(layers, inputs, variable_slots, candidates, work, sets, None if last == operators else last, gpu)
+    return Plan(layers, inputs, variable_slots, candidates, work, scans, sets, None if last == operators else last, gpu)
 
 
 def _with_form(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
@@ -431,6 +434,11 @@ class Task:
         for thread in (self.origin or self)._warming:
             thread.join()
         return self.network
+
+    @cached_property
+    def scan_ahead(self) -> ScanAhead:
+        """What is scanned while other moves have their turns; one for all tasks of a search."""
+        return self.origin.scan_ahead if self.origin is not None else ScanAhead()
 
     def ranking(self, law: Expression | None) -> tuple[Variable, ...]:
         """All variables, those that say most about what the law leaves of y first; None: about y."""

@@ -131,7 +131,7 @@ class _Run:
         try:
             self._keep(whole)
             while (reason := self._reason(state)) is None:
-                if state.passes == 0 and sum(record.work for record in state.records) >= _EASY:
+                if state.passes == 0 and state.work >= _EASY:
                     self.task.warm_up()
                 before = self.clock()
                 after, move = step(self.task, state, self.searching)
@@ -153,6 +153,8 @@ class _Run:
             self.stopping.end()
         except Exception as raised:  # handed on with what was found; the caller decides
             error, reason = raised, f"failed: {raised}"
+        finally:
+            self.task.scan_ahead.give_up()
         front = state.front
         if self.task.partial and self.task.settings.constants and error is None:
             front = refitted(self.task, front, self.finishing)

@@ -7,7 +7,8 @@ where it stopped. The rule:
 1. *Opening*: moves whose turn costs a small part of the time, the cheapest first, so that simple laws come out in the
    first second. The opening as a whole is a small part of the time too, or a few seconds of a short search.
 2. *Turns*: the network gets its share of the work, at least half of it by default. The other moves share the rest by
-   what they have added to the front for their work. A move that had little work yet counts as promising.
+   what they have added to the front for their work. A move that had little work yet counts as promising. A GPU scans
+   while the others have their turns, so its scans are no work; only proposing tokens and fitting the finds are.
 
 Work is not measured: it is estimated from the sizes of the data before a turn, in units of a second on two cores of
 our reference machine (benchmarks/moves.py compares both). So a search with a seed and an iteration limit does the same
@@ -126,8 +127,8 @@ class Schedule:
         So a move of many turns does not hold up one that is cheaper than all of them. The opening ends with the first
         pass of the network.
         """
-        spent = sum(record.work for record in state.records)
-        if state.passes:
+        spent = state.work
+        if state.opened:
             return None
         whole = min(max(_OPENING_SHARE * self.seconds, _SHORT_OPENING), _LONGEST_OPENING * self.seconds)
         room = min(_OPENING_TURN * whole, whole - spent)
@@ -135,15 +136,20 @@ class Schedule:
         return min(cheap, key=lambda move: state.record(move.name).work + move.work(state), default=None)
 
     def _by_share(self, ready: Sequence[Move], state: State) -> Move | None:
-        """The network while it has had less than its share; else the move that promises most for its work."""
+        """The network while it has had less than its share; else the move that promises most for its work.
+
+        While a GPU scans a batch, the other moves have their turns for as much work as the scan takes.
+        """
         network = next((move for move in ready if move.name == NETWORK), None)
         others = [move for move in ready if move is not network]
         if network is not None:
-            work = {record.move: record.work for record in state.records}
-            done = work.get(NETWORK, 0.0)
             share = self.shares.get(NETWORK, _NETWORK_SHARE)
-            since_opening = max(0.0, sum(work.values()) - state.opening_work)
-            if not others or done <= share * since_opening:
+            since_opening = max(0.0, state.work - state.opening_work)
+            if state.scanning is not None:
+                its_turn = state.work >= state.scanning.due
+            else:
+                its_turn = state.record(NETWORK).work <= share * since_opening
+            if its_turn or not others:
                 return network
         return max(others, key=lambda move: self._promise(move, others, state), default=network)
 

@@ -10,7 +10,7 @@ from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 
-__all__ = ["Record", "Refusals", "State", "StepReport", "Turn"]
+__all__ = ["Batch", "Record", "Refusals", "State", "StepReport", "Turn"]
 
 _MAX_HISTORY = 2000  # turns that are remembered for `schedule_`, the last ones: an hour on two cores
 _MAX_POLISHED = 400  # laws that are remembered as polished, grown and continued, the last ones
@@ -52,6 +52,20 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Passes of the network on one target: the slots of each, and the rows that all are scanned on with their weights.
+
+    `due`: the work units of the whole search after which its finds are asked for, where the CPU does other work
+    meanwhile.
+    """
+
+    sets: tuple[tuple[Expression, ...], ...]
+    rows: tuple[int, ...]
+    weights: tuple[float, ...]
+    due: float = 0.0
+
+
+@dataclass(frozen=True)
 class Refusals:
     """How often a law was kept off the front for that reason (`symenum.sanity`)."""
 
@@ -69,6 +83,7 @@ class State:
     `continued`: forms of laws whose residuals the heads have searched, for a further term and a further factor;
     `continuing`: the law, if any, that waits for the factor. `head_slots`: the slots that the heads work on.
     `on_cpu`: a GPU was lost, and the search went on without it. `refused`: laws that sanity kept off the front.
+    `scanning`: the batch that a GPU scans while other moves have their turns.
     """
 
     seed: int
@@ -91,6 +106,17 @@ class State:
     opening_work: float = 0.0  # work units before the first pass of the network
     on_cpu: bool = False
     refused: tuple[Refusals, ...] = ()
+    scanning: Batch | None = None
+
+    @property
+    def opened(self) -> bool:
+        """Whether the opening is over: the network has begun."""
+        return self.passes > 0 or self.scanning is not None
+
+    @property
+    def work(self) -> float:
+        """Work units of all turns so far."""
+        return sum(record.work for record in self.records)
 
     def record(self, move: str) -> Record:
         """The record of the move of that name; an empty one before its first turn."""

@@ -80,7 +80,7 @@ def step(task: Task, state: State, budget: Budget) -> tuple[State, str | None]:
     gain = _decades(task, front) - _decades(task, state.front)
     record = after.record(move.name)
     record = replace(record, turns=record.turns + 1, work=record.work + work, gain=record.gain + max(0.0, gain))
-    opening = state.opening_work if state.passes else state.opening_work + work * (not after.passes)
+    opening = state.opening_work if state.opened else state.opening_work + work * (not after.opened)
     after = replace(
         after.with_record(record).with_refused(reasons),
         iteration=state.iteration + 1,

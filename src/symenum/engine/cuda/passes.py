@@ -40,6 +40,7 @@ _SHAPES = 4  # shapes of passes whose buffers, a few hundred MB each and at most
 _STRIP_SHARE = 1 / 8  # part of a device's memory that the units of a strip may take
 _BYTES_PER_UNIT = 8  # a bound, and a place in the list of those within the limit
 _MAX_UNITS = (1 << 31) - (1 << 20)  # units have int32 numbers, which programs round up
+_CAPTURE = "thread_local"  # other threads may take memory of the GPU while a pass is recorded
 _IN_FLIGHT = 3  # passes of `scan_many` that are launched before the host waits for the first
 
 
@@ -296,7 +297,7 @@ class _Shard:
         self._runs_of_many += 1
         if self._graph_of_many is None and self._runs_of_many > 1:
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            with torch.cuda.graph(graph, capture_error_mode=_CAPTURE):
                 self._many = self._launch_of_many()
             self._graph_of_many = graph
         if self._graph_of_many is None:
@@ -364,7 +365,7 @@ class _Shard:
             self.bank = self._launch()
         else:
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            with torch.cuda.graph(graph, capture_error_mode=_CAPTURE):
                 self.bank = self._launch()
             self._graph = graph
             graph.replay()

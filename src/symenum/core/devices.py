@@ -19,7 +19,10 @@ __all__ = [
     "gpu_fault",
     "lost_devices",
     "pass_rate",
+    "urgent",
 ]
+
+_URGENT = -1  # CUDA's priority of a stream: the lower, the more urgent; 0 is that of all others
 
 ANY_WORK = 1 << 62
 """Work for which "auto" takes a GPU, if there is one."""
@@ -95,6 +98,19 @@ def pass_rate(device: str | Sequence[str], threads: int) -> float:
     if names == ["cpu"] or (names == ["auto"] and gpu_fault(0) is not None):
         return _CPU_RATES[min(threads, len(_CPU_RATES)) - 1]
     return _CUDA_RATE * len(set(names))
+
+
+@contextmanager
+def urgent(devices: Sequence[torch.device]) -> Iterator[None]:
+    """Inside, what this thread launches on the first device goes before what other threads have launched there.
+
+    A GPU that is busy with a scan of seconds gives its next free multiprocessor to urgent work.
+    """
+    if not devices:
+        yield
+        return
+    with torch.cuda.stream(torch.cuda.Stream(devices[0], priority=_URGENT)):  # type: ignore[no-untyped-call]
+        yield
 
 
 def device_failed(error: BaseException) -> bool:

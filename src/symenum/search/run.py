@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from symenum.core.budget import Budget
+from symenum.core.devices import ANY_WORK, choose_devices, urgent
 from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import large_blocks_returned
@@ -86,7 +87,14 @@ def run(
     began = clock() if began is None else began
     limits = (max_time, max_iterations)
     running = _Run(task, tuple(callbacks), *limits, tuple(known), keep, stopping, began, reserve, clock)
-    with ctrl_c_ends(stopping), large_blocks_returned(task.settings.max_memory), single_threaded(), overflow_allowed():
+    devices = choose_devices(task.settings.device, ANY_WORK) if task.plan.gpu else ()
+    with (
+        ctrl_c_ends(stopping),
+        large_blocks_returned(task.settings.max_memory),
+        single_threaded(),
+        overflow_allowed(),
+        urgent(devices),
+    ):
         return running.outcome(state or start(task, seed, running.searching))
 
 

@@ -102,7 +102,7 @@ def test_a_slice_is_the_same_whatever_ran_before_it(name: str) -> None:
         pytest.skip("it applies where units are known only")
     whole = {one.name: one for one in heads_on(2).on_target()}[name]
     found: list[list[str]] = []
-    while whole.scan(len(found)) is not None and len(found) < 5:
+    while whole.scan(len(found)) is not None and len(found) < 3:
         found.append(texts(whole.run(len(found), NO_LIMIT)))
     last = len(found) - 1
     resumed = {one.name: one for one in heads_on(2).on_target()}[name]  # nothing is in memory

@@ -112,8 +112,13 @@ def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
     """Run the jobs on `threads` threads until the budget is over; returns the sum of what they return.
 
     torch releases the interpreter lock inside its operations, so the threads run side by side. An error in one job ends
-    the budget and is raised here when all threads have ended.
+    the budget and is raised here when all threads have ended. A single job runs in the thread of the caller: to start
+    one for it may take longer than the job.
     """
+    if len(jobs) == 1:
+        with torch_threads(1):
+            return 0 if budget.over() else jobs[0](budget)
+    threads = min(threads, max(1, len(jobs)))
     queue = iter(jobs)
     lock = threading.Lock()
     done = [0] * threads

@@ -129,7 +129,7 @@ def not_for_groups(method: Method) -> Method:
 
 def check_groups(model: Any, X: Any, y: Any, weight: Any, variable_names: Sequence[str] | None) -> GroupedTable:
     """The table without its column of groups, and the groups; ValueError for groups that cannot be."""
-    for name in ("checkpoint", "run_dir", "units", "shape", "select_k_features"):
+    for name in ("checkpoint", "run_dir", "units", "template", "shape", "select_k_features"):
         if getattr(model, name) is not None:
             raise ValueError(f"{name} is not for groups yet: leave it out, or fit each group alone")
     if variable_names is not None:

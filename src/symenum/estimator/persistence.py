@@ -74,7 +74,7 @@ __all__ = [
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
-_LATER_PARAMETERS = ("units", "dimensional_constants", "shape", "shape_box", "groups")
+_LATER_PARAMETERS = ("units", "dimensional_constants", "template", "shape", "shape_box", "groups")
 _OPTIONAL_ARRAYS = ("weight", "y_error", "x_error")  # of FitData, in the file of the data where they are not None
 _GIVE_AGAIN = "give the data again, PSERegressor.resume(path, X, y) in Python, or start anew"
 # What NumPy and zipfile raise for a file that is not, or no longer, what np.savez has written; RuntimeError is for

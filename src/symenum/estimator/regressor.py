@@ -267,6 +267,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     dimensional_constants : bool, default False
         with units: whether fitted constants may have the unit that is missing at their place; else they are plain
         numbers
+    template : str | None, default None
+        a law that is known in part, such as "a*f(x1)*g(x2, x3) + h(x1)": functions that no operator is called by are
+        found, names that are no variables are fitted
     shape : Mapping[str, Any] | Sequence[str] | None, default None
         what is known of how laws behave, such as {"x1": "increasing", "x2": "convex", "y": "positive"}, or a list of
         conditions such as ["f(0) = 0", "f -> 1 for x1 -> inf"]; `equations_` says of each law whether it is proved
@@ -400,6 +403,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         forbidden_variables: Sequence[str] | None = None,
         units: Mapping[str, str] | str | None = None,
         dimensional_constants: bool = False,
+        template: str | None = None,
         shape: Mapping[str, Any] | Sequence[str] | None = None,
         shape_box: Mapping[str, tuple[float, float]] | None = None,
         groups: str | None = None,
@@ -443,6 +447,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.forbidden_variables = forbidden_variables
         self.units = units
         self.dimensional_constants = dimensional_constants
+        self.template = template
         self.shape = shape
         self.shape_box = shape_box
         self.groups = groups
@@ -1185,6 +1190,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             guesses=known.guesses,
             declared=known.declared,
             final_units=known.final_units,
+            template=known.template,
             shape=known.shape,
             weights=known.weights,
             layers=self.layers,

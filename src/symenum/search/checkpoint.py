@@ -22,7 +22,7 @@ from symenum.core.files import write_whole
 from symenum.expressions import Apply, Constant, Expression, Variable, parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.search.state import Record, Refusals, State, Turn
+from symenum.search.state import Record, Refusals, State, Turn, UnknownForms
 from symenum.tokens import STATES
 from symenum.version import __version__
 
@@ -44,7 +44,7 @@ ReadExpression = Callable[[str], Expression]
 FORMAT = "symenum checkpoint"
 # Whoever changes what a step draws at random, or the fields of a state, raises this number. A state knows the moves by
 # their names: a new move does not shift those of an old checkpoint.
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 _WRITTEN_BY = {1: "0.1", 2: "0.1"}  # symenum's version by the format's, for formats that did not hold it
 _MAX_INTERVAL = 1.0  # seconds between two writings where the front has not changed: the work that a crash may cost
 _NODES = (Variable, Constant, Apply)
@@ -151,6 +151,7 @@ class _StateFields:
     opening_work: float
     on_cpu: bool
     refused: tuple[Refusals, ...]
+    unknown_forms: tuple[UnknownForms, ...]
 
 
 def _check(state: _StateFields, front: Front) -> None:

@@ -10,7 +10,7 @@ from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 
-__all__ = ["Record", "Refusals", "State", "StepReport", "Turn"]
+__all__ = ["Record", "Refusals", "State", "StepReport", "Turn", "UnknownForms"]
 
 _MAX_HISTORY = 2000  # turns that are remembered for `schedule_`, the last ones: an hour on two cores
 _MAX_POLISHED = 400  # laws that are remembered as polished, grown and continued, the last ones
@@ -60,6 +60,14 @@ class Refusals:
 
 
 @dataclass(frozen=True)
+class UnknownForms:
+    """The forms of one unknown function of a template that were found so far, the best first; see `template_search`."""
+
+    function: str
+    forms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
 class State:
     """All that a search knows after `iteration` steps; random numbers follow from seed and iteration.
 
@@ -69,6 +77,7 @@ class State:
     `continued`: forms of laws whose residuals the heads have searched, for a further term and a further factor;
     `continuing`: the law, if any, that waits for the factor. `head_slots`: the slots that the heads work on.
     `on_cpu`: a GPU was lost, and the search went on without it. `refused`: laws that sanity kept off the front.
+    `unknown_forms`: with a template, what was found for its unknown functions.
     """
 
     seed: int
@@ -91,6 +100,7 @@ class State:
     opening_work: float = 0.0  # work units before the first pass of the network
     on_cpu: bool = False
     refused: tuple[Refusals, ...] = ()
+    unknown_forms: tuple[UnknownForms, ...] = ()
 
     def record(self, move: str) -> Record:
         """The record of the move of that name; an empty one before its first turn."""

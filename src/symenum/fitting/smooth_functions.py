@@ -125,7 +125,7 @@ class SmoothFit:
     """The fit: of each call the values (rows,) of its function and the slopes (rows,) of the form by them.
 
     `residual` (rows,): y minus the form. `numbers`: how many numbers the fit has used up, those of the curves by their
-    trace. `cost`: rows·log(loss) and log(rows) for each number, in nats times two. `curves`: the coefficients by function.
+    trace. `cost`: rows·log(loss) and log(rows) for each number, in nats times two. `curves`: coefficients by function.
     """
 
     values: Mapping[str, Array]
@@ -332,19 +332,13 @@ def _judged(problem: _Curves, point: Array) -> SmoothFit:
     residual, weighted = problem.residual_and_slopes(point)
     slopes = np.nan_to_num(weighted[:, 0], nan=0.0, posinf=0.0, neginf=0.0)  # such a number stays where it is
     value, by_place = problem.at(point)
-    normal = slopes @ slopes.T
-    held = normal + np.diag(problem.root_prices**2)
-    scale = np.sqrt(np.maximum(np.diag(held), 1e-300))
-    numbers = float(np.trace(np.linalg.lstsq(held / np.outer(scale, scale), normal / np.outer(scale, scale), rcond=None)[0]))
+    numbers = _numbers_used(slopes @ slopes.T, problem.root_prices**2)
     loss = float((residual**2).sum())
     rows = len(problem.y)
     floor = EXACTNESS.scanned**2 * problem.mean_square  # smooth curves tell no more digits than these
     names = len(problem.names)
     return SmoothFit(
-        {
-            call.place: point[problem.parts[call.function], 0] @ problem.features[call.place]
-            for call in problem.calls
-        },
+        {call.place: point[problem.parts[call.function], 0] @ problem.features[call.place] for call in problem.calls},
         {call.place: by_place[names + at, 0].numpy() for at, call in enumerate(problem.calls)},
         (problem.y - value[0]).numpy(),
         loss if math.isfinite(loss) else math.inf,
@@ -354,6 +348,17 @@ def _judged(problem: _Curves, point: Array) -> SmoothFit:
         {function: point[part, 0] for function, part in problem.parts.items()},
         problem.price,
     )
+
+
+def _numbers_used(normal: Array, prices: Array) -> float:
+    """The trace of (JᵀJ + prices)⁻¹ JᵀJ: a number whose price is far below what it explains counts as one."""
+    held = normal + np.diag(prices)
+    scale = np.sqrt(np.diag(held))
+    if not np.isfinite(held).all():
+        return float(len(held))
+    scale[scale == 0] = 1.0  # of a number that does nothing
+    scaled = held / scale[:, None] / scale
+    return float(np.trace(np.linalg.pinv(scaled, hermitian=True) @ (normal / scale[:, None] / scale)))
 
 
 def _cross_validated(found: SmoothFit) -> float:

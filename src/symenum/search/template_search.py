@@ -13,15 +13,15 @@
 Scales and offsets that no data can tell are left out beforehand: in f(x)*g(y) one of the two scales, in f(x) + g(y) one
 offset, in f(x) - f(y) all offsets. Which ones follows from the rank of the template's derivatives by them.
 
-Each round gives every function one turn, and each round's searches are twice as long.
+Functions take turns, those first whose form does not yet do as well as a curve; the searches become longer.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -36,15 +36,19 @@ from symenum.core.target import Target
 from symenum.expressions import Constant, Expression, Variable, apply, simplify, substitute, variables
 from symenum.expressions.algebra import as_product, as_sum, with_factor
 from symenum.expressions.candidate import Candidate
-from symenum.expressions.template import Call, Template, formal_names
+from symenum.expressions.template import Template, formal_names
 from symenum.fitting.form_fit import derivatives, fit_form
 from symenum.fitting.free_constants import form_of, free_constants, freed, with_leaves
 from symenum.fitting.losses import Squared
 from symenum.fitting.smooth_functions import Basis, SmoothFit, argument_values, fit_smooth, make_bases, needed_values
+from symenum.search.polish import tidied
 from symenum.search.problem import Task, make_task
 from symenum.search.state import State, UnknownForms
 
 __all__ = ["TEMPLATE", "TemplateSearch", "simplest_of_template"]
+
+Free = tuple[Expression, Mapping[str, float]]  # a form, and where its constants begin, by name
+Known = Mapping[str, Free]  # by function
 
 TEMPLATE = "template"
 """The name of the move."""
@@ -52,11 +56,14 @@ TEMPLATE = "template"
 _FIRST_WORK = 1.0  # work units of one function's search in the first round; each round has twice as many
 _LAST_WORK = 8.0  # but no more, so that a turn ends
 _FITS_WORK = 1.5  # work units of the fits of a turn, beside its search: some 60 of 20 ms, and the first curves
-_TRIED = 40  # forms of a search that are put into the template
+_COMPLEXITY_SHARE = 0.6  # of the largest complexity of a law, for one function: all have to find room in it
+_TRIED = 25  # forms of a search that are put into the template
 _LISTED = 12  # forms of a function that stay on its list
-_EXCHANGES = 3  # rounds of exchanging one form of the best law
-_COMPOSED = 60  # laws that are composed in one turn, at most
-_FIT_STEPS = 60  # of Levenberg-Marquardt for a composed law: it starts near its minimum
+_EXCHANGES = 3  # rounds of exchanging one form of the best law,
+_EXCHANGED = 6  # and forms of each function, the best, that are tried in its place
+_COMPOSED = 40  # laws that are composed in one turn, at most
+_FIT_STEPS = 60  # of Levenberg-Marquardt for a composed law: it starts near its minimum,
+_RANKING_STEPS = 20  # and for one that is only compared with others
 _RANK = EXACTNESS.remainder  # a direction is new if this part of it, or more, is not in the others
 _RANK_POINTS = 200  # rows on which directions are compared
 _LEVELS = (0.6, 1.6)  # of drawn functions: positive, and not near 1, so that products and roots have values
@@ -82,7 +89,7 @@ class TemplateSearch:
 
     def work(self, state: State) -> float:
         """See `Move`."""
-        return _inner_work(state.record(TEMPLATE).rounds) + _FITS_WORK
+        return _inner_work(state, len(state.unknown_forms)) + _FITS_WORK
 
     def ready(self, state: State) -> bool:
         """See `Move`."""
@@ -93,29 +100,31 @@ class TemplateSearch:
         template = task.settings.template
         assert template is not None  # the move is in the table only where there is one
         record = state.record(TEMPLATE)
-        function = template.functions[record.part]
         known = {one.function: one.forms for one in state.unknown_forms}
         parts = _Parts.of(task, template, budget)
         if parts is None:
             return [], state.with_record(replace(record, ended=True))
+        at = record.turns % len(template.functions)
+        in_turn = (*template.functions[at:], *template.functions[:at])
+        good = parts.accepted(known, budget)
+        function = next((name for name in in_turn if name not in good), in_turn[0])
         accepted = parts.accepted({name: forms for name, forms in known.items() if name != function}, budget)
         table = parts.table(function, accepted, budget)
-        found = () if table is None else _searched(task, table, function, record.rounds, state, budget)
+        found = () if table is None else _searched(task, table, function, state, budget)
         listed = parts.ranked(function, (*known.get(function, ()), *found), accepted, budget)
         if listed:
             known[function] = listed
         composed = parts.composed(known, budget) if len(known) == len(template.functions) else []
-        last = record.part + 1 == len(template.functions)
-        record = replace(record, part=0 if last else record.part + 1, rounds=record.rounds + last)
         after = replace(
-            state.with_record(record),
+            state,
             unknown_forms=tuple(UnknownForms(name, known[name]) for name in template.functions if name in known),
         )
         return composed, after
 
 
-def _inner_work(rounds: int) -> float:
-    return min(_LAST_WORK, _FIRST_WORK * 2.0**rounds)
+def _inner_work(state: State, functions: int) -> float:
+    """Work units of the search of a function's table: twice as many each time that all functions had a turn."""
+    return min(_LAST_WORK, _FIRST_WORK * 2.0 ** (state.record(TEMPLATE).turns // max(1, functions)))
 
 
 @dataclass(frozen=True)
@@ -126,15 +135,14 @@ class _Table:
     target: Target
 
 
-def _searched(
-    task: Task, table: _Table, function: str, rounds: int, state: State, budget: Budget
-) -> tuple[Expression, ...]:
+def _searched(task: Task, table: _Table, function: str, state: State, budget: Budget) -> tuple[Expression, ...]:
     """The laws of a search of a function's own table, the best of each complexity and those near them."""
     # A search inside a search: `step` drives the moves, of which this is one.
     from symenum.search.step import start, step
 
-    work = _inner_work(rounds)
-    seed = int(stream(state.seed, f"template {function} {rounds}").integers(1 << 31))
+    assert task.settings.template is not None
+    work = _inner_work(state, len(task.settings.template.functions))
+    seed = int(stream(state.seed, f"template {function} {state.record(TEMPLATE).turns}").integers(1 << 31))
     settings = replace(
         task.settings,
         template=None,
@@ -147,6 +155,7 @@ def _searched(
         shares={},
         weights=None,
         stop_loss=None,
+        max_complexity=math.ceil(_COMPLEXITY_SHARE * task.settings.max_complexity),
         probe=None,
         layers=None,
         inputs=None,
@@ -181,6 +190,8 @@ class _Parts:
     bases: Mapping[str, Basis]
     gauge: _Gauge
     smooth: SmoothFit
+    # What was fitted before: turns ask for the same again, and the answer follows from the question.
+    fits: dict[Hashable, SmoothFit | None] = field(default_factory=dict)
 
     @staticmethod
     def of(task: Task, template: Template, budget: Budget) -> _Parts | None:
@@ -196,12 +207,22 @@ class _Parts:
 
     def curves(
         self,
-        known: Mapping[str, tuple[Expression, Mapping[str, float]]],
+        known: Known,
         budget: Budget,
+        steps: int = _RANKING_STEPS,
     ) -> SmoothFit | None:
         """The template with these forms (and where their constants begin) and curves for all other functions."""
         if not known:
             return self.smooth
+        key = frozenset((name, form, tuple(starts.items())) for name, (form, starts) in known.items()), steps
+        if key not in self.fits:
+            found = self._fitted(known, budget, steps)
+            if budget.over():  # it may have been cut short
+                return found
+            self.fits[key] = found
+        return self.fits[key]
+
+    def _fitted(self, known: Known, budget: Budget, steps: int) -> SmoothFit | None:
         form = self.template.with_functions({name: one for name, (one, _) in known.items()})
         calls = [call for call in self.template.calls if call.function not in known]
         starts: dict[str, float | None] = {name: self.smooth.constants.get(name, 1.0) for name in self.gauge.constants}
@@ -209,43 +230,36 @@ class _Parts:
         starts = {name: value for name, value in starts.items() if name in variables(form)}
         y, weight = self.target.y, self.target.weight
         if not calls:
-            fitted = fit_form(form, starts, self.columns, y, weight, steps=_FIT_STEPS, budget=budget)
+            fitted = fit_form(form, starts, self.columns, y, weight, steps=steps, budget=budget)
             loss = max(fitted.loss, self._floor)
             cost = self.rows * math.log(loss) + len(starts) * math.log(self.rows) if loss < math.inf else math.inf
             return SmoothFit({}, {}, np.zeros(0), fitted.loss, len(starts), cost, fitted.constants, {}, 0.0)
-        return fit_smooth(
-            form, calls, starts, self.columns, y, weight, self.bases, budget=budget, begin=self.smooth
-        )
+        return fit_smooth(form, calls, starts, self.columns, y, weight, self.bases, budget=budget, begin=self.smooth)
 
     @property
     def _floor(self) -> float:
         return EXACTNESS.scanned**2 * self.target.mean_square
 
-    def accepted(
-        self, lists: Mapping[str, Sequence[Expression]], budget: Budget
-    ) -> dict[str, tuple[Expression, Mapping[str, float]]]:
+    def accepted(self, lists: Mapping[str, Sequence[Expression]], budget: Budget) -> dict[str, Free]:
         """The functions whose best form explains y as well as their curve, with these forms; the most certain first."""
-        taken: dict[str, tuple[Expression, Mapping[str, float]]] = {}
+        taken: dict[str, Free] = {}
         cost = self.smooth.cost
         while not budget.over():
-            best: tuple[float, str, tuple[Expression, Mapping[str, float]]] | None = None
+            best: tuple[float, str, Free] | None = None
             for name, forms in lists.items():
                 if name in taken or not forms:
                     continue
-                form = self.free(name, forms[0])
-                found = self.curves({**taken, name: form}, budget)
+                form, starts = self.free(name, forms[0])
+                found = self.curves({**taken, name: (form, starts)}, budget)
                 if found is not None and found.cost < (cost if best is None else best[0]):
-                    fitted = {one: found.constants.get(one, start) for one, start in form[1].items()}
-                    best = found.cost, name, (form[0], fitted)
+                    fitted = {one: found.constants.get(one, start) for one, start in starts.items()}
+                    best = found.cost, name, (form, fitted)
             if best is None:
                 break
-            cost, name, form = best
-            taken[name] = form
+            cost, name, taken[name] = best
         return taken
 
-    def table(
-        self, function: str, known: Mapping[str, tuple[Expression, Mapping[str, float]]], budget: Budget
-    ) -> _Table | None:
+    def table(self, function: str, known: Known, budget: Budget) -> _Table | None:
         """What the function would have to be, at all places where it is called; None where nothing fits."""
         found = self.curves(known, budget)
         if found is None:
@@ -254,23 +268,24 @@ class _Parts:
         calls = self.template.calls_of(function)
         arguments, values, weights = [], [], []
         for call in calls:
-            value, slope = needed_values(found, form, call.place, self.columns, self.target.y)
+            needed, slope = needed_values(found, form, call.place, self.columns, self.target.y)
             arguments.append(torch.stack(argument_values(call, self.columns)))
-            values.append(torch.from_numpy(value))
+            values.append(torch.from_numpy(needed))
             weights.append(self.target.weight * torch.from_numpy(slope**2))
         together, value, weight = torch.cat(arguments, dim=1), torch.cat(values), torch.cat(weights)
         counted = torch.isfinite(value) & torch.isfinite(together).all(dim=0) & (weight > _SMALL_WEIGHT * weight.max())
         if int(counted.sum()) < 3:
             return None
         weight = weight[counted] / weight[counted].sum()
-        columns = {name: row[counted].contiguous() for name, row in zip(formal_names(len(together)), together, strict=True)}
+        names = formal_names(len(together))
+        columns = {name: row[counted].contiguous() for name, row in zip(names, together, strict=True)}
         return _Table(columns, Target(value[counted], weight))
 
     def ranked(
         self,
         function: str,
         laws: Iterable[Expression],
-        known: Mapping[str, tuple[Expression, Mapping[str, float]]],
+        known: Known,
         budget: Budget,
     ) -> tuple[Expression, ...]:
         """Forms by the evidence of the template with them, each form once."""
@@ -295,7 +310,7 @@ class _Parts:
         return tuple(sorted(price, key=lambda one: price[one])[:_LISTED])
 
     def free(self, function: str, law: Expression, *, offset: bool = True) -> tuple[Expression, dict[str, float]]:
-        """The law of a function with names for its constants, where these begin, and the scale and offset it may have."""
+        """The law of a function with names for its constants and where these begin; with its scale and its offset."""
         core, scale, number = _core(law)
         core = freed(core)
         values = free_constants(core, integers=False)
@@ -330,7 +345,7 @@ class _Parts:
         for _ in range(_EXCHANGES):
             before = best
             for place, name in enumerate(functions):
-                for at in range(len(lists[name])):
+                for at in range(min(_EXCHANGED, len(lists[name]))):
                     if budget.over() or len(fits) >= _COMPOSED:
                         break
                     other = (*best[:place], at, *best[place + 1 :])
@@ -345,14 +360,14 @@ class _Parts:
             for without in itertools.combinations(offsets, count):
                 if not budget.over():
                     laws += self._law(forms, without, budget)[1]
-        return laws
+        return [*laws, *tidied(self.task, laws, budget)]
 
     def _law(
         self, forms: Mapping[str, Expression], without: Sequence[str], budget: Budget
     ) -> tuple[float, list[Candidate]]:
         """The law of these forms, all constants fitted together; and its cost. `without`: functions without offset."""
         known = {name: self.free(name, form, offset=name not in without) for name, form in forms.items()}
-        found = self.curves(known, budget)
+        found = self.curves(known, budget, _FIT_STEPS)
         if found is None or not found.loss < math.inf:
             return math.inf, []
         form = self.template.with_functions({name: one for name, (one, _) in known.items()})
@@ -410,22 +425,18 @@ def _gauge_of(template: Template, columns: Mapping[str, Tensor], seed: int) -> _
             span.append(left / rest)
         return rest > _RANK
 
-    scaled, offset, constants = set(), set(), []
+    scaled, offset = set(), set()
     for function in template.functions:
         if is_new(sum(slope[call.place] * known[call.place].numpy() for call in template.calls_of(function))):
             scaled.add(function)
     for function in template.functions:
         if is_new(sum(slope[call.place] for call in template.calls_of(function))):
             offset.add(function)
-    for name in template.constants:
-        if is_new(slope[name]):
-            constants.append(name)
+    constants = [name for name in template.constants if is_new(slope[name])]
     return _Gauge(frozenset(scaled), frozenset(offset), tuple(constants))
 
 
-def _drawn_functions(
-    template: Template, columns: Mapping[str, Tensor], rng: np.random.Generator
-) -> dict[str, Tensor]:
+def _drawn_functions(template: Template, columns: Mapping[str, Tensor], rng: np.random.Generator) -> dict[str, Tensor]:
     """Values (rows,) of smooth random functions at all places."""
     found: dict[str, Tensor] = {}
     for function in template.functions:

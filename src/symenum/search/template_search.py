@@ -38,7 +38,7 @@ from symenum.expressions.algebra import as_product, as_sum, with_factor
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.template import Template, formal_names
 from symenum.fitting.form_fit import derivatives, fit_form
-from symenum.fitting.free_constants import form_of, free_constants, freed, with_leaves
+from symenum.fitting.free_constants import form_as_printed, free_constants, freed, with_leaves, with_one_less
 from symenum.fitting.losses import Squared
 from symenum.fitting.smooth_functions import Basis, SmoothFit, argument_values, fit_smooth, make_bases, needed_values
 from symenum.search.polish import tidied
@@ -57,7 +57,8 @@ _FIRST_WORK = 1.0  # work units of one function's search in the first round; eac
 _LAST_WORK = 8.0  # but no more, so that a turn ends
 _FITS_WORK = 1.5  # work units of the fits of a turn, beside its search: some 60 of 20 ms, and the first curves
 _COMPLEXITY_SHARE = 0.6  # of the largest complexity of a law, for one function: all have to find room in it
-_TRIED = 25  # forms of a search that are put into the template
+_TRIED = 40  # forms of a search that are put into the template
+_SHORTENED = 6  # of these, the best, are tried without each of their parts, too
 _LISTED = 12  # forms of a function that stay on its list
 _EXCHANGES = 3  # rounds of exchanging one form of the best law,
 _EXCHANGED = 6  # and forms of each function, the best, that are tried in its place
@@ -291,9 +292,12 @@ class _Parts:
         """Forms by the evidence of the template with them, each form once."""
         price: dict[Expression, float] = {}
         seen: set[Expression] = set()
-        for law in laws:
+        every = list(laws)
+        # A table that is not quite right gets a term too many, and the term hides the law.
+        shorter = [part for law in every[:_SHORTENED] for part in with_one_less(law)]
+        for law in (*every[:_SHORTENED], *shorter, *every[_SHORTENED:]):
             core = _core(law)[0]
-            shape = form_of(core)
+            shape = form_as_printed(core)
             if shape in seen or len(seen) >= _TRIED or not variables(core):
                 continue
             if seen and budget.over():

@@ -57,6 +57,7 @@ NAMES_ARE_TEXT = (
     "expressions/parse.py",
     "expressions/export.py",
     "expressions/sympy_bridge.py",
+    "estimator/template_text.py",
     "bench/systems/gplearn.py",
     "bench/systems/operon.py",
     "bench/systems/psrn.py",

@@ -410,6 +410,13 @@ def test_a_shape_reaches_the_estimator_and_its_verdict_is_printed(symenum, model
     assert "shape" not in models.settings
 
 
+def test_a_template_reaches_the_estimator(symenum, models, table):
+    symenum("fit", table(DATA), "--template", "f(a) + g(b)")
+    assert models.settings["template"] == "f(a) + g(b)"
+    symenum("fit", table(DATA))
+    assert "template" not in models.settings
+
+
 def test_groups_reach_the_estimator_and_their_constants_are_printed(symenum, models, table):
     result = symenum("fit", table(DATA), "--group", "b")
     assert models.settings["groups"] == "b"

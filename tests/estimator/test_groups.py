@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas
 import pytest
@@ -55,7 +58,7 @@ def test_the_form_is_an_expression_like_any_other(fitted: PSERegressor) -> None:
 
 
 def test_what_makes_no_sense_with_groups_is_refused(fitted: PSERegressor) -> None:
-    for call in (fitted.uncertainties, lambda: fitted.save("x"), lambda: fitted.report("x")):
+    for call in (fitted.uncertainties, lambda: fitted.score_expression("a*t")):
         with pytest.raises(ValueError, match="not for a model with groups"):
             call()
     with pytest.raises(ValueError, match="alternatives_ is not for"):
@@ -86,8 +89,9 @@ def test_groups_may_be_numbers_in_an_array() -> None:
         (TABLE.assign(site=[*TABLE.site[:-1], "alone"]), {}, "the group 'alone' has 1 row, and at least 3"),
         (TABLE.assign(site=[*TABLE.site[:-1], None]), {}, "missing cells"),
         (TABLE, {"groups": 3}, "groups must be a column's name"),
-        (TABLE, {"checkpoint": "file.json"}, "checkpoint is not for groups"),
-        (TABLE, {"units": {"t": "s", "level": "m"}}, "units is not for groups"),
+        (TABLE, {"template": "f(t)"}, "template is not for groups"),
+        (TABLE, {"select_k_features": 1}, "select_k_features is not for groups"),
+        (TABLE, {"units": {"t": "s", "level": "m"}}, "no law of t .s. has the unit of the target, m"),
     ],
 )
 def test_groups_that_cannot_be_are_refused(table: pandas.DataFrame, settings: dict[str, object], why: str) -> None:
@@ -103,3 +107,84 @@ def test_ten_thousand_groups_are_refused() -> None:
         model().fit(TABLE, np.column_stack([Y, Y]))
     with pytest.raises(ValueError, match="not for groups yet"):
         model().fit(TABLE, Y, validation=(TABLE, Y))
+
+
+def test_a_result_with_groups_is_saved_loaded_and_reported(fitted: PSERegressor, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "saved")
+    loaded = PSERegressor.load(tmp_path / "saved")
+    assert loaded.predict(TABLE) == pytest.approx(fitted.predict(TABLE))
+    assert loaded.constants_.equals(fitted.constants_)
+    assert list(loaded.equations_["equation"]) == list(fitted.equations_["equation"])
+    table = pandas.read_csv(tmp_path / "saved" / "constants.csv", index_col=0)
+    assert table.to_numpy() == pytest.approx(fitted.constants_.to_numpy())
+    assert "in constants.csv" in (tmp_path / "saved" / "law.py").read_text(encoding="utf-8")
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again" / "model.json").read_text() == (tmp_path / "saved" / "model.json").read_text()
+    fitted.report(tmp_path / "report.html")
+    assert "site north: " in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_file_whose_groups_are_damaged_is_refused(fitted: PSERegressor, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "saved")
+    file = tmp_path / "saved" / "model.json"
+    whole = json.loads(file.read_text(encoding="utf-8"))
+    for name, wrong in (("labels", None), ("laws", []), ("laws", [{}] * len(whole["front"])), ("column", 3)):
+        file.write_text(json.dumps({**whole, "groups": {**whole["groups"], name: wrong}}), encoding="utf-8")
+        with pytest.raises(ValueError, match="group"):
+            PSERegressor.load(tmp_path / "saved")
+
+
+def test_a_search_with_groups_goes_on_in_its_folder_as_if_it_had_not_ended(tmp_path: Path) -> None:
+    noisy = Y + 0.05 * RNG.normal(size=len(Y))
+    first = model(max_iterations=4, run_dir=tmp_path / "run").fit(TABLE, noisy)
+    held = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"checkpoint.json", "checkpoint.group1.json", "model.json", "report.html", "constants.csv"} <= held
+    resumed = PSERegressor.resume(tmp_path / "run", max_iterations=8)
+    whole = model(max_iterations=8).fit(TABLE, noisy)
+    assert resumed.n_iter_ == whole.n_iter_ > first.n_iter_
+    assert list(resumed.equations_["equation"]) == list(whole.equations_["equation"])
+    assert resumed.constants_.to_numpy() == pytest.approx(whole.constants_.to_numpy())
+    assert list(resumed.constants_.index) == LABELS
+    assert PSERegressor.load(tmp_path / "run" / "checkpoint.json").constants_.equals(resumed.constants_)
+
+
+def test_a_checkpoint_with_groups_refuses_other_data_and_labels_that_no_file_can_hold(tmp_path: Path) -> None:
+    model(max_iterations=1, checkpoint=tmp_path / "kept.json").fit(TABLE, Y)
+    with pytest.raises(ValueError, match="not those of the checkpoint"):
+        PSERegressor.resume(tmp_path / "kept.json", TABLE, Y + 1)
+    dates = TABLE.assign(site=TABLE.site.map({name: pandas.Timestamp(2026, 1, i + 1) for i, name in enumerate(LABELS)}))
+    with pytest.raises(ValueError, match="which a file cannot hold: use texts or numbers"):
+        model(max_iterations=1, checkpoint=tmp_path / "other.json").fit(dates, Y)
+
+
+def test_callbacks_hear_of_the_steps_of_all_groups() -> None:
+    steps: list[int] = []
+    found = model(max_iterations=2, callbacks=lambda report: steps.append(report.iteration)).fit(TABLE, Y + TABLE.t**3)
+    assert steps == list(range(1, found.n_iter_ + 1))
+
+
+def test_laws_of_groups_keep_their_units() -> None:
+    table = pandas.DataFrame(
+        {"m": RNG.uniform(1, 3, 60), "v": RNG.uniform(1, 3, 60), "run": np.repeat(["a", "b", "c"], 20)}
+    )
+    energy = pandas.Series(table.run.map({"a": 0.3, "b": 0.5, "c": 0.8}) * table.m * table.v**2, name="E")
+    units = {"m": "kg", "v": "m/s", "E": "J"}
+    found = model(groups="run", units=units, max_iterations=4).fit(table, energy)
+    assert found.score(table, energy) == pytest.approx(1.0)
+    assert sorted(found.constants_.iloc[:, 0]) == pytest.approx([0.3, 0.5, 0.8])
+    assert "E [kg*m^2/s^2]" in found.unit_lines()[0] or "E [" in found.unit_lines()[0]
+    with pytest.raises(ValueError, match="units"):
+        model(groups="run", units={**units, "E": "K"}, max_iterations=4).fit(table, energy)
+
+
+def test_laws_of_groups_keep_their_shape_in_every_group() -> None:
+    found = model(shape={"t": "increasing"}, shape_box={"t": (0.5, 3)}, max_iterations=4).fit(
+        TABLE, 2 * TABLE.t * TABLE.site.map(RATES)
+    )
+    assert set(found.equations_["shape"]) == {"proved"}
+    assert found.shape_lines() == ["The shape is proved."]
+    with pytest.warns(UserWarning, match="in all groups"):
+        broken = model(shape={"t": "decreasing"}, max_iterations=2, max_complexity=6, required_variables=["t"]).fit(
+            TABLE, 2 * TABLE.t * TABLE.site.map(RATES)
+        )
+    assert "broken" in broken.shape_lines()[0]

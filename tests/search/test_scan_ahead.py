@@ -24,7 +24,9 @@ def ahead(make: Callable[..., Task]) -> Callable[[], Task]:
     """A task whose passes are scanned ahead, new in each call; no short law explains its data."""
 
     def made() -> Task:
-        task = make(lambda a, b: np.sin(a * b) + a / (b + 0.3 * a), noise=0.05, device="cpu", threads=1, planned_time=0.3)
+        task = make(
+            lambda a, b: np.sin(a * b) + a / (b + 0.3 * a), noise=0.05, device="cpu", threads=1, planned_time=0.3
+        )
         return replace(task, plan=replace(task.plan, gpu=True, sets=2, scan=0.1))
 
     return made

@@ -98,6 +98,7 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "required_variables",
     "units",
     "dimensional_constants",
+    "template",
     "shape",
     "shape_box",
     "groups",
@@ -239,7 +240,7 @@ def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, fl
     parameters["units"] = settings["units"] or []
     parameters["dimensional_constants"] = settings["dimensional_constants"] or []
     parameters["shape"], parameters["shape_box"] = settings["shape"] or [], settings["shape_box"] or []
-    parameters["groups"] = settings["groups"] or []
+    parameters["template"], parameters["groups"] = settings["template"] or [], settings["groups"] or []
     parameters["required_variables"] = list(split_list(settings["required_variables"]))
     if constant and not settings["constants"]:
         raise click.UsageError("--constant and --no-constants contradict each other.")

@@ -21,10 +21,12 @@ from symenum.core.budget import Budget
 from symenum.core.target import Training, check_target
 from symenum.core.words import did_you_mean
 from symenum.estimator.data import column_names
-from symenum.expressions import written
+from symenum.estimator.unit_text import FROM_NAMES, unit_in_name
+from symenum.expressions import Constant, Expression, Units, substitute, written
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 from symenum.operators import Operator
+from symenum.sanity.shapes import Shape, Verdict
 from symenum.search.one_form import (
     GroupedLaw,
     GroupedRows,
@@ -37,6 +39,7 @@ from symenum.search.one_form import (
 )
 
 __all__ = [
+    "GroupedKnowledge",
     "GroupedModel",
     "GroupedTable",
     "check_groups",
@@ -65,12 +68,30 @@ class GroupedTable:
     labels: tuple[Any, ...]
     codes: npt.NDArray[np.int64]
     names: tuple[str, ...]
+    place: int  # of the column of groups among all columns
+
+    @property
+    def labels_of_columns(self) -> list[str]:
+        """The names of the columns as the user wrote them."""
+        return list(map(str, self.X.columns)) if isinstance(self.X, pandas.DataFrame) else list(self.names)
+
+    @property
+    def box(self) -> dict[str, tuple[float, float]]:
+        """The least and the largest value of each column in all groups."""
+        values = np.asarray(self.X, dtype=np.float64)
+        return {name: (float(values[:, i].min()), float(values[:, i].max())) for i, name in enumerate(self.names)}
+
+    @property
+    def codes_of_counted(self) -> npt.NDArray[np.int64]:
+        """The groups of the rows of weight above zero, which `rows` has."""
+        return self.codes if self.weight is None else self.codes[np.asarray(self.weight, dtype=np.float64) > 0]
 
     def part(self, group: int) -> tuple[Any, Any, Any]:
         """X, y and weights of one group."""
         rows = np.flatnonzero(self.codes == group)
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
-        return _rows_of(self.X, rows), np.asarray(self.y)[rows], weight
+        y = self.y.iloc[rows] if isinstance(self.y, pandas.Series) else np.asarray(self.y)[rows]
+        return _rows_of(self.X, rows), y, weight
 
     def rows(self) -> GroupedRows:
         """All rows as the fits take them; those of weight zero are left out."""
@@ -90,11 +111,26 @@ class GroupedModel:
     column: str
     labels: tuple[Any, ...]
     names: tuple[str, ...]
+    place: int = 0  # of the column of groups among all columns
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names of the columns, and of the constants of any law."""
+        return (*self.names, *dict.fromkeys(name for law in self.laws for name in law.names))
 
     def constants(self, index: int) -> pandas.DataFrame:
         """The constants of a law by group."""
         law = self.laws[index]
         return pandas.DataFrame(law.values, index=pandas.Index(self.labels, name=self.column), columns=list(law.names))
+
+    def of_group(self, index: int, group: int) -> Expression:
+        """A law with the constants of one group, given by its number."""
+        return law_of_group(self.laws[index], group)
+
+    def in_rows(self, index: int, codes: npt.NDArray[np.int64]) -> dict[str, torch.Tensor]:
+        """The constants of a law as columns (rows,), for rows of the groups `codes`."""
+        law = self.laws[index]
+        return {name: torch.from_numpy(law.values[codes, at].copy()) for at, name in enumerate(law.names)}
 
     def predict(self, X: Any, index: int) -> npt.NDArray[np.float64]:
         """The law's values (rows,) for X with the column of groups."""
@@ -110,6 +146,44 @@ class GroupedModel:
         columns = {name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(self.names)}
         codes = np.array([known[label] for label in column], dtype=np.int64)
         return values_by_group(self.laws[index], columns, codes)
+
+
+def law_of_group(law: GroupedLaw, group: int) -> Expression:
+    """The law with the constants of a group."""
+    return substitute(law.form, {name: Constant(float(law.values[group, at])) for at, name in enumerate(law.names)})
+
+
+@dataclass(frozen=True)
+class GroupedKnowledge:
+    """What the user knows of laws of groups, each with the constants of a group."""
+
+    units: Units | None = None
+    shape: Shape | None = None
+
+    def repaired(self, forms: Sequence[Expression]) -> list[Expression]:
+        """Those of the forms that may be laws, numbers that are added to something with a unit taken away."""
+        if self.units is None:
+            return list(forms)
+        units = self.units
+        return [one for form in forms if units.allows(one := units.repaired(form))]
+
+    def allowed(self, laws: Sequence[GroupedLaw]) -> list[GroupedLaw]:
+        """The laws of the right unit; of these the ones that break no shape in any group, if there are such."""
+        units = self.units
+        right = [law for law in laws if units is None or units.allows(law_of_group(law, 0))]
+        return [law for law in right if not self.mark(law).startswith(Verdict.BROKEN.value)] or right
+
+    def mark(self, law: GroupedLaw, labels: Sequence[Any] = ()) -> str:
+        """The worst verdict on the shape in any group, in words, with the label of the group; "" without a shape."""
+        if self.shape is None:
+            return ""
+        order = [verdict.value for verdict in Verdict]
+        worst = ""
+        for group in range(len(law.values)):
+            found = self.shape.mark(law_of_group(law, group))
+            if not worst or order.index(found.partition(":")[0]) > order.index(worst.partition(":")[0]):
+                worst = found if not labels or found == Verdict.PROVED.value else f"{found} ({labels[group]})"
+        return worst
 
 
 def not_for_groups(method: Method) -> Method:
@@ -129,7 +203,7 @@ def not_for_groups(method: Method) -> Method:
 
 def check_groups(model: Any, X: Any, y: Any, weight: Any, variable_names: Sequence[str] | None) -> GroupedTable:
     """The table without its column of groups, and the groups; ValueError for groups that cannot be."""
-    for name in ("checkpoint", "run_dir", "units", "shape", "select_k_features"):
+    for name in ("template", "select_k_features"):
         if getattr(model, name) is not None:
             raise ValueError(f"{name} is not for groups yet: leave it out, or fit each group alone")
     if variable_names is not None:
@@ -161,8 +235,11 @@ def check_groups(model: Any, X: Any, y: Any, weight: Any, variable_names: Sequen
         )
     codes = pandas.Series(labels).map({label: code for code, label in enumerate(found)}).to_numpy(dtype=np.int64)
     columns = list(map(str, rest.columns)) if isinstance(rest, pandas.DataFrame) else None
+    if columns is not None and model.units == FROM_NAMES:  # a column "speed [m/s]" is called speed in laws
+        columns = [label if (split := unit_in_name(label)) is None else split[0] for label in columns]
+    every = list(map(str, X.columns)) if isinstance(X, pandas.DataFrame) else [f"x{i + 1}" for i in range(X.shape[1])]
     names = column_names(columns if columns is not None else _array_names(X, model.groups), rest.shape[1])
-    return GroupedTable(rest, y, weight, model.groups, tuple(found), codes, names)
+    return GroupedTable(rest, y, weight, model.groups, tuple(found), codes, names, every.index(model.groups))
 
 
 def searched_groups(table: GroupedTable) -> list[int]:
@@ -177,20 +254,26 @@ def choose_form(
     operators: Sequence[Operator],
     budget: Budget,
     seed: int,
+    known: GroupedKnowledge,
 ) -> tuple[tuple[GroupedLaw, ...], int, Front]:
     """The front of forms, which of them is chosen, and the front as that of any search.
 
     `laws`: what was found in each group that was searched, and its number of rows.
     """
     rows = table.rows()
-    forms = best_forms(forms_of([*linear_forms(rows, operators), *in_turn_of_groups(laws)]), rows, budget, seed)
+    linear = known.repaired(linear_forms(rows, operators))
+    forms = best_forms(forms_of([*linear, *in_turn_of_groups(laws)]), rows, budget, seed)
     found = list(forms)
     for place, law in enumerate(forms[:_SHARED_FORMS]):
         if place >= _SHARED_IN_ANY_CASE and budget.over():
             break
         found.append(fit_form_to_groups(law, rows, seed=seed))
+    found = known.allowed(found)
     if not found:
-        raise ValueError("no form was found that has a finite value on all rows: search longer, or change operators")
+        raise ValueError(
+            "no form was found that has a finite value on all rows"
+            f"{'' if known.units is None else ' and the unit of the target'}: search longer, or change operators"
+        )
     empty = Front.of(rows.training.target)
     chosen = min(found, key=lambda law: law.cost(rows.rows, empty.floor))
     kept: list[GroupedLaw] = []

@@ -14,9 +14,11 @@ from symenum.core.target import Training
 from symenum.estimator.formulas import UndeclaredNameError, check_constants, fit_form, read_form
 from symenum.estimator.preparation import important_columns
 from symenum.estimator.shape_text import read_shape
+from symenum.estimator.template_text import read_template
 from symenum.estimator.units import read_units
 from symenum.expressions import Expression, Units, variables
 from symenum.expressions.complexity import ComplexityWeights
+from symenum.expressions.template import Template
 from symenum.fitting.losses import Loss, make_loss
 from symenum.front import Front
 from symenum.heads.operator_grammar import Prior
@@ -49,6 +51,7 @@ class Parameters(Protocol):
     select_k_features: int | None
     units: Any
     dimensional_constants: bool
+    template: Any
     shape: Any
     shape_box: Any
 
@@ -67,6 +70,7 @@ class Knowledge:
     guesses: tuple[Expression, ...]
     declared: Mapping[str, float]
     final_units: Units | None
+    template: Template | None
     shape: Shape | None
     weights: ComplexityWeights | None
 
@@ -108,6 +112,9 @@ def prior_knowledge(
         weights,
         units if final_units is None or units is None else replace(units, free=True, by_names=True),
     )
+    template = read_template(parameters.template, names, declared, get_operators(parameters.operators))
+    if template is not None:
+        _check_alone(parameters)
     shape = read_shape(parameters.shape, parameters.shape_box, names, target, training.columns)
     guesses = _guesses(parameters, training, declared, loss, budget, seed)
     for guess in guesses:
@@ -119,7 +126,25 @@ def prior_knowledge(
             raise ValueError(f"guesses holds {guess}, {why}: change one of them")
     wanted = {*required, *(name for guess in guesses for name in variables(guess))}
     forbidden += _unimportant(parameters.select_k_features, training, forbidden, wanted)
-    return Knowledge(loss, prior, forbidden, guesses, declared, final_units, shape, weights)
+    return Knowledge(loss, prior, forbidden, guesses, declared, final_units, template, shape, weights)
+
+
+def _check_alone(parameters: Parameters) -> None:
+    """Refuse what cannot be asked for beside a template."""
+    says_it = "which variables a law has is said by the template"
+    reasons = {
+        "units": "the units of unknown functions are not known: leave units out, and look at the law's units yourself",
+        "guesses": "a law to begin with need not be of the template: write what you know into it",
+        "required_variables": says_it,
+        "forbidden_variables": says_it,
+        "select_k_features": says_it,
+        "variable_operators": "operators are asked for in all functions alike: see operators, and nested_constraints",
+    }
+    for name, reason in reasons.items():
+        if getattr(parameters, name) is not None:
+            raise ValueError(f"{name} does not go together with template: {reason}")
+    if parameters.constants is False:
+        raise ValueError("constants=False does not go together with template, whose functions have fitted scales")
 
 
 def _unimportant(count: int | None, training: Training, forbidden: Iterable[str], wanted: set[str]) -> tuple[str, ...]:

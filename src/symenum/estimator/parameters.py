@@ -344,6 +344,15 @@ _ROWS = (
         page="knowledge.md",
     ),
     Parameter(
+        "template",
+        None,
+        'a law that is known in part, such as "a*f(x1)*g(x2, x3) + h(x1)": functions that no operator is called by are '
+        "found, names that are no variables are fitted",
+        Predicate("a text such as 'a*f(x1) + g(x2)' or None", lambda value: value is None or isinstance(value, str)),
+        (Option("--template", "A law known in part, such as 'f(x1)*g(x2)'.", "FORMULA"),),
+        page="knowledge.md",
+    ),
+    Parameter(
         "shape",
         None,
         'what is known of how laws behave, such as {"x1": "increasing", "x2": "convex", "y": "positive"}, or a list of '

@@ -63,18 +63,21 @@ __all__ = [
     "OpenedCheckpoint",
     "SavedModel",
     "Start",
+    "checkpoint_path",
     "find_start",
     "json_parameters",
+    "make_keeper",
     "open_checkpoint",
     "open_saved",
     "read_rows",
     "rows_file",
     "run_place",
+    "signature_of",
 ]
 
 _CHANGEABLE = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.fixed)
 _NOT_STORED = frozenset(parameter.name for parameter in PARAMETERS.values() if not parameter.stored)
-_LATER_PARAMETERS = ("units", "dimensional_constants", "shape", "shape_box", "groups")
+_LATER_PARAMETERS = ("units", "dimensional_constants", "template", "shape", "shape_box", "groups")
 _OPTIONAL_ARRAYS = ("weight", "y_error", "x_error")  # of FitData, in the file of the data where they are not None
 _GIVE_AGAIN = "give the data again, PSERegressor.resume(path, X, y) in Python, or start anew"
 # What NumPy and zipfile raise for a file that is not, or no longer, what np.savez has written; RuntimeError is for
@@ -150,7 +153,7 @@ def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoi
     if path is None and not model.warm_start and checkpoint is None:
         return Start()
     parameters = model.get_params(deep=False)
-    signature = _signature(data, parameters)
+    signature = signature_of(data, parameters)
     start = Start(signature=signature)
     if checkpoint is not None:
         if checkpoint.signature != signature:
@@ -165,7 +168,7 @@ def find_start(model: Estimator, task: Task, data: FitData, checkpoint: Checkpoi
         if last is not None and last.signature == signature and last.loss == model.loss:
             start = replace(start, state=last.state, done=last.state.iteration)
     if path is not None:
-        start = replace(start, keeper=_make_keeper(path, data, parameters, signature))
+        start = replace(start, keeper=make_keeper(path, data, parameters, signature))
     return start
 
 
@@ -189,7 +192,7 @@ def _still_allowed(task: Task, front: Sequence[Candidate]) -> tuple[Candidate, .
     )
 
 
-def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
+def signature_of(data: FitData, parameters: Mapping[str, Any]) -> str:
     """A hash of the data and of all settings that cannot change when a search goes on."""
     digest = hashlib.sha256()
     fixed = {name: value for name, value in json_parameters(parameters).items() if name not in _CHANGEABLE}
@@ -206,8 +209,10 @@ def _signature(data: FitData, parameters: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signature: str) -> CheckpointWriter:
-    """Write the data and return the keeper of the checkpoint.
+def make_keeper(
+    path: Path, data: FitData, parameters: Mapping[str, Any], signature: str, more: Mapping[str, Any] | None = None
+) -> CheckpointWriter:
+    """Write the data and return the keeper of the checkpoint; `more`: what else the checkpoint says (JSON's values).
 
     An error says where `path` is a file of something else or in a folder that cannot be written. A full disk is a
     warning only: the search can go on without its data on the disk.
@@ -221,6 +226,7 @@ def _make_keeper(path: Path, data: FitData, parameters: Mapping[str, Any], signa
         "variable_names": None if data.names is None else list(data.names),
         "data": file.name,
         "target": data.target,
+        **(more or {}),
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -449,6 +455,7 @@ class SavedModel:
     target: str = "y"
     confidence: tuple[str, ...] | None = None
     origin: Origin = field(default_factory=Origin)
+    groups: Mapping[str, Any] | None = None
 
 
 def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
@@ -512,6 +519,7 @@ def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str])
         target=result.target,
         confidence=result.confidence,
         origin=result.origin,
+        groups=result.groups,
     )
 
 
@@ -535,6 +543,9 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
     state, front, data = found.checkpoint.state, found.checkpoint.front, found.data
     if not front or data is None:
         raise ValueError(f"the checkpoint '{path}' holds no law yet: go on with resume")
+    groups = found.checkpoint.about.get("groups")
+    if groups is not None:
+        return _of_groups(path, found, groups)
     data = replace(data, units_in_names=found.parameters.get("units") == FROM_NAMES)
     table, target, _ = data.weighted_rows(memory_limit(found.parameters.get("max_memory")), state.seed)
     if found.parameters.get("denoise") is True:
@@ -548,3 +559,20 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
     return SavedModel(
         parameters, front, selected, data.variables, data.columns, run, "as the checkpoint has it", True, training
     )
+
+
+def _of_groups(path: Path, found: OpenedCheckpoint, groups: Any) -> SavedModel:
+    """The laws of groups in a checkpoint; those of the whole search are there once all groups were fitted."""
+    state, front = found.checkpoint.state, found.checkpoint.front
+    selected = found.checkpoint.about.get("selected")
+    if not isinstance(groups, dict) or not isinstance(selected, int) or not 0 <= selected < len(front):
+        raise ValueError(f"the checkpoint '{path}' is damaged: it does not say which groups there are")
+    names = tuple(dict.fromkeys(name for entry in front for name in variables(entry.expression)))
+    own = tuple(map(str, groups.get("names", ())))
+    every = (*own, *(name for name in names if name not in own))
+    run = RunSummary(state.elapsed, state.iteration, state.scored, "", front.floor)
+    parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
+    return SavedModel(
+        parameters, front, selected, every, None, run, "as the checkpoint has it", True, target=found.target,
+        groups=groups,
+    )  # fmt: skip

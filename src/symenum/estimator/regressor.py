@@ -49,7 +49,16 @@ from symenum.estimator.formulas import (
     fit_form,
     read_form,
 )
+from symenum.estimator.grouped_files import (
+    check_labels,
+    file_of_group,
+    groups_document,
+    numbers_of,
+    read_groups,
+    with_labels,
+)
 from symenum.estimator.grouped_fit import (
+    GroupedKnowledge,
     GroupedModel,
     GroupedTable,
     check_groups,
@@ -63,11 +72,14 @@ from symenum.estimator.parameters import as_callbacks, check_parameters, knows_w
 from symenum.estimator.persistence import (
     LastRun,
     Start,
+    checkpoint_path,
     find_start,
     json_parameters,
+    make_keeper,
     open_checkpoint,
     open_saved,
     run_place,
+    signature_of,
 )
 from symenum.estimator.preparation import denoised
 from symenum.estimator.run_record import end_run, open_run
@@ -113,6 +125,7 @@ from symenum.search.checkpoint import Checkpoint
 from symenum.search.exhausted import exhaust
 from symenum.search.front_update import loss_floor
 from symenum.search.keeping_shape import keeping_shape
+from symenum.search.state import State
 from symenum.selection import (
     DEFAULT_RULE,
     Alternative,
@@ -147,6 +160,7 @@ _FOLD_ROWS = 10_000  # rows that cross-validation looks at, drawn at random: a l
 _GUESSES_SHARE = 0.3  # largest share of max_time for fitting the constants of guesses, before the first step
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
 _SEARCH_OF_GROUPS = 0.6  # share of max_time for the searches of single groups; the rest is for fits to all of them
+_GROUPS_IN_A_REPORT = 50  # groups whose constants a report shows: more would be no page to read
 _ERRORS_SHARE = 0.05  # of max_time, but a second at least: most seconds for the last fit where inputs have errors
 
 
@@ -267,6 +281,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     dimensional_constants : bool, default False
         with units: whether fitted constants may have the unit that is missing at their place; else they are plain
         numbers
+    template : str | None, default None
+        a law that is known in part, such as "a*f(x1)*g(x2, x3) + h(x1)": functions that no operator is called by are
+        found, names that are no variables are fitted
     shape : Mapping[str, Any] | Sequence[str] | None, default None
         what is known of how laws behave, such as {"x1": "increasing", "x2": "convex", "y": "positive"}, or a list of
         conditions such as ["f(0) = 0", "f -> 1 for x1 -> inf"]; `equations_` says of each law whether it is proved
@@ -400,6 +417,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         forbidden_variables: Sequence[str] | None = None,
         units: Mapping[str, str] | str | None = None,
         dimensional_constants: bool = False,
+        template: str | None = None,
         shape: Mapping[str, Any] | Sequence[str] | None = None,
         shape_box: Mapping[str, tuple[float, float]] | None = None,
         groups: str | None = None,
@@ -443,6 +461,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.forbidden_variables = forbidden_variables
         self.units = units
         self.dimensional_constants = dimensional_constants
+        self.template = template
         self.shape = shape
         self.shape_box = shape_box
         self.groups = groups
@@ -542,6 +561,8 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         found = open_checkpoint(Path(path), changes, names, with_data=X is None)
         if found.data is not None:
             X, y, sample_weight = found.data.frame(), found.named_target(), found.data.weight
+            groups = found.checkpoint.about.get("groups")
+            X = X if groups is None else with_labels(X, groups)
             y_error, x_error = found.data.y_error, found.data.x_error
         model = cls(**found.parameters)
         model._checkpoint = found.checkpoint
@@ -570,12 +591,14 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model.training_ = saved.training
         model.plan_, model.stop_reason_, model.interrupted_ = saved.run.plan, saved.stop_reason, saved.interrupted
         model.n_iter_, model.scored_, model.elapsed_ = saved.run.steps, saved.run.scored, saved.run.elapsed
-        model._set_front(saved.front, saved.selected, None)
+        if saved.groups is None:
+            model._set_front(saved.front, saved.selected, None)
+        else:
+            model._set_groups(read_groups(saved.groups, saved.front), saved.selected, saved.front)
         model._confidence = saved.confidence
         model._origin = saved.origin
         return model
 
-    @not_for_groups
     @one_target_only
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the result to a folder: model.json, which `load` reads, front.csv, law.txt, law.tex and law.py.
@@ -589,13 +612,15 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if taken and not overwrite:
             raise FileExistsError(f"'{folder}' holds {taken[0]} already: name another folder, or give overwrite=True")
         folder.mkdir(parents=True, exist_ok=True)
-        columns = getattr(self, "feature_names_in_", [None] * self.n_features_in_)
+        grouped: GroupedModel | None = getattr(self, "grouped_", None)
+        names = self.variable_names_ if grouped is None else grouped.all_names
+        columns = getattr(self, "feature_names_in_", [None] * len(names))
         settings = json_parameters(self.get_params(deep=False))
         if isinstance(self.random_state, (int, np.integer)):
             settings["random_state"] = int(self.random_state)
         result = Result(
             self.target_name_,
-            self.variable_names_,
+            names,
             tuple(None if column is None else str(column) for column in columns),
             rows_of(self.front_),
             self.selected_index_,
@@ -608,6 +633,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._origin.errors,
             self._stated_confidence(),
             self._origin.encoding,
+            None if grouped is None else groups_document(grouped),
         )
         write_results(folder, result)
 
@@ -719,9 +745,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Empty where the model has no `units`.
         """
-        law = written(self._expression(index))
-        labels = getattr(self, "feature_names_in_", self.variable_names_)
-        units = read_units(self, self.variable_names_, [str(label) for label in labels], self.target_name_, ())
+        law, names = written(self._expression(index)), self.variable_names_
+        labels = getattr(self, "feature_names_in_", names)
+        if hasattr(self, "grouped_"):  # its constants are numbers like others: those of the first group
+            names = labels = self.grouped_.names
+            law = written(self.grouped_.of_group(self.selected_index_ if index is None else index, 0))
+        units = read_units(self, names, [str(label) for label in labels], self.target_name_, ())
         return [] if units is None else unit_lines(law, units, self.target_name_)
 
     @of_each_target
@@ -767,6 +796,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def export(self, language: str, index: int | None = None) -> str | ExpressionModule:
         """The law as source text ("python", "numpy", "jax", "c") or as a torch module ("torch")."""
         expression, names = self._expression(index), self.variable_names_
+        if hasattr(self, "grouped_"):
+            law = self.grouped_.laws[self.selected_index_ if index is None else index]
+            names = (*self.grouped_.names, *law.names)
         if language == "python":
             return to_python(expression, names)
         if language == "numpy":
@@ -829,7 +861,6 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         training = training if noise is None else noise.weigh(training)
         return constant_errors(expression, training, make_loss(self.loss, training.target))
 
-    @not_for_groups
     @one_target_only
     def report(self, path: str | Path, X: object = None, y: object = None, *, errors: bool = False) -> None:
         """Write a page for the browser: the law, the front, plots of the fit, the data and how the search went.
@@ -849,7 +880,12 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.get_params(deep=False),
             squared=self.loss == "mse",
             errors=[tuple(row) for row in self.uncertainties(None, X, y).to_numpy().tolist()] if errors else None,
-            confidence=(*(self._stated_confidence() or ()), *self.shape_lines(), *self.unit_lines()),
+            confidence=(
+                *(self._stated_confidence() or ()),
+                *self.shape_lines(),
+                *self.unit_lines(),
+                *self._group_lines(),
+            ),
             weighted_by_errors="chi_square" in self.equations_.columns,
         )
         write_whole(Path(path), report_page(content))
@@ -1123,42 +1159,135 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if split_targets(y, None) is not None:
             raise ValueError("groups is for one target: fit each column of y with groups of its own")
         table = check_groups(self, X, y, sample_weight, cast(Any, variable_names))
-        began, seed = time.monotonic(), self._seed()
-        searched = searched_groups(table)
-        seconds = None if self.max_time is None else _SEARCH_OF_GROUPS * self.max_time / len(searched)
-        settings = {"groups": None, "max_time": seconds, "random_state": seed, "warm_start": False, "callbacks": None}
-        models: list[PSERegressor] = []
+        target, seed, path = target_name(y), self._seed(), checkpoint_path(self)
+        training = table.rows().training
+        known = GroupedKnowledge(
+            read_units(self, table.names, table.labels_of_columns, target, ()),
+            read_shape(self.shape, self.shape_box, table.names, target, training.columns),
+        )
+        empty = GroupedModel((), table.column, table.labels, table.names, table.place)
+        before = self._checkpoint
+        data, parameters = None, self.get_params(deep=False)
+        signature = ""
+        if path is not None:
+            check_labels(table)
+            data = numbers_of(table, target)
+            signature = signature_of(data, parameters)
+            if before is not None and before.signature != signature:
+                raise ValueError(
+                    "X, y and sample_weight are not those of the checkpoint (or its settings were changed): give the "
+                    "data that the search began with, or start anew with fit"
+                )
+            front = Front.of(training.target)
+            about = {"groups": groups_document(empty), "selected": 0}
+            make_keeper(path, data, parameters, signature, about).write(State(seed, 0, front), front)
+        start = Start(signature=signature, state=None if before is None else before.state)
+        rule = rule_while_searching(self.model_selection)
+        earlier = 0.0 if before is None else before.state.elapsed
         with self._running() as session:
-            for group in searched:
-                if models and (session.stopping.over() or models[-1].interrupted_):
-                    break
-                self._column = type(self)(**{**self.get_params(deep=False), **settings})
-                try:
-                    models.append(self._column.fit(*table.part(group)))
-                finally:
-                    self._column = None
-            laws = [(one._kept, one.front_.rows) for one in models]
-            left = None if self.max_time is None else max(1.0, self.max_time - (time.monotonic() - began))
-            found, chosen, front = choose_form(laws, table, get_operators(self.operators), Budget(left), seed)
-        self._set_groups(table, GroupedModel(found, table.column, table.labels, table.names), chosen, front)
-        self.target_name_ = target_name(y)
-        self.n_iter_, self.scored_ = sum(one.n_iter_ for one in models), sum(one.scored_ for one in models)
-        self.elapsed_, self.interrupted_ = time.monotonic() - began, any(one.interrupted_ for one in models)
-        self.stop_reason_ = f"{len(models)} of {len(table.labels)} groups were searched, and all were fitted"
-        self.plan_, self.schedule_, self.refused_ = models[0].plan_, models[0].schedule_, models[0].refused_
+            facts = data if data is not None else numbers_of(table, target)
+            with open_run(self, facts, training, target, start, rule, session.stopping.end) as writer:
+                models = self._search_groups(table, session, seed, path, going_on=before is not None, writer=writer)
+                laws = [(one._kept, one.front_.rows) for one in models]
+                elapsed = time.monotonic() - session.began
+                left = None if self.max_time is None else max(1.0, self.max_time - elapsed)
+                budget = Budget(left)
+                found, chosen, front = choose_form(laws, table, get_operators(self.operators), budget, seed, known)
+                self.target_name_ = target
+                self._set_groups(replace(empty, laws=found), chosen, front)
+                own = self.grouped_.in_rows(chosen, table.codes_of_counted)
+                self.training_ = Training({**training.columns, **own}, training.target)
+                self.n_iter_, self.scored_ = sum(one.n_iter_ for one in models), sum(one.scored_ for one in models)
+                self.elapsed_ = earlier + time.monotonic() - session.began
+                self.interrupted_ = any(one.interrupted_ for one in models)
+                self.stop_reason_ = f"{len(models)} of {len(table.labels)} groups were searched, and all were fitted"
+                self.plan_, self.schedule_, self.refused_ = models[0].plan_, models[0].schedule_, models[0].refused_
+                if known.shape is not None:
+                    self._mark_groups(known)
+                state = State(seed, self.n_iter_, front, scored=self.scored_, elapsed=self.elapsed_)
+                if path is not None and data is not None:
+                    about = {"groups": groups_document(self.grouped_), "selected": chosen}
+                    make_keeper(path, data, parameters, signature, about).write(state, front)
+                outcome = Outcome(state, front, self.stop_reason_, state, self.interrupted_)
+                end_run(writer, self, outcome, run_place(self.run_dir))
         return self
 
-    def _set_groups(self, table: GroupedTable, grouped: GroupedModel, chosen: int, front: Front) -> None:
+    def _search_groups(
+        self,
+        table: GroupedTable,
+        session: FitSession,
+        seed: int,
+        path: Path | None,
+        *,
+        going_on: bool,
+        writer: Callable[[StepReport], object],
+    ) -> list[PSERegressor]:
+        """The searches of single groups, each with a checkpoint of its own beside that of the whole, if it has one."""
+        searched = searched_groups(table)
+        seconds = None if self.max_time is None else _SEARCH_OF_GROUPS * self.max_time / len(searched)
+        box = {} if self.shape is None else {**table.box, **(self.shape_box or {})}
+        models: list[PSERegressor] = []
+        for number, group in enumerate(searched):
+            if models and (session.stopping.over() or models[-1].interrupted_):
+                break
+            file = None if path is None else file_of_group(path, number)
+            steps, began = sum(one.n_iter_ for one in models), time.monotonic() - session.began
+
+            def told(report: StepReport, steps: int = steps, began: float = began) -> list[object]:
+                whole = replace(report, iteration=steps + report.iteration, elapsed=began + report.elapsed)
+                return [tell(whole) for tell in (writer, *as_callbacks(self.callbacks))]
+
+            settings: dict[str, Any] = {
+                **{"groups": None, "max_time": seconds, "random_state": seed, "warm_start": False, "run_dir": None},
+                **{"callbacks": lambda report, told=told: any(told(report)), "checkpoint": file},
+                **({"shape_box": box} if box else {}),
+            }
+            self._column = type(self)(**{**self.get_params(deep=False), **settings})
+            if going_on and file is not None and file.exists():
+                names = self._get_param_names()
+                self._column._checkpoint = open_checkpoint(file, {}, names, with_data=False).checkpoint
+            try:
+                with warnings.catch_warnings():
+                    # Whether the law of all groups keeps the shape is told in the end.
+                    warnings.filterwarnings("ignore", message="no law that was found keeps the shape")
+                    models.append(self._column.fit(*table.part(group)))
+            finally:
+                self._column = None
+        return models
+
+    def _mark_groups(self, known: GroupedKnowledge) -> None:
+        """Put into `equations_` whether each law keeps the shape in all groups, and warn where none does."""
+        grouped = self.grouped_
+        self.equations_["shape"] = [known.mark(law, grouped.labels) for law in grouped.laws]
+        mark = str(self.equations_["shape"].iloc[self.selected_index_])
+        if mark.startswith("broken"):
+            warnings.warn(
+                f"no law that was found keeps the shape in all groups ({mark}): search longer, or ask for less",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _group_lines(self) -> list[str]:
+        """The constants of the first groups, in lines for a report; empty without groups."""
+        if not hasattr(self, "grouped_"):
+            return []
+        table = self.constants_.head(_GROUPS_IN_A_REPORT)
+        rows = [", ".join(f"{name} = {value:.5g}" for name, value in row.items()) for _, row in table.iterrows()]
+        lines = [f"{self.grouped_.column} {label}: {row}." for label, row in zip(table.index, rows, strict=True) if row]
+        more = len(self.constants_) - len(table)
+        return [*lines, f"{more} more groups are in constants.csv of a saved result."] if more > 0 else lines
+
+    def _set_groups(self, grouped: GroupedModel, chosen: int, front: Front) -> None:
         """Set the attributes that show the laws of groups."""
         self.grouped_ = grouped
         self.front_, self.selected_index_ = front, chosen
         self.best_expression_ = written(front[chosen].expression)
         self.equations_ = grouped_equations(grouped.laws)
         self.constants_: pandas.DataFrame = grouped.constants(chosen)
-        self.variable_names_ = (*table.names, *grouped.laws[chosen].names)
-        self.n_features_in_ = len(table.names) + 1
+        self.variable_names_ = (*grouped.names, *grouped.laws[chosen].names)
+        self.n_features_in_ = len(grouped.names) + 1
         self.__dict__.pop("feature_names_in_", None)
-        self._kept, self._alternatives, self._confidence, self._origin = tuple(front), None, (), Origin()
+        self._kept, self._alternatives, self._confidence, self._origin = tuple(front), (), (), Origin()
 
     def _seed(self) -> int:
         """The seed of a new search, or that of the search that goes on from a checkpoint."""
@@ -1185,6 +1314,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             guesses=known.guesses,
             declared=known.declared,
             final_units=known.final_units,
+            template=known.template,
             shape=known.shape,
             weights=known.weights,
             layers=self.layers,

@@ -56,7 +56,7 @@ CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
 _MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # of `symenum fit-ode`
 RUN_FILES = (
-    *(MODEL, "front.csv", "law.txt", "law.tex", "law.py", "report.html"),
+    *(MODEL, "front.csv", "law.txt", "law.tex", "law.py", "report.html", "constants.csv"),
     *(CHECKPOINT, "checkpoint.labels.json"),
     *(RUN, EVENTS, FRONT),
     *_MOTION_FILES,
@@ -168,7 +168,8 @@ class Result:
     `rows`: of the table. `source`: the file that it came from. `errors`: the numbers of the chosen law from left to
     right with their standard errors; None where they were not asked for. `run` is None in files of old versions.
     `confidence`: sentences on how sure the choice is; None where nothing is known of it (`stated_confidence`).
-    `encoding`: how dates and texts of the table became numbers.
+    `encoding`: how dates and texts of the table became numbers. `groups`: of laws with constants by group, which groups
+    have which (`grouped_files`).
     """
 
     target: str
@@ -185,6 +186,7 @@ class Result:
     errors: tuple[FittedNumber, ...] | None = None
     confidence: tuple[str, ...] | None = None
     encoding: Encoding = Encoding()
+    groups: Mapping[str, Any] | None = None
 
     @property
     def origin(self) -> Origin:
@@ -243,6 +245,10 @@ def write_results(folder: Path, result: Result) -> list[Path]:
         "law.txt": _law_text(result),
         "law.tex": _law_tex(result),
     }
+    if result.groups is not None:
+        from symenum.estimator.grouped_files import constants_csv
+
+        texts["constants.csv"] = constants_csv(result.groups, result.selected)
     if _has_source(result):
         texts["law.py"] = _law_source(result)
     else:
@@ -293,6 +299,9 @@ def _law_source(result: Result) -> str:
     )
     if result.source:
         about += f"# The table: {result.source!a}\n"
+    if result.groups is not None:
+        constants = result.groups["laws"][result.selected]["names"]
+        about += f"# {', '.join(constants)}: of each group, in constants.csv\n" if constants else ""
     changed = [(n, c) for n, c in zip(result.names, result.columns, strict=True) if c is not None and c != n]
     about += "".join(f"# {name} is the column {column!a}\n" for name, column in changed)
     return f"{about}\n{to_numpy_source(result.law.written, result.names, _FUNCTION)}"
@@ -333,6 +342,8 @@ def model_json(result: Result) -> str:
         ]
     if result.confidence is not None:
         document["confidence"] = list(result.confidence)
+    if result.groups is not None:
+        document["groups"] = dict(result.groups)
     if result.encoding != Encoding():
         document["encoding"] = asdict(result.encoding)
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -394,6 +405,7 @@ def _result_of(document: Mapping[str, Any], operators: tuple[Operator, ...]) -> 
         None if errors is None else tuple(_fitted_number(one) for one in errors),
         None if confidence is None else tuple(confidence),
         Encoding.read(document.get("encoding")),
+        document.get("groups"),
     )
 
 

@@ -22,7 +22,7 @@ from symenum.core.files import write_whole
 from symenum.expressions import Apply, Constant, Expression, Variable, parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
-from symenum.search.state import Batch, Record, Refusals, State, Turn
+from symenum.search.state import Batch, Record, Refusals, State, Turn, UnknownForms
 from symenum.tokens import STATES
 from symenum.version import __version__
 
@@ -152,6 +152,7 @@ class _StateFields:
     on_cpu: bool
     refused: tuple[Refusals, ...]
     scanning: Batch | None
+    unknown_forms: tuple[UnknownForms, ...]
 
 
 def _check(state: _StateFields, front: Front) -> None:

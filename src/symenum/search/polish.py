@@ -84,7 +84,7 @@ def refined(
     limit, complexity_of = _COMPLEXITY_SLACK * task.settings.max_complexity, task.empty_front.complexity_of
     families = [family for expression in raw if complexity_of(family := with_coefficients(expression)) <= limit]
     found += _refined(task, [*families, *best], budget)
-    return found + _tidied(task, found, budget, front)
+    return found + tidied(task, found, budget, front)
 
 
 def loosened(task: Task, expressions: Sequence[Expression], budget: Budget, *, first: bool = False) -> list[Candidate]:
@@ -101,7 +101,7 @@ def loosened(task: Task, expressions: Sequence[Expression], budget: Budget, *, f
             family for family in with_one_more(expression) if complexity_of(family) <= max_complexity
         )
     found = _refined(task, list(variants)[:limit], budget)
-    return found + _tidied(task, found, budget)
+    return found + tidied(task, found, budget)
 
 
 def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
@@ -152,13 +152,13 @@ def simplest_exact(task: Task, laws: Sequence[Candidate], budget: Budget) -> lis
     for _ in range(_EXACT_ROUNDS):
         expressions = [law.expression for law in exact]
         new = pruned(task, [*expressions, *fewer_columns(task, expressions)], budget)
-        new += _tidied(task, new, budget) + rounded(task, new, budget)
+        new += tidied(task, new, budget) + rounded(task, new, budget)
         found += new
         simpler = [law for law in new if law.loss <= floor and law.complexity < min(one.complexity for one in exact)]
         if not simpler or budget.over():
             break
         exact = simpler
-    return found + _tidied(task, exact, budget)
+    return found + tidied(task, exact, budget)
 
 
 def fewer_columns(task: Task, laws: Sequence[Expression]) -> list[Expression]:
@@ -370,7 +370,7 @@ def _with_units(task: Task, laws: Sequence[Expression]) -> Sequence[Expression]:
     return [law for law in dict.fromkeys(map(units.repaired, laws)) if units.allows(law)]
 
 
-def _tidied(task: Task, found: Sequence[Candidate], budget: Budget, known: Front | None = None) -> list[Candidate]:
+def tidied(task: Task, found: Sequence[Candidate], budget: Budget, known: Front | None = None) -> list[Candidate]:
     """The finds that stand on a front of their own, with nice numbers for constants where the data allow them.
 
     With a front that is `known`, only those that stand on it too.

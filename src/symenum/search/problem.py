@@ -27,6 +27,7 @@ from symenum.engine.network import PSRN
 from symenum.expressions import Constant, Expression, Units, Variable, evaluate, variables
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.complexity import ComplexityWeights
+from symenum.expressions.template import Template
 from symenum.fitting.losses import Loss, Squared
 from symenum.front import Front
 from symenum.heads.operator_grammar import NO_PRIOR, Prior
@@ -218,6 +219,7 @@ class Settings:
     shares: Mapping[str, float] = field(default_factory=dict)  # of moves, by name; see `schedule`
     weights: ComplexityWeights | None = None  # what complexity counts; None: the paper's weights of operators
     planned_time: float | None = None  # seconds that the user gives the search, by which the schedule plans
+    template: Template | None = None  # of laws that are known in part
     shape: Shape | None = None  # what the user knows of how laws behave
     final_units: Units | None = None  # that laws must keep to once constants have their names; see `Knowledge`
     sanity: str = "on"  # one of SANITY of `symenum.sanity`
@@ -484,6 +486,11 @@ class Task:
         return TokenContext(self.settings.operators, columns, target.y, target.weight, span)
 
     @cached_property
+    def template_parts(self) -> dict[Template, object]:
+        """What the move of a template has laid out, for all its turns; see `template_search`."""
+        return {}
+
+    @cached_property
     def scale(self) -> float:
         """The loss of the mean of y, or 1 where that is zero up to rounding: losses in its units are of order 1.
 
@@ -569,6 +576,11 @@ def _plan(settings: Settings, variables: int) -> Plan:
 def _check_variables(settings: Settings, used: set[str]) -> None:
     """Refuse required variables and guesses in variables that the search leaves out; `used` are the others."""
     wanted = {"required_variables": set(settings.prior.required)}
+    if settings.template is not None:
+        template = settings.template
+        parts = (template.skeleton, *(argument for call in template.calls for argument in call.arguments))
+        known = {call.place for call in template.calls} | set(template.constants)
+        wanted["template"] = {name for part in parts for name in variables(part)} - known
     wanted["guesses"] = {name for law in settings.guesses for name in variables(law)}
     for parameter, names in wanted.items():
         if names - used:

@@ -42,6 +42,7 @@ from symenum.search.moves import (
 )
 from symenum.search.problem import Task
 from symenum.search.state import State
+from symenum.search.template_search import TemplateSearch
 from symenum.selection.growing_noise import noise_may_grow
 
 __all__ = ["Schedule", "check_shares", "front_decades", "moves_of"]
@@ -66,6 +67,8 @@ _OPEN_END = 60.0  # seconds that a search without a time limit is planned for
 
 def moves_of(task: Task) -> tuple[Move, ...]:
     """The table: all moves that apply to the data, whatever their shares."""
+    if task.settings.template is not None:  # other moves find laws that are not of the template
+        return (TemplateSearch(),)
     if not task.settings.constants:  # the paper's own search: expressions as they are
         return (HeadOnVariables(task.heads.combined()), Network(task.plan))
     rounds = 2 if task.settings.loss.robust else 1  # the weights of the first round are those of a poor law

@@ -10,7 +10,7 @@ from symenum.expressions import Expression
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
 
-__all__ = ["Batch", "Record", "Refusals", "State", "StepReport", "Turn"]
+__all__ = ["Batch", "Record", "Refusals", "State", "StepReport", "Turn", "UnknownForms"]
 
 _MAX_HISTORY = 2000  # turns that are remembered for `schedule_`, the last ones: an hour on two cores
 _MAX_POLISHED = 400  # laws that are remembered as polished, grown and continued, the last ones
@@ -74,6 +74,14 @@ class Refusals:
 
 
 @dataclass(frozen=True)
+class UnknownForms:
+    """The forms of one unknown function of a template that were found so far, the best first; see `template_search`."""
+
+    function: str
+    forms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
 class State:
     """All that a search knows after `iteration` steps; random numbers follow from seed and iteration.
 
@@ -84,6 +92,7 @@ class State:
     `continuing`: the law, if any, that waits for the factor. `head_slots`: the slots that the heads work on.
     `on_cpu`: a GPU was lost, and the search went on without it. `refused`: laws that sanity kept off the front.
     `scanning`: the batch that a GPU scans while other moves have their turns.
+    `unknown_forms`: with a template, what was found for its unknown functions.
     """
 
     seed: int
@@ -107,6 +116,7 @@ class State:
     on_cpu: bool = False
     refused: tuple[Refusals, ...] = ()
     scanning: Batch | None = None
+    unknown_forms: tuple[UnknownForms, ...] = ()
 
     @property
     def opened(self) -> bool:

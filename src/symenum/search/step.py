@@ -30,6 +30,7 @@ from symenum.search.polish import limit_in_disguise, rounded, simplest_exact
 from symenum.search.problem import Task
 from symenum.search.schedule import Schedule, front_decades
 from symenum.search.state import State
+from symenum.search.template_search import simplest_of_template
 
 __all__ = ["start", "step", "stop_reason"]
 
@@ -41,6 +42,9 @@ def start(task: Task, seed: int, budget: Budget = NO_LIMIT) -> State:
     """The state before the first step, whose front is that of the simplest laws: the mean of y, each variable, lines in
     one variable, the linear regression, and the user's guesses.
     """
+    if task.settings.template is not None:
+        update = _updated(task, task.empty_front, simplest_of_template(task, task.settings.template, budget), budget)
+        return State(seed, 0, update.front).with_refused(update.reasons)
     found = [*task.heads.constant(), *_of_required(task), *_of_units(task)]
     found += [guess for law in task.settings.guesses if (guess := task.data.candidate(law)) is not None]
     slots = task.data.stand_ins

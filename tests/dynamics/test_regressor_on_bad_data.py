@@ -1,4 +1,7 @@
-"""ODERegressor on bad data: a clear message, or a correct answer."""
+"""ODERegressor on bad data: a clear message, or a correct answer.
+
+Most tests choose by the older rule, which takes a fraction of a second; the same under the default is marked slow.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,12 @@ T = np.linspace(0, 25, 400)
 HUNT = predator_and_prey(T)
 
 
-def quick(**parameters) -> ODERegressor:
-    return ODERegressor(**{"operators": "arithmetic", "max_iterations": 1, "random_state": 0, **parameters})
+EITHER_RULE = pytest.mark.parametrize("rule", ["mdl", pytest.param("trajectories", marks=pytest.mark.slow)])
+
+
+def quick(rule: str = "mdl", **parameters) -> ODERegressor:
+    settings = {"operators": "arithmetic", "max_iterations": 1, "random_state": 0, "model_selection": rule}
+    return ODERegressor(**{**settings, **parameters})
 
 
 def is_hunt(model: ODERegressor) -> bool:
@@ -33,55 +40,63 @@ def test_unsorted_repeated_and_few_times_are_refused() -> None:
         quick().fit(HUNT[:6], T[:6])
 
 
-def test_few_points_give_a_front_all_the_same() -> None:
-    model = quick().fit(HUNT[:12], T[:12])
+@EITHER_RULE
+def test_few_points_give_a_front_all_the_same(rule: str) -> None:
+    model = quick(rule).fit(HUNT[:12], T[:12])
     assert all(len(front) for front in model.fronts_.values())
 
 
-def test_nan_stretches_are_gaps() -> None:
+@EITHER_RULE
+def test_nan_stretches_are_gaps(rule: str) -> None:
     X = noisy(HUNT, 0.01)
     X[100:130] = np.nan
     X[200, 1] = np.inf
-    assert is_hunt(quick().fit(X, T))
+    assert is_hunt(quick(rule).fit(X, T))
 
 
-def test_a_state_that_does_not_move_has_the_law_zero() -> None:
+@EITHER_RULE
+def test_a_state_that_does_not_move_has_the_law_zero(rule: str) -> None:
     X = np.column_stack([noisy(HUNT, 0.01), np.full(len(T), 7.0)])
-    model = quick().fit(X, T)
+    model = quick(rule).fit(X, T)
     assert is_hunt(model)
     assert model.best_expressions_["x3"] == Constant(0)
     assert model.score(X, T) > 0.98
     assert np.allclose(model.simulate([10, 5, 7], T[:20])[:, 2], 7)
 
 
-def test_only_a_state_that_does_not_move() -> None:
-    model = quick().fit(np.full((50, 1), 3.0), 0.1)
+@pytest.mark.parametrize("rule", ["mdl", "trajectories"])
+def test_only_a_state_that_does_not_move(rule: str) -> None:
+    model = quick(rule).fit(np.full((50, 1), 3.0), 0.1)
     assert model.best_expressions_["x1"] == Constant(0)
 
 
-def test_a_state_that_moves_evenly_has_a_constant_law() -> None:
-    model = quick().fit(np.column_stack([noisy(HUNT, 0.01), 6000 + 2 * T]), T)
+@EITHER_RULE
+def test_a_state_that_moves_evenly_has_a_constant_law(rule: str) -> None:
+    model = quick(rule).fit(np.column_stack([noisy(HUNT, 0.01), 6000 + 2 * T]), T)
     assert float(model.predict([[1.0, 1.0, 6000.0]])[0, 2]) == pytest.approx(2, rel=1e-3)
 
 
-def test_units_of_very_different_size() -> None:
+@EITHER_RULE
+def test_units_of_very_different_size(rule: str) -> None:
     X = noisy(HUNT, 0.01) * np.array([1e9, 1e-8])
-    assert is_hunt(quick().fit(X, T))
-    assert is_hunt(quick().fit(X, T * 1e-6))
+    assert is_hunt(quick(rule).fit(X, T))
+    assert is_hunt(quick(rule).fit(X, T * 1e-6))
 
 
-def test_a_trajectory_that_leaves_the_domain_of_an_operator() -> None:
+@EITHER_RULE
+def test_a_trajectory_that_leaves_the_domain_of_an_operator(rule: str) -> None:
     """log x1 exists on half of the motion only: no law may hold it, and the others are found."""
     swing = motion(["x2", "-x1"], (1.0, 0.0), T)
-    model = quick(operators=["+", "-", "*", "/", "log"]).fit(noisy(swing, 0.01), T)
+    model = quick(rule, operators=["+", "-", "*", "/", "log"]).fit(noisy(swing, 0.01), T)
     assert same_structure(model.best_expressions_["x1"], parse("x2"))
     for front in model.fronts_.values():
         assert all(np.isfinite(entry.loss) for entry in front)
 
 
-def test_a_found_system_that_blows_up_is_cut_off_with_a_warning() -> None:
+@pytest.mark.parametrize("rule", ["mdl", "trajectories"])
+def test_a_found_system_that_blows_up_is_cut_off_with_a_warning(rule: str) -> None:
     t = np.linspace(0, 0.8, 200)
-    model = quick().fit((1 / (1 - t))[:, None], t)
+    model = quick(rule).fit((1 / (1 - t))[:, None], t)
     assert same_structure(model.best_expressions_["x1"], parse("x1**2"))
     begin = time.monotonic()
     with pytest.warns(RuntimeWarning, match="later rows are NaN"):

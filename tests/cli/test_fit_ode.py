@@ -29,7 +29,8 @@ def swing(tmp_path):
     return path
 
 
-QUICK = ("--operators", "arithmetic", "--max-iterations", "1", "--seed", "0")
+DEFAULT = ("--operators", "arithmetic", "--max-iterations", "1", "--seed", "0")
+QUICK = (*DEFAULT, "--model-selection", "mdl")  # fits to the trajectories take seconds
 
 
 def test_laws_fronts_and_files(symenum, swing, tmp_path) -> None:
@@ -48,7 +49,7 @@ def test_laws_fronts_and_files(symenum, swing, tmp_path) -> None:
 
 
 def test_quiet_prints_laws_only(symenum, swing) -> None:
-    result = symenum("fit-ode", swing, "--time", "t", "--states", "x,v", "-q", *QUICK)
+    result = symenum("fit-ode", swing, "--time", "t", "--states", "x,v", "-q", *DEFAULT)
     assert result.output.splitlines() == ["x' = v", "v' = -4*x"]
 
 
@@ -196,5 +197,6 @@ def test_the_mark_of_laws_that_are_as_good_is_explained_where_there_is_one(symen
     assert "   ~" in marked
     assert marked.count(explained) == 1
     table = pandas.read_csv(noisy)
-    model = ODERegressor(operators="arithmetic", max_iterations=1, random_state=0).fit(table[["x", "v"]], table["t"])
+    quick = {"operators": "arithmetic", "max_iterations": 1, "random_state": 0, "model_selection": "mdl"}
+    model = ODERegressor(**quick).fit(table[["x", "v"]], table["t"])
     assert explained in str(model)

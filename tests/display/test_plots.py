@@ -157,7 +157,8 @@ def test_the_report_and_matplotlib_draw_the_same_figures(model, monkeypatch, tmp
 def test_trajectories_are_drawn_by_state(order: int) -> None:
     t = np.linspace(0, 6, 150)
     states = np.column_stack([np.cos(2 * t), np.sin(2 * t)])[:, : 3 - order]
-    system = ODERegressor(operators="arithmetic", order=order, random_state=0, max_iterations=1).fit(states, t)
+    quick = {"operators": "arithmetic", "random_state": 0, "max_iterations": 1, "model_selection": "mdl"}
+    system = ODERegressor(**quick, order=order).fit(states, t)
     figure = plot_trajectories(system, states, t)
     assert [panel.get_ylabel() for panel in figure.axes] == list(system.state_names_)
     assert all(panel.get_legend() is None for panel in figure.axes)

@@ -11,7 +11,7 @@ from studio.asking import Studio
 
 from symenum import ODERegressor
 
-QUICK = {"max_time": None, "max_iterations": 1, "random_state": 0, "operators": "arithmetic"}
+QUICK = {"max_time": None, "max_iterations": 1, "random_state": 0, "operators": "arithmetic", "model_selection": "mdl"}
 T = np.linspace(0, 10, 250)
 
 

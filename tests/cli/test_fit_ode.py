@@ -173,11 +173,44 @@ def test_an_equation_ends_with_its_share_of_the_time_and_not_with_a_limit_that_n
     assert "x: ended, its share of the time limit is over." in result.stdout
 
 
+def test_a_folder_of_laws_of_motion_is_resumed(symenum, noisy, tmp_path) -> None:
+    out = tmp_path / "out"
+    options = ("--time", "t", "--operators", "+,-,*", "--seed", "0", "--model-selection", "mdl")
+    symenum("fit-ode", noisy, *options, "--max-iterations", "1", "--out", out, "-q")
+    assert (out / "checkpoint.json").exists()
+    (out / "laws.txt").unlink()
+    result = symenum("resume", out, "--max-iterations", "2", "-q")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("x' = ")
+    assert (out / "laws.txt").read_text() == result.stdout
+    assert "Laws of motion of x, v" in (out / "report.html").read_text()
+    (out / "checkpoint.json").unlink()
+    assert "of an older version, which kept no checkpoint" in " ".join(symenum("resume", out).stderr.split())
+
+
+def test_a_map_needs_no_times_and_validation_no_checkpoint(symenum, tmp_path) -> None:
+    x = [0.3]
+    for _ in range(120):
+        x.append(3.7 * x[-1] * (1 - x[-1]))
+    pandas.DataFrame({"n": x}).to_csv(tmp_path / "map.csv", index=False)
+    pandas.DataFrame({"n": x[60:]}).to_csv(tmp_path / "other.csv", index=False)
+    options = ("--operators", "arithmetic", "--max-iterations", "1", "--seed", "0", "-q")
+    result = symenum("fit-ode", tmp_path / "map.csv", "--step", "map", "--validation", tmp_path / "other.csv", *options)
+    assert result.stdout == "n(t+1) = 3.7*n - 3.7*n**2\n"
+    assert "--step map needs none" in " ".join(symenum("fit-ode", tmp_path / "map.csv").stderr.split())
+
+
+def test_a_guess_names_its_state(symenum, swing) -> None:
+    found = symenum("fit-ode", swing, "--time", "t", "--states", "x,v", "--guess", "v=a*x + b*v", "-q", *QUICK)
+    assert found.stdout.splitlines()[1] == "v' = -4*x"
+    wrong = symenum("fit-ode", swing, "--time", "t", "--guess", "a*x", *QUICK)
+    assert "--guess must be STATE=FORMULA" in " ".join(wrong.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         (["predict", "FOLDER", "TABLE"], "is one of symenum fit-ode, whose laws are of motion: system.py"),
-        (["resume", "FOLDER"], "is a folder of symenum fit-ode, which keeps no checkpoint: run symenum fit-ode again"),
     ],
 )
 def test_other_commands_say_what_to_do_with_a_folder_of_laws_of_motion(

@@ -34,11 +34,18 @@ PICTURE = "trajectories.png"
 
 @click.command("fit-ode", no_args_is_help=True)
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--time", "time_column", metavar="COLUMN", required=True, help="Column with the times.")
+@click.option("--time", "time_column", metavar="COLUMN", help="Column with the times; a map needs none.")
 @click.option("--states", multiple=True, metavar="A,B,…", help="Columns that move. [default: all others]")
 @click.option("--inputs", multiple=True, metavar="A,B,…", help="Columns of external inputs: they need no law.")
 @click.option("--drop", multiple=True, metavar="A,B,…", help="Columns to leave out.")
 @click.option("--trajectory", metavar="COLUMN", help="Column that tells several trajectories apart.")
+@click.option(
+    "--step",
+    type=click.Choice(["time", "map"]),
+    default="time",
+    show_default=True,
+    help="map: the laws give the next state, x(t+1).",
+)
 @click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2: the laws give q''.")
 @click.option(
     "--derivative",
@@ -54,12 +61,21 @@ PICTURE = "trajectories.png"
 @click.option("--system-complexity", type=click.IntRange(min=0), help="Of all laws together.")
 @click.option(
     "--model-selection",
-    type=click.Choice(["trajectories", "mdl", "heldout", "best", "accuracy", "reward"]),
+    type=click.Choice(["trajectories", "mdl", "heldout", "validation", "best", "accuracy", "reward"]),
     default="trajectories",
     show_default=True,
     help="How laws are chosen from the fronts.",
 )
-@parameter_options("random_state")
+@click.option("--validation", type=click.Path(path_type=Path), help="A table of other trajectories to choose laws on.")
+@click.option("--guess", multiple=True, metavar="STATE=FORMULA", help="A law to begin with, such as x=a*x*y + b.")
+@click.option(
+    "--loss",
+    type=click.Choice(["mse", "huber"]),
+    default="mse",
+    show_default=True,
+    help="huber: samples far off do not decide.",
+)
+@parameter_options("max_depth", "device", "max_memory", "random_state")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Folder for laws, fronts, source code and a picture."
 )
@@ -67,7 +83,7 @@ PICTURE = "trajectories.png"
 @click.option("-q", "--quiet", is_flag=True, help="Print the laws only, with all digits.")
 def fit_ode_command(
     data: Path,
-    time_column: str,
+    time_column: str | None,
     states: tuple[str, ...],
     inputs: tuple[str, ...],
     drop: tuple[str, ...],
@@ -76,6 +92,8 @@ def fit_ode_command(
     out: Path | None,
     overwrite: bool,
     quiet: bool,
+    validation: Path | None,
+    guess: tuple[str, ...],
     **settings: Any,
 ) -> None:
     """Search for the laws of motion of the states in DATA, a table with one row for each time.
@@ -83,41 +101,89 @@ def fit_ode_command(
     Missing values and long pauses are gaps. The picture of measured and simulated trajectories needs matplotlib.
     """
     note = silent if quiet else say
-    with table_path(data) as path:
-        frame = read_frame(path, note)
+    if time_column is None and settings["step"] != "map":
+        raise click.UsageError("Missing option '--time': name the column with the times (--step map needs none).")
     columns = Columns(time_column, split_list(states), split_list(inputs), split_list(drop), trajectory)
-    found = choose_trajectories(frame, columns, note, f"'{data.name}'")
+    found = _read(data, columns, note)
+    held_out = None if validation is None else _read(validation, columns, note)
     if out is not None:
         out = prepare_folder(out, overwrite=overwrite)
-    run_fit_ode(found, {**settings, "operators": operators_of(operators)}, out=out, quiet=quiet, source=str(data))
+    settings = {**settings, "operators": operators_of(operators), "guesses": _guesses(guess)}
+    run_fit_ode(found, settings, out=out, quiet=quiet, source=str(data), validation=held_out)
+
+
+def _read(data: Path, columns: Columns, note: Callable[[str], None]) -> Trajectories:
+    """The trajectories of a table."""
+    with table_path(data) as path:
+        frame = read_frame(path, note)
+    return choose_trajectories(frame, columns, note, f"'{data.name}'")
+
+
+def _guesses(texts: Sequence[str]) -> dict[str, list[str]] | None:
+    """Formulas by state, from STATE=FORMULA."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        state, sign, formula = text.partition("=")
+        if not sign or not state.strip() or not formula.strip():
+            raise InputError(f"--guess must be STATE=FORMULA, such as x=a*x*y + b, not {text!r}.")
+        found.setdefault(state.strip(), []).append(formula.strip())
+    return found or None
 
 
 def run_fit_ode(
-    found: Trajectories, settings: Mapping[str, Any], *, out: Path | None = None, quiet: bool = False, source: str = ""
+    found: Trajectories | None,
+    settings: Mapping[str, Any],
+    *,
+    out: Path | None = None,
+    quiet: bool = False,
+    source: str = "",
+    validation: Trajectories | None = None,
+    checkpoint: Path | None = None,
 ) -> None:
-    """Search, print the laws and write them to `out`; `source` names the file that the trajectories came from."""
+    """Search, print the laws and write them to `out`; `source` names the file that the trajectories came from.
+
+    `checkpoint`: a search to go on with, with its own trajectories and with `settings` that differ from before.
+    """
     from symenum.dynamics.run_record import law_lines
 
     if out is not None:
-        settings = {**settings, "run_dir": RunPlace(out, columns=found.columns, source=source, results=False)}
-    model = _fit(found, settings, quiet)
+        columns = () if found is None else found.columns
+        settings = {**settings, "run_dir": RunPlace(out, columns=columns, source=source, results=False)}
+    model = _fit(found, settings, quiet, validation, checkpoint)
     with ctrl_c_ignored():
         click.echo(law_lines(model) if quiet else f"{model}\n\n{_endings(model)}\n{law_lines(model, short_text)}")
         if out is not None:
-            _write(out, model, found, silent if quiet else say)
+            _write(out, model, silent if quiet else say)
 
 
-def _fit(found: Trajectories, settings: Mapping[str, Any], quiet: bool) -> ODERegressor:
+def _fit(
+    found: Trajectories | None,
+    settings: Mapping[str, Any],
+    quiet: bool,
+    validation: Trajectories | None,
+    checkpoint: Path | None,
+) -> ODERegressor:
     from symenum.dynamics import ODERegressor
-    from symenum.dynamics.display import RULE_IF_HELD_OUT, title_of
+    from symenum.dynamics.display import MAP, RULE_IF_HELD_OUT, title_of
     from symenum.selection import rule_while_searching
 
-    rule = rule_while_searching(settings["model_selection"], RULE_IF_HELD_OUT)
-    progress = observer_for_command(title_of(settings["order"]), rule, settings["max_time"], quiet=quiet, several=True)
-    model = ODERegressor(callbacks=[progress], **settings)
+    held_out = None if validation is None else (validation.states, validation.times, validation.inputs)
     try:
+        if found is None:
+            assert checkpoint is not None  # one of the two is there
+            before = ODERegressor.saved_parameters(checkpoint)
+        else:
+            before = {}
+        whole = {**before, **settings}
+        rule = rule_while_searching(whole["model_selection"], RULE_IF_HELD_OUT)
+        title = title_of(MAP if whole["step"] == "map" else whole["order"])
+        progress = observer_for_command(title, rule, whole["max_time"], quiet=quiet, several=True)
         with sigterm_as_ctrl_c(), progress:
-            return model.fit(found.states, found.times, found.inputs)
+            if found is None:
+                assert checkpoint is not None
+                return ODERegressor.resume(checkpoint, validation=held_out, callbacks=[progress], **settings)
+            model = ODERegressor(callbacks=[progress], **settings)
+            return model.fit(found.states, found.times, found.inputs, validation=held_out)
     except (ValueError, TypeError) as error:
         raise InputError(in_options(str(error))) from error
 
@@ -127,14 +193,15 @@ def _endings(model: ODERegressor) -> str:
     return "\n".join([*lines, "The laws, with five digits of each constant:"])
 
 
-def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> None:
-    from symenum.dynamics.run_record import result_texts
+def _write(out: Path, model: ODERegressor, note: Any) -> None:
+    from symenum.dynamics.run_record import REPORT, result_texts
 
     texts = result_texts(model)
     try:
         for name, text in texts.items():
             write_whole(out / name, text)
-        written = [*texts]
+        model.report(out / REPORT)
+        written = [*texts, REPORT]
         if find_spec("matplotlib") is None:
             note("No picture of the trajectories: it needs matplotlib (pip install 'symenum[plot]').")
         else:
@@ -143,7 +210,7 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
             from symenum.dynamics.display import plot_trajectories
 
             matplotlib.use("Agg")  # for a file, with no window
-            plot_trajectories(model, found.states, found.times, found.inputs).savefig(out / PICTURE, dpi=150)
+            plot_trajectories(model, *model.trajectories_of_fit()).savefig(out / PICTURE, dpi=150)
             written.append(PICTURE)
     except OSError as error:
         raise Failure(f"The results could not be written to '{out}' ({error.strerror or error}).") from error
@@ -154,7 +221,7 @@ def _write(out: Path, model: ODERegressor, found: Trajectories, note: Any) -> No
 class Columns:
     """The columns that the user has named; without `states` they are all columns that have no other use."""
 
-    time: str
+    time: str | None
     states: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -165,10 +232,12 @@ class Columns:
 class Trajectories:
     """One entry for each trajectory: times (points,), states and inputs (points, columns); inputs None without any.
 
+    The times of a map may be None: it goes from row to row.
+
     Missing values stay NaN: they are gaps. `columns`: the names of states and inputs in the table.
     """
 
-    times: list[numpy.ndarray]
+    times: list[numpy.ndarray] | None
     states: list[pandas.DataFrame]
     inputs: list[pandas.DataFrame] | None
     columns: tuple[str, ...] = ()
@@ -184,7 +253,7 @@ def choose_trajectories(
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(f"{where} has more than one column called {', '.join(repeated)}: give each its own name.")
-    time = _find(columns.time, names, "--time")
+    time = None if columns.time is None else _find(columns.time, names, "--time")
     inputs = [_find(name, names, "--inputs") for name in columns.inputs]
     drop = [_find(name, names, "--drop") for name in columns.drop]
     trajectory = None if columns.trajectory is None else _find(columns.trajectory, names, "--trajectory")
@@ -193,7 +262,7 @@ def choose_trajectories(
         states = [name for name in names if name not in (time, trajectory, *inputs, *drop)]
     if not states:
         raise InputError(f"There is no column left for a state in {where}: the time is '{time}'.")
-    numbers = _numbers(frame, [time, *states, *inputs], where)
+    numbers = _numbers(frame, [*([] if time is None else [time]), *states, *inputs], where)
     called = formula_names([*states, *inputs])
     changed = {name: new for name, new in called.items() if new != name}
     if changed:
@@ -202,7 +271,7 @@ def choose_trajectories(
     parts = [frame] if trajectory is None else [part for _, part in frame.groupby(trajectory, sort=False)]
     groups = [numbers.loc[part.index] for part in parts]
     return Trajectories(
-        [group[time].to_numpy() for group in groups],
+        None if time is None else [group[time].to_numpy() for group in groups],
         [group[states].rename(columns=called) for group in groups],
         [group[inputs].rename(columns=called) for group in groups] if inputs else None,
         (*states, *inputs),

@@ -1,4 +1,4 @@
-"""`symenum resume`: goes on with a search from a checkpoint, of `symenum fit` or of `PSERegressor(checkpoint=...)`."""
+"""`symenum resume`: goes on with a search from a checkpoint, of `symenum fit`, of `fit-ode`, or one made in Python."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from symenum.cli.fit import run_fit
+from symenum.cli.fit_ode import run_fit_ode
 from symenum.cli.messages import InputError, say, silent
 from symenum.cli.options import parameter_option, was_given
 from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
@@ -46,17 +47,26 @@ def resume_command(
     With an iteration limit and a seed the result is that of one search without a pause. Rows that were held out to
     choose the law are not saved: name them again with --validation, or choose by another rule.
     """
-    if saved.is_dir() and holds_laws_of_motion(saved):
-        raise InputError(
-            f"'{saved}' is a folder of symenum fit-ode, which keeps no checkpoint: run symenum fit-ode again, with a "
-            "longer --max-time."
-        )
     path = saved / CHECKPOINT if saved.is_dir() else saved
+    if saved.is_dir() and holds_laws_of_motion(saved) and not path.exists():
+        raise InputError(
+            f"'{saved}' is a folder of symenum fit-ode of an older version, which kept no checkpoint: run symenum "
+            "fit-ode again, with a longer --max-time."
+        )
     goes_on_there = saved.is_dir() and (out is None or out.resolve() == saved.resolve())
     out = out or (saved if saved.is_dir() else None)
     context = click.get_current_context()
     options = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
     changes = {name: value for name, value in options.items() if was_given(context, name)}
+    if _is_of_motion(path):
+        if validation is not None:
+            raise click.UsageError(
+                "--validation is for symenum fit: give trajectories to ODERegressor.resume in Python."
+            )
+        if out is not None:
+            out = prepare_folder(out, overwrite=overwrite or goes_on_there)
+        run_fit_ode(None, changes, out=out, quiet=quiet, checkpoint=path)
+        return
     table, settings, source, is_array = _read_checkpoint(path, changes, read_labels(path))
     table, validation_table = hold_out(table, ColumnChoice(), silent if quiet else say, validation)
     if validation_table is None and settings["model_selection"] == "validation":
@@ -77,6 +87,15 @@ def resume_command(
         ),
         validation=validation_table,
     )
+
+
+def _is_of_motion(path: Path) -> bool:
+    """Whether the file is the checkpoint of a search for laws of motion."""
+    try:
+        with path.open("rb") as file:
+            return b'"symenum motion checkpoint"' in file.read(64)  # a file names its format at the beginning
+    except OSError:
+        return False  # what is wrong with it is said when it is read
 
 
 def _read_checkpoint(

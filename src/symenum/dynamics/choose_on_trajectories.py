@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from symenum.core.seeds import stream
 from symenum.core.target import Target
 from symenum.dynamics.derivatives import SavitzkyGolay, smooth
 from symenum.dynamics.noise import Noise
+from symenum.dynamics.shared_parts import symbols, ties
 from symenum.dynamics.shooting import Followed, Nodes, Segment, Shot, blow_ups, follow
 from symenum.dynamics.system import Names
 from symenum.dynamics.trajectory import Piece
@@ -251,11 +252,12 @@ class _System:
     written: tuple[Expression, ...]
     bits: tuple[float, ...]
     shot: Shot
+    shared: float = 0.0  # bits that terms which stand in several laws need not be written again
     unstable: float = 0.0  # bits
 
     @property
     def total(self) -> float:
-        return sum(self.bits) + self.unstable
+        return sum(self.bits) - self.shared + self.unstable
 
     @property
     def complexity(self) -> int:
@@ -270,11 +272,16 @@ def choose_on_trajectories(
     max_time: float | None,
     stopping: Budget,
     start: Sequence[Expression] | None = None,
+    known: Sequence[Expression] | None = None,
+    keep: Callable[[tuple[Expression, ...]], object] | None = None,
 ) -> Chosen | None:
     """The system of laws with the shortest description; None where no system of them can be followed in time.
 
     `pools`: for each state candidates, the most promising first. `max_time` in seconds; the budget `stopping` ends all.
-    `start`: laws that are tried together before all others, such as those of another rule.
+    `start`: laws that are tried together before all others, such as those of another rule. `known`: laws that an
+    earlier choice had come to before its time was over; they are taken if this one ends early with worse ones, and do
+    not lead it, so that a choice with enough time is that of one without a pause. `keep` gets the laws of each better
+    system.
     """
     if len(names.states) > _MOST_STATES:
         return None
@@ -286,6 +293,8 @@ def choose_on_trajectories(
     if start is not None:
         laws = [[law, *others] for law, others in zip(start, laws, strict=True)]
         best = _system_with_price(judge, start)
+        if best is not None and keep is not None:
+            keep(best.written)
     seen: list[_System] = []
     for shares in _SHARES if len(pools) > 1 else _SHARES[:1]:
         if best is not None:
@@ -294,9 +303,16 @@ def choose_on_trajectories(
         ranked = _rank_all(judge, laws, timer, *shares[:2])
         if all(ranked):
             best = _best_system(judge, ranked, best, timer.until(shares[2]), seen)
+        if best is not None and keep is not None:
+            keep(best.written)
         if best is None or timer.until(1.0).over():
             break
         laws = [[law for _, law in new[:_RANKED_AGAIN]] or old for new, old in zip(ranked, laws, strict=True)]
+    if known is not None and timer.until(1.0).over():
+        # There is no time left to fit it, but for this one system that was fitted before.
+        earlier = _system_with_price(replace(judge, budget=Budget()), known)
+        if earlier is not None and (best is None or earlier.total < best.total):
+            best = earlier
     return None if best is None else _chosen(judge, best, seen)
 
 
@@ -330,22 +346,24 @@ def _others(best: _System, seen: Sequence[_System], i: int) -> tuple[tuple[Expre
     return tuple(sorted(found.values(), key=lambda one: one[1]))
 
 
-def _written(judge: _Judge, laws: Sequence[Expression], shot: Shot) -> tuple[tuple[Expression, ...], float]:
+def _written(judge: _Judge, laws: Sequence[Expression], shot: Shot) -> tuple[tuple[Expression, ...], float, float]:
     """The laws with constants in few digits, or as nice numbers, where that makes the whole shorter to describe.
 
-    Second, by what factor the sum of squares grows. How much worse the fit becomes follows from the normal equations of
-    the constants, without another fit.
+    A coefficient may also be that of the same term in another law, up to its sign: the term is then written once.
+    Second, by what factor the sum of squares grows; third, the bits that terms written once save. How much worse the
+    fit becomes follows from the normal equations of the constants, without another fit.
     """
     n = len(judge.nodes.t)
     before = total = max(float(np.sum(shot.chi_square)), _TINY)
     samples = n * len(laws)
     least = max(float(np.mean([one.numerical for one in judge.noise])), _TINY)
-    errors = shot.standard_errors() * math.sqrt(max(total / samples, least))
-    values = np.array(shot.constants)
-    free = list(range(len(values)))
 
     def residual_bits(squares: float) -> float:
         return 0.5 * samples * math.log2(max(squares / samples, least))
+
+    errors = shot.standard_errors() * math.sqrt(max(total / samples, least))
+    values = np.array(shot.constants)
+    free = list(range(len(values)))
 
     for j in np.argsort(-errors / np.maximum(np.abs(values), _TINY)).tolist():
         value, at = float(values[j]), free.index(j)
@@ -362,13 +380,57 @@ def _written(judge: _Judge, laws: Sequence[Expression], shot: Shot) -> tuple[tup
             values[j] = best[1]
             total = best[2]
             free.remove(j)
+    shared = 0.0
+    if len(laws) > 1:
+        total, shared = _tie(laws, shot, values, free, total, residual_bits)
     rounded = values.tolist()
     written = []
     for law in laws:
         count = len(free_constants(law, integers=False))
         written.append(simplify(with_leaves(law, [_leaf(value) for value in rounded[:count]], integers=False)))
         rounded = rounded[count:]
-    return tuple(written), total / before
+    return tuple(written), total / before, shared
+
+
+def _tie(
+    laws: Sequence[Expression],
+    shot: Shot,
+    values: Array,
+    free: list[int],
+    total: float,
+    residual_bits: Callable[[float], float],
+) -> tuple[float, float]:
+    """Make coefficients of one term in two laws one number where that is shorter to describe.
+
+    `values` (constants,) and `free`, those that have no digits yet, change in place; `total`: the sum of squares.
+    Gives the sum of squares then, and the bits of the terms that need not be written again.
+    """
+    n = len(shot.states[0])
+    leaves = {getattr(node, "name", None) or type(node).__name__ for law in laws for node in walk(law)}
+    symbol = math.log2(1 + len(leaves))  # bits of one symbol, as in `description_length`
+    saved_in_all = 0.0
+    for tie in ties(laws):
+        sign = 1.0 if values[tie.first] * values[tie.second] > 0 else -1.0
+        apart = float(values[tie.first] - sign * values[tie.second])
+        direction = np.zeros(len(free))
+        for constant, slope in ((tie.first, 1.0), (tie.second, -sign)):
+            if constant in free:
+                direction[free.index(constant)] = slope
+        along = shot.covariance(free) @ direction if free else direction
+        way = float(direction @ along)
+        if apart != 0 and not way > 0:
+            continue  # both have their digits, and these differ
+        worse = total + (apart**2 / way if apart != 0 else 0.0)
+        saved = constant_bits(float(values[tie.first]), n) + (symbols(tie.part) - 1) * symbol
+        if residual_bits(worse) - residual_bits(total) >= saved:
+            continue
+        if apart != 0:
+            values[free] -= along * (apart / way)
+            values[tie.first] = sign * values[tie.second]  # to the last digit
+        free[:] = [constant for constant in free if constant not in (tie.first, tie.second)]
+        total = worse
+        saved_in_all += saved
+    return total, saved_in_all
 
 
 def _rounder_numbers(value: float, error: float) -> list[float]:
@@ -537,6 +599,6 @@ def _system(judge: _Judge, laws: Sequence[Expression]) -> _System | None:
     if shot is None:
         return None
     fitted = shot.laws[-len(laws) :]
-    written, growth = _written(judge, fitted, shot)
+    written, growth, shared = _written(judge, fitted, shot)
     bits = tuple(judge.bits(i, growth * float(shot.chi_square[i]), law) for i, law in enumerate(written))
-    return _System(fitted, written, bits, replace(shot, laws=fitted))
+    return _System(fitted, written, bits, replace(shot, laws=fitted), shared)

@@ -25,11 +25,11 @@ from symenum.expressions import Constant, Expression
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.free_constants import form_of
 from symenum.front import Front
-from symenum.search import Settings, StepReport, Task, make_task, run
+from symenum.search import Settings, State, StepReport, Task, make_task, run
 from symenum.search.run import time_is_over
 from symenum.selection import description_length
 
-__all__ = ["Discovery", "SystemReport", "Terms", "discover", "make_terms"]
+__all__ = ["Discovery", "Progress", "SystemReport", "Terms", "discover", "make_terms"]
 
 Array = npt.NDArray[np.float64]
 
@@ -49,6 +49,8 @@ _MAX_BESIDE_BOUNDED = 200  # simplest terms of the library that stand beside tho
 _ONE_SATURATING = 3  # of so many forms of the pool one has terms that saturate
 _POOL = 120  # forms that are kept for the choice by trajectories: of each, a fit takes 10 to 30 ms
 _MIN_LOSS = 1e-300  # near the smallest normal double: logarithms are taken of losses of at least this
+_COPIES_OF_TERMS = 4  # values of all terms as a list, as a table, its averages, and their products with windows
+_BYTES = 8  # of a number
 _SUMS_SHARE = 0.5  # part of the time for an equation that sums of terms may take
 
 
@@ -57,6 +59,23 @@ class SystemReport(StepReport):
     """What callbacks are told: a StepReport, and which state's equation it is about."""
 
     state: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the search for one equation has come; from here it goes on as if it had not ended.
+
+    `forms` and `saturating`: the candidates that the pool is made of. `judged`: laws of the search on points that were
+    fitted to the equation's rows. `sums_done`: whether sums of terms were all judged. `state`: of the search on points,
+    None where it has not begun.
+    """
+
+    front: Front
+    forms: tuple[Candidate, ...]
+    saturating: tuple[Candidate, ...]
+    judged: tuple[Expression, ...]
+    sums_done: bool
+    state: State | None
 
 
 @dataclass(frozen=True)
@@ -85,11 +104,16 @@ class Discovery:
 def make_terms(equation: Equation, settings: Settings, *, bounded: bool = False) -> Terms:
     """The terms that are finite along the motion and differ on the rows from a·f + b for each simpler term f.
 
-    `bounded`: those that saturate, too.
+    `bounded`: those that saturate, too. Terms that the user's knowledge forbids are left out, and the most complex ones
+    where all of them would take more than the memory.
     """
     wanted = library(list(equation.columns), settings.operators)
     if bounded:
         wanted = [*wanted[:_MAX_BESIDE_BOUNDED], *bounded_terms(equation.columns, settings.operators)]
+    if settings.prior.forbids_parts:
+        wanted = [term for term in wanted if settings.prior.allows_part(term)]
+    points = len(next(iter(equation.columns.values())))
+    wanted = wanted[: max(1, settings.max_memory // (_COPIES_OF_TERMS * _BYTES * points))]
     finite, values = term_values(wanted, equation.columns)
     if not finite:
         return Terms((), np.empty((equation.form.rows, 0)))
@@ -111,21 +135,46 @@ class _GrowingFront:
     equation: Equation
     settings: Settings
     front: Front
-    judged: set[Expression] = field(default_factory=set)
+    judged: dict[Expression, None] = field(default_factory=dict)
     forms: dict[Expression, Candidate] = field(default_factory=dict)
     saturating: dict[Expression, Candidate] = field(default_factory=dict)
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         self.remember(candidates)
-        self.front = self.front.update(candidates, self.settings.max_complexity)
+        self.front = self.front.update(self._allowed(candidates), self.settings.max_complexity)
 
     def remember(self, candidates: Sequence[Candidate], *, saturating: bool = False) -> None:
         """Keep the best candidate of each form for the choice by trajectories."""
         forms = self.saturating if saturating else self.forms
-        for candidate in candidates:
+        for candidate in self._allowed(candidates):
             form = form_of(candidate.expression)
             if form not in forms or candidate.loss < forms[form].loss:
                 forms[form] = candidate
+
+    def _allowed(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Those that the user's knowledge allows."""
+        prior = self.settings.prior
+        return [one for one in candidates if prior.allows(one.expression)] if prior.active else candidates
+
+    def forget_poor(self) -> None:
+        """Leave out forms that are too far behind for the pool, so that a checkpoint need not hold thousands."""
+        saturating = [one for form, one in self.saturating.items() if form not in self.forms]
+        kept = self._by_bits(self.forms.values())[:_POOL]
+        self.forms = {form_of(one.expression): one for one in kept}
+        best = self._by_bits(saturating)[: _POOL // _ONE_SATURATING]
+        self.saturating = {form_of(one.expression): one for one in best}
+
+    def progress(self, state: State | None, *, sums_done: bool) -> Progress:
+        """How far the search has come, with the state of the search on points."""
+        forms, saturating = tuple(self.forms.values()), tuple(self.saturating.values())
+        return Progress(self.front, forms, saturating, tuple(self.judged), sums_done, state)
+
+    def go_on(self, progress: Progress) -> None:
+        """Take over what an earlier search has found."""
+        self.front = progress.front
+        self.forms = {form_of(one.expression): one for one in progress.forms}
+        self.saturating = {form_of(one.expression): one for one in progress.saturating}
+        self.judged = dict.fromkeys(progress.judged)
 
     def pool(self) -> tuple[Candidate, ...]:
         """The best candidates of all forms; every third is a sum with terms that saturate, where there are any.
@@ -153,7 +202,7 @@ class _GrowingFront:
         """Add the laws that the search on points has found, fitted to the equation's rows."""
         for entry in found:
             if entry.expression not in self.judged:
-                self.judged.add(entry.expression)
+                self.judged[entry.expression] = None
                 self.add(self.equation.refit(entry.expression))
 
     @property
@@ -216,11 +265,14 @@ def discover(
     max_iterations: int | None,
     callbacks: Sequence[Callable[[SystemReport], object]] = (),
     stopping: Budget | None = None,
+    progress: Progress | None = None,
+    keep: Callable[[Progress], object] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Discovery:
     """The front of laws for one equation. `points` (points,): its left side at each point, for the search.
 
-    `bounded`: terms with those that saturate among them; sums of these join the pool, not the front.
+    `bounded`: terms with those that saturate among them; sums of these join the pool, not the front. `progress`: from
+    where the search goes on; `keep` gets it after the sums of terms and after each whole step.
 
     Ends when noise accounts for all that a law leaves, at a limit (`max_time` in seconds), when a callback returns
     True, or when the budget `stopping` is over, which Ctrl-C ends.
@@ -228,34 +280,62 @@ def discover(
     timer = _Timer(clock, clock(), max_time)
     stopping = stopping or Budget()
     growing = _GrowingFront(equation, settings, _empty_front(equation, settings))
-    mean = float(np.mean(equation.left_side))
-    growing.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
+    if progress is None:
+        mean = float(np.mean(equation.left_side))
+        growing.add([c for law in (Constant(0), Constant(mean)) if (c := equation.judge(law)) is not None])
+        for guess in settings.guesses:
+            growing.add(equation.refit(guess))
+    else:
+        growing.go_on(progress)
     if equation.variance == 0.0:
         return Discovery(growing.front, "the derivative is constant", pool=growing.pool())
     observers = _Observers(growing, timer, state, callbacks)
-    if settings.constants and _try_sums(observers, terms, bounded, stopping):
-        return Discovery(growing.front, _reason(growing), interrupted=stopping.over(), pool=growing.pool())
+    done = None if progress is None else progress.state
+    sums_done = progress is not None and progress.sums_done
+    if sums_done and growing.explained:
+        return Discovery(growing.front, _reason(growing), *_counts(done), pool=growing.pool())
+    if settings.constants and not sums_done:
+        ends, sums_done = _try_sums(observers, terms, bounded, stopping)
+        if keep is not None:
+            keep(growing.progress(done, sums_done=sums_done))
+        if ends:
+            return Discovery(growing.front, _reason(growing), interrupted=stopping.over(), pool=growing.pool())
     if stopping.over():
-        return Discovery(growing.front, "interrupted", interrupted=True, pool=growing.pool())
+        return Discovery(growing.front, "interrupted", *_counts(done), True, growing.pool())
     remaining = timer.remaining
     if remaining is not None and remaining <= 0:
-        return Discovery(growing.front, _SHARE_IS_OVER, pool=growing.pool())
+        return Discovery(growing.front, _SHARE_IS_OVER, *_counts(done), pool=growing.pool())
+
+    def keep_step(state: State, front: Front) -> None:
+        if state.iteration > 0:  # before the first step there is nothing to learn
+            growing.learn(front)
+        if keep is not None:
+            keep(growing.progress(state, sums_done=sums_done))
+
     outcome = run(
         _task(equation, points, settings),
         seed,
         max_time=remaining,
         max_iterations=max_iterations,
         callbacks=[observers.learn_and_tell],
+        state=done,
+        keep=keep_step,
         stopping=stopping,
     )
     growing.learn(outcome.state.front)
+    if keep is not None:
+        keep(growing.progress(outcome.whole, sums_done=sums_done))
     if isinstance(outcome.error, KeyboardInterrupt):  # the second Ctrl-C
         raise outcome.error
     reason = _reason(growing) if outcome.reason == "a callback asked to stop" else outcome.reason
     if remaining is not None and reason == time_is_over(remaining):
         reason = _SHARE_IS_OVER
-    done = outcome.state
-    return Discovery(growing.front, reason, done.iteration, done.scored, outcome.interrupted, growing.pool())
+    return Discovery(growing.front, reason, *_counts(outcome.state), outcome.interrupted, growing.pool())
+
+
+def _counts(state: State | None) -> tuple[int, int]:
+    """The iterations of a search on points, and the candidates that its network has scored."""
+    return (0, 0) if state is None else (state.iteration, state.scored)
 
 
 def _empty_front(equation: Equation, settings: Settings) -> Front:
@@ -274,8 +354,11 @@ def _message(terms: Terms) -> str:
     return f"{len(terms.terms)} terms on {len(terms.averages)} rows"
 
 
-def _try_sums(observers: _Observers, terms: Terms, bounded: Terms | None, stopping: Budget) -> bool:
-    """Add the best sums of terms to the front and report them; True where the search ends with that."""
+def _try_sums(observers: _Observers, terms: Terms, bounded: Terms | None, stopping: Budget) -> tuple[bool, bool]:
+    """Add the best sums of terms to the front and report them; whether the search ends with that.
+
+    Second, whether there was time for all of them.
+    """
     growing, timer = observers.growing, observers.timer
     seconds = None if timer.max_time is None else timer.max_time * _SUMS_SHARE
     with single_threaded():
@@ -285,10 +368,11 @@ def _try_sums(observers: _Observers, terms: Terms, bounded: Terms | None, stoppi
         growing.remember(others)
         if bounded is not None:
             growing.remember(_plain_sums(growing.equation, bounded, growing.settings, budget), saturating=True)
+        growing.forget_poor()
+        whole = not budget.over()
     elapsed = timer.elapsed
-    return observers.tell(
-        StepReport(0, "sums of terms", elapsed, elapsed, timer.max_time, 0, 0.0, growing.front, _message(terms))
-    )
+    report = StepReport(0, "sums of terms", elapsed, elapsed, timer.max_time, 0, 0.0, growing.front, _message(terms))
+    return observers.tell(report), whole
 
 
 def _sums_of_terms(

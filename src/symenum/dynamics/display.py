@@ -18,8 +18,10 @@ from symenum.display.plots import new_panels
 from symenum.display.progress import Observer, Title, observer_for_estimator
 from symenum.display.table import equations_table, rows_of, terminal_width, text_table
 from symenum.dynamics.derivatives import local_fit
+from symenum.dynamics.modelica import modelica_model
 from symenum.dynamics.selection import Judged
-from symenum.dynamics.trajectory import make_pieces
+from symenum.dynamics.shared_parts import SharedPart
+from symenum.dynamics.trajectory import make_map_pieces, make_pieces
 from symenum.expressions import Expression, to_c, to_latex, to_numpy_source, to_python, written
 from symenum.expressions.render import latex_name
 from symenum.front import Front
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LANGUAGES",
+    "MAP",
     "RULE_IF_HELD_OUT",
     "START_WINDOW",
     "law_table",
@@ -43,8 +46,10 @@ __all__ = [
     "watching",
 ]
 
-LANGUAGES = ("python", "numpy", "c")
+LANGUAGES = ("python", "numpy", "c", "scipy", "modelica")
 """Languages of `system_source`."""
+MAP = 0
+"""What stands for the order of a map, whose laws give the next state and no derivative."""
 RULE_IF_HELD_OUT = "mdl"
 """The rule that marks a law while the search runs, where held-out blocks decide at its end."""
 START_WINDOW = 15
@@ -64,15 +69,23 @@ def law_table(front: Front, judged: Judged, names: Sequence[str]) -> pandas.Data
     return table
 
 
-def print_system(fronts: Mapping[str, Front], judged: Sequence[Judged], chosen: Sequence[int], order: int) -> str:
+def print_system(
+    fronts: Mapping[str, Front],
+    judged: Sequence[Judged],
+    chosen: Sequence[int],
+    order: int,
+    shared: Sequence[SharedPart] = (),
+) -> str:
     """One table for each state; `~` marks laws that the data cannot tell from the chosen one (row `chosen`).
 
-    A last line says so where there is such a law.
+    A last line says so where there is such a law, and lines before it name terms that stand in several chosen laws.
     """
     parts = []
     for (name, front), judge, selected in zip(fronts.items(), judged, chosen, strict=True):
         table = text_table(rows_of(front), selected, width=terminal_width(), alike=judge.indistinguishable)
         parts.append(f"{left_side(name, order)} =\n{table}")
+    if shared:
+        parts.append("\n".join(["In several laws:", *(f"  {one}" for one in shared)]))
     marked = (alike for judge, row in zip(judged, chosen, strict=True) for alike in _others(judge, row))
     if any(marked):
         parts.append("~ marks laws that the data cannot tell from the chosen one.")
@@ -91,40 +104,54 @@ def system_html(fronts: Mapping[str, Front], chosen: Sequence[int], order: int) 
 
 
 def left_side(state: str, order: int) -> str:
-    """The derivative of a state in text.
+    """The derivative of a state in text, or its next value.
 
-    >>> left_side("x", 1), left_side("q", 2)
-    ("x'", "q''")
+    >>> left_side("x", 1), left_side("q", 2), left_side("n", MAP)
+    ("x'", "q''", 'n(t+1)')
     """
-    return state + "'" * order
+    return f"{state}(t+1)" if order == MAP else state + "'" * order
 
 
 def system_latex(laws: Mapping[str, Expression], order: int, precision: int) -> str:
     """The laws as one aligned LaTeX environment (package amsmath)."""
     lines = []
     for name, law in laws.items():
-        lines.append(f"{latex_name(name, dots=order)} &= {to_latex(written(law), precision)}")
+        left = f"{latex_name(name)}(t+1)" if order == MAP else latex_name(name, dots=order)
+        lines.append(f"{left} &= {to_latex(written(law), precision)}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 
-def system_source(laws: Sequence[Expression], names: Sequence[str], language: str, order: int) -> str:
-    """One function for each law, f1, f2, …, of all variables, and `system` that calls them.
+def system_source(
+    laws: Mapping[str, Expression], names: Sequence[str], language: str, order: int, start: Mapping[str, float]
+) -> str:
+    """The system as source text in one of LANGUAGES.
 
-    `names`: the states (for order 2 positions, then velocities), then the inputs.
+    In Python and C one function for each law, f1, f2, …, of all variables, and `system` that calls them; "scipy" adds
+    `solve`. `names`: the states (for order 2 positions, then velocities), then the inputs. `start`: where a model
+    starts that must say it.
     """
     if language not in LANGUAGES:
-        raise ValueError(f"language must be one of {', '.join(map(repr, LANGUAGES))}, not {language!r}")
-    write = {"python": to_python, "numpy": to_numpy_source, "c": to_c}[language]
+        raise ValueError(f"language must be one of {', '.join(map(repr, [*LANGUAGES, 'latex']))}, not {language!r}")
+    if order == MAP and language in ("scipy", "modelica"):
+        raise ValueError(f'language "{language}" is for laws of motion in time: a map is a function to call again')
+    if language == "modelica":
+        return modelica_model(laws, names, order, start)
+    write = {"python": to_python, "numpy": to_numpy_source, "scipy": to_numpy_source, "c": to_c}[language]
     head: list[str] = []
     bodies: list[str] = []
-    for i, law in enumerate(laws):
+    for i, law in enumerate(laws.values()):
         lines = write(law, names, f"f{i + 1}").rstrip("\n").splitlines()
-        start = next(at for at, line in enumerate(lines) if f"f{i + 1}(" in line)
-        head += [line for line in _blocks(lines[:start]) if line not in head]
-        bodies.append("\n".join(lines[start:]))
-    tail = _c_system(len(laws), len(names), order) if language == "c" else _python_system(len(laws), len(names), order)
-    between = "\n\n" if language == "c" else "\n\n\n"
-    return between.join([*head, *bodies, tail]) + "\n"
+        first = next(at for at, line in enumerate(lines) if f"f{i + 1}(" in line)
+        head += [line for line in _blocks(lines[:first]) if line not in head]
+        bodies.append("\n".join(lines[first:]))
+    count = len(laws)
+    if language == "c":
+        return "\n\n".join([*head, *bodies, _c_system(count, len(names), order)]) + "\n"
+    parts = [*head, *bodies, _python_system(count, len(names), order)]
+    if language == "scipy":
+        parts[0] = f"{parts[0]}\nfrom scipy.integrate import solve_ivp"
+        parts.append(_scipy_solve(count * order, names))
+    return "\n\n\n".join(parts) + "\n"
 
 
 def _blocks(lines: Sequence[str]) -> list[str]:
@@ -133,8 +160,38 @@ def _blocks(lines: Sequence[str]) -> list[str]:
     return [block.strip("\n") for block in text.split("\n\n") if block.strip()]
 
 
+def _scipy_solve(count: int, names: Sequence[str]) -> str:
+    """A function that integrates the system; with inputs it takes a function of time that gives them."""
+    states, inputs = ", ".join(names[:count]), names[count:]
+    parameter = ", u" if inputs else ""
+    right = "lambda t, state: system(t, state, u(t))" if inputs else "system"
+    lines = [
+        f"def solve(start, times{parameter}, **options):",
+        f'    """The states ({states}) at the times: an array (times, states).',
+    ]
+    if inputs:
+        lines += ["", f"    u(t) gives the inputs ({', '.join(inputs)}) at a time."]
+    else:
+        lines += ["", "    `options` go to scipy.integrate.solve_ivp."]
+    return "\n".join(
+        [
+            *lines,
+            '    """',
+            '    options = {"rtol": 1e-8, "atol": 1e-10, **options}',
+            f"    done = solve_ivp({right}, (times[0], times[-1]), start, t_eval=times, **options)",
+            "    if not done.success:",
+            "        raise RuntimeError(done.message)",
+            "    return done.y.T",
+        ]
+    )
+
+
 def _python_system(laws: int, names: int, order: int) -> str:
-    count = laws * order
+    count = laws * max(1, order)
+    if order == MAP:
+        parameter, arguments = (", u=()", "*state, *u") if names > count else ("", "*state")
+        values = ", ".join(f"f{i + 1}({arguments})" for i in range(laws))
+        return f"def next_state(state{parameter}):\n    return [{values}]"
     parameter = ", u=()" if names > count else ""
     arguments = "*state, *u" if names > count else "*state"
     values = ", ".join(f"f{i + 1}({arguments})" for i in range(laws))
@@ -143,8 +200,12 @@ def _python_system(laws: int, names: int, order: int) -> str:
 
 
 def _c_system(laws: int, names: int, order: int) -> str:
-    count = laws * order
+    count = laws * max(1, order)
     arguments = ", ".join([f"state[{i}]" for i in range(count)] + [f"u[{i}]" for i in range(names - count)])
+    if order == MAP:
+        lines = ["void next_state(const double *state, const double *u, double *next) {"]
+        lines += [] if names > count else ["    (void)u;"]
+        return "\n".join([*lines, *(f"    next[{i}] = f{i + 1}({arguments});" for i in range(laws)), "}"])
     lines = ["void system_derivative(double t, const double *state, const double *u, double *derivative) {"]
     lines += ["    (void)t;", *([] if names > count else ["    (void)u;"])]
     if order == 2:
@@ -165,7 +226,7 @@ def title_of(order: int) -> Title:
 def watching(model: ODERegressor) -> Observer:
     """The observer for the model's `verbose`: terminal, notebook or none."""
     rule = rule_while_searching(model.model_selection, RULE_IF_HELD_OUT)
-    return observer_for_estimator(title_of(model.order), rule, model.max_time, verbose=model.verbose, several=True)
+    return observer_for_estimator(title_of(model._kind), rule, model.max_time, verbose=model.verbose, several=True)
 
 
 # Trajectories
@@ -177,6 +238,8 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
     X, t and u are what `fit` takes. Gives the figure; save it with `figure.savefig("trajectories.png")`.
     """
     count = len(model.state_names_)
+    if model.step == "map":
+        return _plot_map(model, X, t, u)
     panels = new_panels(count, _PANEL_HEIGHT * count + _MARGINS)
     for piece in make_pieces(X, t, u):
         # A simulation from the first sample would follow its noise.
@@ -192,5 +255,21 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
         panel.set_ylabel(name)
     labels = ["measured", "simulated from the start of each piece"]
     panels[0].figure.legend(panels[0].lines[:2], labels, loc="outside upper center", ncols=2)  # inside it hides peaks
+    panels[-1].set_xlabel("time")
+    return panels[0].figure
+
+
+def _plot_map(model: ODERegressor, X: object, t: object, u: object) -> Any:
+    """As `plot_trajectories`, with what the laws say from each sample to the next: chaos would not stay on the line."""
+    count = len(model.state_names_)
+    panels = new_panels(count, _PANEL_HEIGHT * count + _MARGINS)
+    for piece in make_map_pieces(X, t, u):
+        following = model.predict(piece.X[:-1], piece.U[:-1] if piece.U.size else None)
+        for i, panel in enumerate(panels):
+            panel.plot(piece.t, piece.X[:, i], ".", markersize=3, color=_DOTS, alpha=0.5)
+            panel.plot(piece.t[1:], following[:, i], linewidth=1.2, color=_LINE)
+    for panel, name in zip(panels, model.state_names_, strict=True):
+        panel.set_ylabel(name)
+    panels[0].figure.legend(panels[0].lines[:2], ["measured", "one step ahead"], loc="outside upper center", ncols=2)
     panels[-1].set_xlabel("time")
     return panels[0].figure

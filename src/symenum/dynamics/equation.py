@@ -24,18 +24,20 @@ from symenum.fitting.linear import least_squares
 from symenum.front import Front
 from symenum.selection import description_length
 
-__all__ = ["Equation", "outer_terms"]
+__all__ = ["EXACT", "Equation", "outer_terms"]
 
 Array = npt.NDArray[np.float64]
 ONE = Constant(1)
 
+EXACT = 1e-20
+"""`numerics` of an equation whose rows are samples as they are: rounding of the tenth digit."""
 _SIGMAS = 3.0  # standard errors of chi-square: a law within them of 1 leaves no more than noise
 _FEW_DIGITS = (1, 2, 3)  # significant digits that people write coefficients in
 _SAME_NUMBER = 1e-9  # relative: a number of few digits is recognised (1/4, π) if it is this near
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _EXPLAINED = 1e-10  # part of the variance that a law may leave as rounding and error of quadrature
-_NUMERICS = 1e-8  # part of the variance that smoothing, and sums in place of integrals, may leave without any noise
+NUMERICS = 1e-8  # part of the variance that smoothing, and sums in place of integrals, may leave without any noise
 _NOISE_FREE_DIGITS = 4  # significant digits of coefficients of data without noise
 
 
@@ -50,6 +52,7 @@ class Equation:
     state: int
     columns: Mapping[str, Array]
     moving: Mapping[str, tuple[int, int]]  # (state, order of the derivative)
+    numerics: float = NUMERICS  # part of the variance that the true law leaves without any noise
     _normalised: dict[Expression, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -94,9 +97,9 @@ class Equation:
             return []
         fit = least_squares(A, self.left_side)
         plain = [plain_number(float(value)) for value in fit.coefficients]
-        if fit.rms**2 <= _NUMERICS * self.variance:
+        if fit.rms**2 <= self.numerics * self.variance:
             rounded = self._sum(self._without_noise(A, fit.coefficients), terms, A)
-            if rounded.loss <= _NUMERICS * self.variance:
+            if rounded.loss <= self.numerics * self.variance:
                 return [rounded]
         in_digits = [[_in_digits(value, digits) for value in fit.coefficients] for digits in _FEW_DIGITS]
         return [self._sum(numbers, terms, A) for numbers in (snap(A, self.left_side).numbers, plain, *in_digits)]
@@ -119,7 +122,7 @@ class Equation:
         numbers = []
         for value, column in zip(coefficients, A.T, strict=True):
             share = abs(value) * float(np.sqrt(np.mean(column**2)))
-            numbers.append(_in_digits(value if share > np.sqrt(_NUMERICS) * size else 0.0, _NOISE_FREE_DIGITS))
+            numbers.append(_in_digits(value if share > np.sqrt(self.numerics) * size else 0.0, _NOISE_FREE_DIGITS))
         return numbers
 
     def refit(self, expression: Expression) -> list[Candidate]:
@@ -138,7 +141,7 @@ class Equation:
         """
         if expression not in self._normalised:
             variance = self.form.noise_variance(self.state, self._slopes(expression))
-            self._normalised[expression] = self.residual(expression) ** 2 / (variance + _NUMERICS * self.variance)
+            self._normalised[expression] = self.residual(expression) ** 2 / (variance + self.numerics * self.variance)
         return self._normalised[expression]
 
     def chi_square(self, expression: Expression) -> float:
@@ -160,7 +163,7 @@ class Equation:
 
     def is_explained(self, candidate: Candidate) -> bool:
         """Whether noise, or rounding, accounts for all that the law leaves."""
-        if candidate.loss <= _EXPLAINED * self.variance:
+        if candidate.loss <= min(_EXPLAINED, self.numerics) * self.variance:
             return True
         return self.chi_square(candidate.expression) <= 1 + _SIGMAS * math.sqrt(2 / self.form.independent)
 

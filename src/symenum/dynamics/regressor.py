@@ -24,20 +24,51 @@ from sklearn.utils.validation import check_is_fitted
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import overflow_allowed
+from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
+from symenum.core.memory import memory_limit
 from symenum.core.threads import single_threaded
 from symenum.dynamics.choose_on_trajectories import Chosen, choose_on_trajectories, make_nodes
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
-from symenum.dynamics.discover import Discovery, SystemReport, discover, make_terms
-from symenum.dynamics.display import law_table, print_system, system_html, system_latex, system_source, watching
+from symenum.dynamics.discover import Discovery, Progress, SystemReport, discover, make_terms
+from symenum.dynamics.display import (
+    MAP,
+    law_table,
+    print_system,
+    system_html,
+    system_latex,
+    system_source,
+    watching,
+)
+from symenum.dynamics.equation import Equation
 from symenum.dynamics.forms import WeakForm
+from symenum.dynamics.knowledge import settings_of_each, without_forbidden
 from symenum.dynamics.noise import Noise, measure_noise
+from symenum.dynamics.outliers import without_outliers
+from symenum.dynamics.persistence import (
+    MotionKeeper,
+    SavedMotion,
+    checkpoint_path,
+    open_motion_checkpoint,
+    signature_of,
+)
+from symenum.dynamics.report import motion_report
 from symenum.dynamics.run_record import end_motion_run, open_motion_run
-from symenum.dynamics.selection import BY_TRAJECTORIES, RULES, Judged, choose_jointly, judge_front
-from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, right_side, simulate
-from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_system
-from symenum.dynamics.trajectory import Piece, column_names, make_pieces, names_for, with_measured
+from symenum.dynamics.selection import (
+    BY_TRAJECTORIES,
+    BY_VALIDATION,
+    RULES,
+    Judged,
+    choose_jointly,
+    choose_on_validation,
+    judge_front,
+)
+from symenum.dynamics.shared_parts import SharedPart, shared_parts
+from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, iterate, right_side, simulate
+from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_map, make_system
+from symenum.dynamics.trajectory import Piece, column_names, make_map_pieces, make_pieces, names_for, with_measured
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
+from symenum.estimator.saved_results import CHECKPOINT
 from symenum.expressions import Expression, evaluate, formula_names, to_sympy, written
 from symenum.expressions.render import SHOWN_DIGITS
 from symenum.fitting.free_constants import free_constants
@@ -54,14 +85,18 @@ Rows = int | Sequence[int] | Mapping[str, int] | None
 """Rows of `equations_`: one for all states, one for each, or some by state; None: the chosen ones."""
 
 _SEARCH_SHARE = 0.55  # part of the time for the search; fits to the trajectories get the rest, and what is left over
+_LOSSES = ("mse", "huber")
+_STEPS = ("time", "map")
 _MIN_SECONDS = 1e-3  # for the equations that come when the time is over: a Budget needs a limit above 0
 
 
 class ODERegressor(BaseEstimator):  # type: ignore[misc]
-    """Laws of motion x' = f(x, u), or q'' = f(q, q', u), from noisy trajectories.
+    """Laws of motion x' = f(x, u), q'' = f(q, q', u), or x(t+1) = f(x(t), u(t)), from noisy trajectories.
 
     Parameters
     ----------
+    step : str, default "time"
+        "time" for laws of motion in time, "map" for x(t+1) = f(x(t)): there t is a count of steps and may be None
     order : int, default 1
         1, or 2 for mechanical systems, whose states are positions
     coupled : bool, default False
@@ -81,12 +116,22 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         "trajectories" (laws are fitted to the trajectories themselves, starts and constants, and the system with the
         shortest description of laws and residuals is chosen; where that is not possible, as "mdl"), "mdl" (the
         shortest description of law and averaged derivatives), "heldout" (the simplest law within a standard error of
-        the best on held-out pieces), "best", "accuracy" or "reward"
+        the best on held-out pieces), "validation" (the same on trajectories that are given to `fit`, where it is the
+        default), "best", "accuracy" or "reward"
+    forbidden_variables : Sequence[str] | Mapping[str, Sequence[str]] | None, default None
+        variables that no law may hold, or by state those that its law may not
+    guesses : Sequence[str] | Mapping[str, Sequence[str]] | None, default None
+        formulas to begin with, for all laws or by state, such as {"x1": ["a*x1 - b*x1*x2"]}; names that are no
+        variables are constants to be fitted
+    loss : str, default "mse"
+        "mse", or "huber": samples that lie far off a smooth motion are pulled in, so that they do not decide
+    checkpoint : str | Path | None, default None
+        a file that is kept up to date while the search runs; `resume` goes on from it
     callbacks : Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None, default None
         a callable, or several, that get a SystemReport after each step; one that returns True ends the search
     run_dir : str | Path | RunPlace | None, default None
-        a folder that holds the whole run, alive and afterwards: trajectories, steps, laws and results; `symenum studio`
-        shows it
+        a folder that holds the whole run, alive and afterwards: trajectories, steps, laws, checkpoint and results;
+        `resume` goes on from it, and `symenum studio` shows it
 
     All other parameters are those of PSERegressor.
 
@@ -95,7 +140,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     equations_ : dict[str, pandas.DataFrame]
         for each state the table of its front, with PSERegressor's columns and `heldout_loss`, `chi_square` (what the
         law leaves, in units of what noise alone would leave: about 1 for the truth), `bits` (the description length),
-        and `indistinguishable` (the data cannot tell this law from the chosen one)
+        and `indistinguishable` (the data cannot tell this law from the chosen one); `validation_loss`, where there were
+        validation trajectories
     best_expressions_ : dict[str, Expression]
         the chosen law of each state, as people write it
     selected_ : dict[str, int]
@@ -105,7 +151,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     state_names_, velocity_names_, acceleration_names_, input_names_ : tuple[str, ...]
         the names that laws use
     noise_ : dict[str, Noise]
-        the errors of each state's samples as they were measured: `level`, and whether they grow with the state
+        the errors of each state's samples as they were measured: `level`, and whether they grow with the state; of a
+        map, whose samples need not be smooth, they cannot be measured, and this is empty
     trajectories_ : Chosen | None
         the fit to the trajectories: laws, errors of their constants, bits, chi-square of each state, and the laws that
         were tried in the place of the chosen ones; None where another rule has chosen
@@ -113,6 +160,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         the constants of the chosen laws as they were fitted, with standard errors; with `trajectories_` only
     alternatives_ : pandas.DataFrame
         the laws that the trajectories cannot tell from the chosen ones, with weights; with `trajectories_` only
+    shared_parts_ : tuple[SharedPart, ...]
+        products that stand in several of the chosen laws, such as x1*x2, with their coefficient in each
     stop_reason_ : dict[str, str]
         why the search of each equation ended
     elapsed_, n_iter_, scored_, interrupted_ : float, int, int, bool
@@ -135,6 +184,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self,
         operators: str | Iterable[str | Operator] = "koza",
         *,
+        step: str = "time",
         order: int = 1,
         coupled: bool = False,
         derivative: str | Differentiator = WEAK,
@@ -148,14 +198,25 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         top_k: int = 30,
         discount: float = 0.99,
         max_complexity: int = 50,
+        max_depth: int | None = None,
+        nested_constraints: Mapping[str, Mapping[str, int]] | None = None,
+        constraints: Mapping[str, int | tuple[int, int]] | None = None,
+        variable_operators: Mapping[str, Iterable[str | Operator]] | None = None,
+        forbidden_variables: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        guesses: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        loss: str = "mse",
         system_complexity: int | None = None,
         model_selection: str = BY_TRAJECTORIES,
+        device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         callbacks: Callable[[SystemReport], object] | Sequence[Callable[[SystemReport], object]] | None = None,
+        checkpoint: str | Path | None = None,
         run_dir: str | Path | RunPlace | None = None,
+        max_memory: int | str | None = None,
     ) -> None:
         self.operators = operators
+        self.step = step
         self.order = order
         self.coupled = coupled
         self.derivative = derivative
@@ -169,51 +230,194 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.top_k = top_k
         self.discount = discount
         self.max_complexity = max_complexity
+        self.max_depth = max_depth
+        self.nested_constraints = nested_constraints
+        self.constraints = constraints
+        self.variable_operators = variable_operators
+        self.forbidden_variables = forbidden_variables
+        self.guesses = guesses
+        self.loss = loss
         self.system_complexity = system_complexity
         self.model_selection = model_selection
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.run_dir = run_dir
+        self.max_memory = max_memory
 
-    @single_threaded()
-    @overflow_allowed()
-    def fit(self, X: object, t: object, u: object = None, x_dot: object = None) -> ODERegressor:
+    def fit(
+        self, X: object, t: object = None, u: object = None, x_dot: object = None, *, validation: object = None
+    ) -> ODERegressor:
         """Search the laws of X (points, states) at the times t (points,), or with the time step t, and inputs u.
 
         Lists of arrays are several trajectories. Rows with missing values and long pauses are gaps. Ctrl-C ends the
         search and keeps what was found; the laws of equations that were not begun are constants. `x_dot`: measured
-        derivatives, of the shape of X, in place of estimated ones; for order 1 only.
+        derivatives, of the shape of X, in place of estimated ones; for order 1 only. `validation`: trajectories (X, t)
+        or (X, t, u) that the search does not see; the laws are chosen on them.
         """
         self._check()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        settings = self._settings(seed)
-        if x_dot is not None and self.order != 1:
-            raise ValueError("x_dot is for order=1: give positions and velocities as states")
+        if x_dot is not None and (self.order != 1 or self.step == "map"):
+            raise ValueError('x_dot is for order=1 and step="time": give positions and velocities as states')
         self._measured = x_dot is not None
-        pieces = make_pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
+        pieces = self._pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
-        system = make_system(pieces, self._names, self.derivative, seed)
+        return self._fit(pieces, validation, seed, None)
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | Path,
+        X: object = None,
+        t: object = None,
+        u: object = None,
+        x_dot: object = None,
+        *,
+        validation: object = None,
+        **changes: Any,
+    ) -> ODERegressor:
+        """Go on with the search of a checkpoint until its limits are reached; returns the fitted estimator.
+
+        `path`: the checkpoint, or the folder of a run (`run_dir`, or --out of the command line), which then goes on. X,
+        t, u and x_dot are those of the fit; without them they are read from the file beside the checkpoint. `changes`
+        are new values of parameters such as `max_time`; those that decide what the search does cannot change. With an
+        iteration limit and without a time limit the result equals that of one fit without a pause.
+        """
+        names = cls._get_param_names()
+        unknown = set(changes) - set(names)
+        if unknown:
+            raise ValueError(f"changes: {cls.__name__} has no parameter {', '.join(sorted(unknown))}")
+        if Path(path).is_dir():  # the folder of a run goes on in the same folder
+            changes = {"run_dir": str(path), **changes}
+            path = Path(path) / CHECKPOINT
+        saved = open_motion_checkpoint(Path(path), changes, names, with_data=X is None)
+        model = cls(**saved.parameters)
+        model._check()
+        model._measured = saved.measured
+        called = saved.names
+        model.state_names_, model.input_names_ = called.states, called.inputs
+        model.velocity_names_, model.acceleration_names_ = called.velocities, called.accelerations
+        pieces = saved.pieces
+        if pieces is None:
+            if saved.measured != (x_dot is not None):
+                raise ValueError(f"x_dot: the search began {'with' if saved.measured else 'without'} it")
+            pieces = tuple(model._pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X)))
+        if signature_of(pieces, called, saved.measured, model.get_params(deep=False)) != saved.signature:
+            raise ValueError(
+                "X, t, u and x_dot are not those of the checkpoint (or its settings were changed): give the data that "
+                "the search began with, or start anew with fit"
+            )
+        return model._fit(pieces, validation, saved.seed, saved)
+
+    @classmethod
+    def saved_parameters(cls, path: str | Path) -> dict[str, Any]:
+        """The parameters of the search in a checkpoint."""
+        return open_motion_checkpoint(Path(path), {}, cls._get_param_names(), with_data=False).parameters
+
+    def trajectories_of_fit(self) -> tuple[list[Array], list[Array], list[Array] | None]:
+        """The pieces without gaps that the laws were fitted to: states, times, and inputs where there are any."""
+        check_is_fitted(self, "fronts_")
+        count = len(self.input_names_)
+        inputs = [piece.U[:, :count] for piece in self._of_fit] if count else None
+        return [piece.X for piece in self._of_fit], [piece.t for piece in self._of_fit], inputs
+
+    @single_threaded()
+    @overflow_allowed()
+    def _fit(self, given: Sequence[Piece], validation: object, seed: int, saved: SavedMotion | None) -> ODERegressor:
+        """Search the laws of the pieces, from the beginning or from where a saved search stood."""
+        held_out = self._held_out(validation, given[0])
+        pieces = without_outliers(given) if self.loss == "huber" else given
+        system = without_forbidden(self._system(pieces, seed), self.state_names_, self.forbidden_variables)
+        settings = settings_of_each(self, system, self.state_names_, self._settings(seed), seed)
+        before = 0.0 if saved is None else saved.elapsed
         stopping = Budget()
-        with open_motion_run(self, pieces, system, stopping.end) as writer:
-            begin = time.monotonic()
-            self.noise_: dict[str, Noise] = dict(zip(self.state_names_, measure_noise(pieces), strict=True))
+        begin = time.monotonic()
+        keeper = self._keeper(given, seed, saved, lambda: before + time.monotonic() - begin)
+        with open_motion_run(self, pieces, system, stopping.end, before) as writer:
+            measurable = self.step == "time"
+            measured = zip(self.state_names_, measure_noise(pieces), strict=True) if measurable else ()
+            self.noise_: dict[str, Noise] = dict(measured)
             with ctrl_c_ends(stopping), watching(self) as progress:
                 observers = [progress, writer, *as_callbacks(self.callbacks)]
-                found = self._search(system, settings, seed, stopping, observers)
-                self.trajectories_ = self._choose_on_trajectories(system, pieces, found, begin, stopping)
+                so_far = [None] * len(system.equations) if saved is None else list(saved.progress)
+                try:
+                    found = self._search(system, settings, seed, stopping, observers, so_far, keeper)
+                    known = None if saved is None else saved.chosen
+                    self.trajectories_ = self._choose_on_trajectories(
+                        system, pieces, found, begin, stopping, known, keeper
+                    )
+                finally:
+                    if keeper is not None:
+                        keeper.end()
                 fronts, rows = self._with_choice(system, [one.front for one in found])
-                self.elapsed_ = time.monotonic() - begin
+                self.elapsed_ = before + time.monotonic() - begin
                 self._tell_of_choice(found, fronts, rows, observers)
-            self._set_results(system, found, fronts, rows)
+            self._set_results(system, found, fronts, rows, held_out)
+            self._of_fit = tuple(given)
             end_motion_run(writer, self)
         return self
 
+    def _pieces(self, X: object, t: object, u: object) -> list[Piece]:
+        """The checked trajectories."""
+        if self.step == "map":
+            return make_map_pieces(X, t, u)
+        if t is None:
+            raise ValueError('t is missing: give the times, or a time step; only step="map" needs none')
+        return make_pieces(X, t, u)
+
+    def _system(self, pieces: Sequence[Piece], seed: int = 0) -> System:
+        """The equations of the pieces."""
+        if self.step == "map":
+            return make_map(pieces, self._names)
+        return make_system(pieces, self._names, self.derivative, seed)
+
+    def _held_out(self, validation: object, piece: Piece) -> System | None:
+        """The equations of the validation trajectories; None where there are none."""
+        if validation is None:
+            if self.model_selection == BY_VALIDATION:
+                raise ValueError('model_selection="validation" needs trajectories: give fit validation=(X, t)')
+            return None
+        if self._measured:
+            raise ValueError("validation is not for measured derivatives (x_dot)")
+        if not isinstance(validation, (tuple, list)) or len(validation) not in (2, 3):
+            raise ValueError("validation must be (X, t) or (X, t, u)")
+        try:
+            pieces = self._pieces(*validation, *([None] * (3 - len(validation))))
+        except ValueError as error:
+            raise ValueError(f"validation: {error}") from error
+        if (pieces[0].X.shape[1], pieces[0].U.shape[1]) != (piece.X.shape[1], piece.U.shape[1]):
+            raise ValueError("validation must have the same states and inputs as X and u")
+        return self._system(pieces)
+
+    def _keeper(
+        self, pieces: Sequence[Piece], seed: int, saved: SavedMotion | None, elapsed: Callable[[], float]
+    ) -> MotionKeeper | None:
+        """Who writes the checkpoint; None where there is none."""
+        path = checkpoint_path(self.checkpoint, self.run_dir)
+        if path is None:
+            return None
+        progress = [None] * len(self.state_names_) if saved is None else saved.progress
+        parameters = self.get_params(deep=False)
+        return MotionKeeper.make(path, pieces, self._names, self._measured, parameters, seed, progress, elapsed)
+
     def _choose_on_trajectories(
-        self, system: System, pieces: Sequence[Piece], found: Sequence[Discovery], begin: float, stopping: Budget
+        self,
+        system: System,
+        pieces: Sequence[Piece],
+        found: Sequence[Discovery],
+        begin: float,
+        stopping: Budget,
+        known: Sequence[Expression] | None,
+        keeper: MotionKeeper | None,
     ) -> Chosen | None:
-        """The laws by fits to the trajectories; None where another rule chooses, or no system can be followed."""
+        """The laws by fits to the trajectories; None where another rule chooses, or no system can be followed.
+
+        `known`: the laws that an earlier search had come to; they are taken where the time ends before better ones are
+        found. `keeper` gets each better system.
+        """
         if not self._by_trajectories or stopping.over():
             return None
         remaining = None if self.max_time is None else max(self.max_time - (time.monotonic() - begin), _MIN_SECONDS)
@@ -228,7 +432,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         pools = [found[i].pool for i in moving]
         by_averages = [found[i].front[int(np.argmin(system.equations[i].bits(found[i].front)))] for i in moving]
         start = [one.expression for one in by_averages]
-        chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping, start)
+        keep = None if keeper is None else keeper.keep_system
+        chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping, start, known, keep)
         if chosen is None:
             return None
         judged = [system.equations[i].judge(law) for i, law in zip(moving, chosen.laws, strict=True)]
@@ -266,17 +471,35 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                 observer(report)
 
     def _set_results(
-        self, system: System, found: Sequence[Discovery], fronts: Sequence[Front], rows: Sequence[int | None]
+        self,
+        system: System,
+        found: Sequence[Discovery],
+        fronts: Sequence[Front],
+        rows: Sequence[int | None],
+        held_out: System | None,
     ) -> None:
-        """Set the fitted attributes from the searches of all equations, and from the choice by trajectories."""
+        """Set the fitted attributes from the searches of all equations, and from the choice by trajectories.
+
+        `held_out`: the equations of validation trajectories, on which the laws are chosen unless another rule is set.
+        """
         self.fronts_: dict[str, Front] = dict(zip(self.state_names_, fronts, strict=True))
         self.judged_: tuple[Judged, ...] = tuple(
             judge_front(equation, front, self.model_selection, row)
             for equation, front, row in zip(system.equations, fronts, rows, strict=True)
         )
         selected = [judged.selected for judged in self.judged_]
+        losses: list[Array] | None = None
+        if held_out is not None:
+            whole = [self._with_all_columns(held_out, i) for i in range(len(fronts))]
+            found_there = [choose_on_validation(one, front) for one, front in zip(whole, fronts, strict=True)]
+            losses = [loss for loss, _ in found_there]
+            if self.model_selection in (BY_VALIDATION, BY_TRAJECTORIES):
+                selected = [row for _, row in found_there]
         if self.system_complexity is not None:
             selected = choose_jointly(fronts, self.judged_, self.system_complexity)
+        if any(row is not None and row != chosen for row, chosen in zip(rows, selected, strict=True)):
+            self.trajectories_ = None  # its constants are those of other laws
+        self.judged_ = tuple(replace(judged, selected=row) for judged, row in zip(self.judged_, selected, strict=True))
         self.selected_ = dict(zip(self.state_names_, selected, strict=True))
         self.best_expressions_ = {
             name: written(self.fronts_[name][row].expression) for name, row in self.selected_.items()
@@ -285,11 +508,16 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             name: law_table(front, judged, (*self._variables, *self.acceleration_names_))
             for (name, front), judged in zip(self.fronts_.items(), self.judged_, strict=True)
         }
+        if losses is not None:
+            for table, loss in zip(self.equations_.values(), losses, strict=True):
+                table.insert(2, "validation_loss", loss)
+        self.shared_parts_: tuple[SharedPart, ...] = shared_parts(self.best_expressions_)
         self.stop_reason_ = {name: one.reason for name, one in zip(self.state_names_, found, strict=True)}
         self.n_iter_ = sum(one.iterations for one in found)
         self.scored_ = sum(one.scored for one in found)
         self.interrupted_ = any(one.interrupted for one in found)
         self._size = system.size
+        self._start = tuple(float(values[0]) for values in system.columns.values())
 
     @property
     def constants_(self) -> pandas.DataFrame:
@@ -367,6 +595,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     ) -> Array:
         """The motion (times, states) from x0 at t[0]; NaN, with a warning, from where it cannot be followed.
 
+        Of a map: one state for each entry of t, the first being x0; where it overflows, it stays at infinity or NaN.
         For order 2, x0 is positions and then velocities, and so are the columns. u is (times, inputs), linear between
         the times, or a function of time. `max_time` in seconds, of computing.
         """
@@ -379,6 +608,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
             raise ValueError("t must be a sequence of finite, increasing times")
         inputs = self._input(u, times)
+        if self.step == "map":
+            return iterate(right_side(list(laws.values()), self._variables, inputs, 1), start, times)
         right = right_side(list(laws.values()), self._variables, inputs, self.order, self.acceleration_names_)
         size = np.concatenate([self._size, np.zeros(count - len(self._size))])
         simulation = simulate(right, start, times, size, max_steps=max_steps, max_time=max_time)
@@ -386,18 +617,22 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"{simulation.stopped}; later rows are NaN", RuntimeWarning, stacklevel=2)
         return simulation.states
 
-    def score(self, X: object, t: object, u: object = None) -> float:
-        """R² of the derivatives along trajectories, averaged over the states that move."""
+    def score(self, X: object, t: object = None, u: object = None) -> float:
+        """R² of the derivatives (of a map: of next states) along trajectories, averaged over the states that move."""
         laws = self._laws(None)
-        pieces = make_pieces(X, t, u)
-        system = make_system(pieces, self._names, self.derivative)
+        system = self._system(self._pieces(X, t, u))
         scores = []
-        for equation, law in zip(system.equations, laws.values(), strict=True):
-            missing = dict.fromkeys((*self._variables, *self._names.accelerations), np.zeros_like(system.points[:, 0]))
-            whole = type(equation)(equation.form, equation.state, {**missing, **equation.columns}, equation.moving)
+        for i, (equation, law) in enumerate(zip(system.equations, laws.values(), strict=True)):
+            whole = self._with_all_columns(system, i)
             if equation.variance > 0:
                 scores.append(1 - float(np.mean(whole.residual(law) ** 2)) / equation.variance)
         return float(np.mean(scores)) if scores else 1.0
+
+    def _with_all_columns(self, system: System, number: int) -> Equation:
+        """An equation with all variables that a law may hold; those that do not move in these data are 0 in it."""
+        equation = system.equations[number]
+        missing = dict.fromkeys((*self._variables, *self._names.accelerations), np.zeros_like(system.points[:, 0]))
+        return replace(equation, columns={**missing, **system.columns}, _normalised={})
 
     def sympy(self, index: Rows = None) -> dict[str, sympy.Expr]:
         """The laws as SymPy expressions, by state."""
@@ -405,26 +640,43 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
 
     def latex(self, index: Rows = None, precision: int = SHOWN_DIGITS) -> str:
         """The system in LaTeX (package amsmath)."""
-        return system_latex(self._laws(index), self.order, precision)
+        return system_latex(self._laws(index), self._kind, precision)
 
     def export(self, language: str, index: Rows = None) -> str:
-        """The system as source text: "python", "numpy" or "c"."""
+        """The system as source text: "python", "numpy", "c", "scipy", "modelica" or "latex".
+
+        "scipy" is Python with a function that solves the system by `scipy.integrate.solve_ivp`; "modelica" a model
+        whose start is that of the first trajectory.
+        """
         if self.coupled:
             raise ValueError("laws that are coupled by accelerations have no explicit form to export; use sympy()")
-        return system_source(list(self._laws(index).values()), self._variables, language, self.order)
+        if language == "latex":
+            return self.latex(index)
+        start = dict(zip(self._variables, self._start, strict=False))
+        return system_source(self._laws(index), self._variables, language, self._kind, start)
+
+    def report(self, path: str | Path) -> None:
+        """Write all about the fit to one HTML page: laws, constants, alternatives, motion, fronts and settings."""
+        check_is_fitted(self, "fronts_")
+        write_whole(Path(path), motion_report(self))
 
     def __str__(self) -> str:
         if not hasattr(self, "fronts_"):
             return repr(self)
-        return print_system(self.fronts_, self.judged_, list(self.selected_.values()), self.order)
+        return print_system(self.fronts_, self.judged_, list(self.selected_.values()), self._kind, self.shared_parts_)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """What a notebook shows: the fronts; before a fit, scikit-learn's diagram of the parameters."""
         if not hasattr(self, "fronts_"):
             shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
             return shown
-        table = system_html(self.fronts_, list(self.selected_.values()), self.order)
+        table = system_html(self.fronts_, list(self.selected_.values()), self._kind)
         return {"text/plain": str(self), "text/html": table}
+
+    @property
+    def _kind(self) -> int:
+        """The order of the laws' left sides, as `symenum.dynamics.display` takes it: MAP for the next state."""
+        return MAP if self.step == "map" else self.order
 
     @property
     def _names(self) -> Names:
@@ -437,23 +689,33 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     def _search(
         self,
         system: System,
-        settings: Settings,
+        settings: Sequence[Settings],
         seed: int,
         stopping: Budget,
         observers: Sequence[Callable[[SystemReport], object]],
+        progress: Sequence[Progress | None],
+        keeper: MotionKeeper | None,
     ) -> list[Discovery]:
-        """Search the law of each equation; each gets an equal share of the time that is left."""
+        """Search the law of each equation, each by its settings; each gets an equal share of the time that is left.
+
+        `progress`: how far earlier searches have come with each.
+        """
         begin = time.monotonic()
         max_time = self.max_time
         if max_time is not None and self._by_trajectories:
             max_time *= _SEARCH_SHARE
-        shared = None if self.coupled else make_terms(system.equations[0], settings)
-        bounded = make_terms(system.equations[0], settings, bounded=True) if self._by_trajectories else None
+        # Terms differ by the user's knowledge, and where a law must not hold its own acceleration.
+        shared = None if self.coupled or self._knows_by_state else make_terms(system.equations[0], settings[0])
+        bounded = None
+        if self._by_trajectories and shared is not None:
+            bounded = make_terms(system.equations[0], settings[0], bounded=True)
         found: list[Discovery] = []
+        # Of the first equation's share, and not of the time that is left, which depends on the machine.
         planned = None if max_time is None else max_time / len(system.equations)
-        settings = replace(settings, planned_time=planned)  # not the time that is left, which depends on the machine
-        for i, equation in enumerate(system.equations):
-            terms = shared or make_terms(equation, settings)
+        for i, (equation, own) in enumerate(zip(system.equations, settings, strict=True)):
+            terms = shared or make_terms(equation, own)
+            if self._by_trajectories and shared is None:
+                bounded = make_terms(equation, own, bounded=True)
             remaining = None if max_time is None else max_time - (time.monotonic() - begin)
             share = None if remaining is None else max(remaining, _MIN_SECONDS) / (len(system.equations) - i)
             found.append(
@@ -461,7 +723,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                     equation,
                     terms,
                     system.points[:, i],
-                    settings,
+                    replace(own, planned_time=planned),
                     seed,
                     state=self.state_names_[i],
                     bounded=bounded,
@@ -469,26 +731,43 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                     max_iterations=self.max_iterations,
                     callbacks=observers,
                     stopping=stopping,
+                    progress=progress[i],
+                    keep=None if keeper is None else keeper.of_equation(i),
                 )
             )
         return found
 
     @property
+    def _knows_by_state(self) -> bool:
+        """Whether the user knows different things of different laws."""
+        return self.forbidden_variables is not None
+
+    @property
     def _by_trajectories(self) -> bool:
         """Whether fits to the trajectories choose the laws.
 
-        They do not where derivatives are given, where laws are coupled, or where the system has a limit of complexity.
+        They do not where derivatives are given, where laws are coupled, where the system has a limit of complexity, and
+        in maps, which are followed for one step at a time.
         """
-        plain = self.derivative == WEAK and not self.coupled and self.system_complexity is None
+        plain = self.derivative == WEAK and not self.coupled and self.system_complexity is None and self.step == "time"
         return self.model_selection == BY_TRAJECTORIES and plain and not self._measured
 
     def _check(self) -> None:
-        parameters = {**self.get_params(deep=False), "model_selection": "best", "max_depth": None}
+        parameters = {**self.get_params(deep=False), "model_selection": "best"}
         check_parameters(parameters)
         if not isinstance(self.constants, bool):
             raise ValueError(f"constants must be True or False for laws of motion, not {self.constants!r}")
+        if self.step not in _STEPS:
+            raise ValueError(f"step must be one of {', '.join(map(repr, _STEPS))}, not {self.step!r}")
+        if self.loss not in _LOSSES:
+            raise ValueError(
+                f"loss must be one of {', '.join(map(repr, _LOSSES))} for laws of motion, not {self.loss!r}: samples "
+                "are fitted by least squares, and huber pulls outliers in before"
+            )
         if self.order not in (1, 2):
             raise ValueError(f"order must be 1 or 2, not {self.order!r}")
+        if self.step == "map":
+            self._check_map()
         if self.coupled and self.order != 2:
             raise ValueError("coupled is for order=2: there are no accelerations in a system of first order")
         if self.model_selection not in RULES:
@@ -497,6 +776,17 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         if not callable(self.derivative) and self.derivative not in (WEAK, *DERIVATIVES):
             known = ", ".join(map(repr, (WEAK, *DERIVATIVES)))
             raise ValueError(f"derivative must be one of {known}, or a callable, not {self.derivative!r}")
+
+    def _check_map(self) -> None:
+        """Refuse what a map cannot have."""
+        if self.order != 1:
+            raise ValueError(
+                f'order must be 1 for step="map", not {self.order!r}: give the state before as a further column'
+            )
+        if self.derivative != WEAK:
+            raise ValueError(f'derivative must be left out for step="map", which has none, not {self.derivative!r}')
+        if self.loss != "mse":
+            raise ValueError(f'loss must be "mse" for step="map", not {self.loss!r}: its samples need not be smooth')
 
     def _settings(self, seed: int) -> Settings:
         return Settings(
@@ -509,6 +799,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
             top_k=self.top_k,
             discount=self.discount,
             max_complexity=self.max_complexity,
+            device=self.device,
+            max_memory=memory_limit(self.max_memory),
             seed=seed,
         )
 

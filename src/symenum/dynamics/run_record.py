@@ -21,18 +21,27 @@ from symenum.selection import rule_while_searching
 if TYPE_CHECKING:
     from symenum.dynamics.regressor import ODERegressor
 
-__all__ = ["end_motion_run", "law_lines", "open_motion_run", "result_texts"]
+REPORT = "report.html"
+"""The page about the fit, in the folder of a run."""
+
+__all__ = ["REPORT", "end_motion_run", "law_lines", "open_motion_run", "result_texts"]
 
 
 def open_motion_run(
-    model: ODERegressor, pieces: Sequence[Piece], system: System, stop: Callable[[], object]
+    model: ODERegressor, pieces: Sequence[Piece], system: System, stop: Callable[[], object], elapsed_before: float
 ) -> RunWriter | NoRunWriter:
-    """Who writes the folder of the fit: nobody without `run_dir`. An error where the folder holds another run."""
+    """Who writes the folder of the fit: nobody without `run_dir`. An error where the folder holds another run.
+
+    `elapsed_before`: seconds of the search that this one goes on with.
+    """
     place = run_place(model.run_dir)
     if place is None:
         return NoRunWriter()
-    if place.results and (place.path / RUN).exists():
-        raise ValueError(f"run_dir: '{place.path}' holds a run already: name another folder")
+    if place.results and (place.path / RUN).exists() and elapsed_before == 0:
+        raise ValueError(
+            f"run_dir: '{place.path}' holds a run already: name another folder, or go on with that run by "
+            f"ODERegressor.resume('{place.path}')"
+        )
     try:
         write_trajectories(place.path, [Trajectory(piece.t, piece.X, piece.U) for piece in pieces])
     except OSError as error:
@@ -43,10 +52,12 @@ def open_motion_run(
             f"run_dir: the trajectories could not be written to '{place.path}' ({why})", RuntimeWarning, stacklevel=3
         )
     rule = rule_while_searching(model.model_selection, RULE_IF_HELD_OUT)
-    return RunWriter(place.path, _facts(model, pieces, system, place), rule, stop)
+    return RunWriter(place.path, _facts(model, pieces, system, place, elapsed_before), rule, stop)
 
 
-def _facts(model: ODERegressor, pieces: Sequence[Piece], system: System, place: RunPlace) -> RunFacts:
+def _facts(
+    model: ODERegressor, pieces: Sequence[Piece], system: System, place: RunPlace, elapsed_before: float
+) -> RunFacts:
     names = model._names
     variables = (*names.variables, *names.accelerations)
     # The names of the table are those of states and inputs; derivatives have none but that in formulas.
@@ -60,11 +71,13 @@ def _facts(model: ODERegressor, pieces: Sequence[Piece], system: System, place: 
         variances=tuple(equation.variance for equation in system.equations),
         source=place.source,
         max_time=model.max_time,
+        elapsed_before=elapsed_before,
         details={
             "motion": {
                 "inputs": list(names.inputs),
                 "velocities": list(names.velocities),
                 "accelerations": list(names.accelerations),
+                "step": model.step,
             }
         },
     )
@@ -78,6 +91,7 @@ def end_motion_run(writer: RunWriter | NoRunWriter, model: ODERegressor) -> None
     if place.results:
         for name, text in result_texts(model).items():
             write_whole(place.path / name, text)
+        model.report(place.path / REPORT)
     writer.finish(
         model.fronts_,
         model.selected_,
@@ -102,4 +116,4 @@ def result_texts(model: ODERegressor) -> dict[str, str]:
 
 def law_lines(model: ODERegressor, write: Callable[[Expression], str] = str) -> str:
     """One line for each law, with all digits unless `write` rounds them."""
-    return "\n".join(f"{left_side(name, model.order)} = {write(law)}" for name, law in model.best_expressions_.items())
+    return "\n".join(f"{left_side(name, model._kind)} = {write(law)}" for name, law in model.best_expressions_.items())

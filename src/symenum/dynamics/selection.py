@@ -18,13 +18,23 @@ from symenum.expressions import Expression
 from symenum.front import Front
 from symenum.selection import DEFAULT_RULE, MODEL_SELECTIONS
 
-__all__ = ["BY_TRAJECTORIES", "RULES", "Judged", "choose_jointly", "judge_front"]
+__all__ = [
+    "BY_TRAJECTORIES",
+    "BY_VALIDATION",
+    "RULES",
+    "Judged",
+    "choose_jointly",
+    "choose_on_validation",
+    "judge_front",
+]
 
 Array = npt.NDArray[np.float64]
 
 BY_TRAJECTORIES = "trajectories"
 """The rule that fits laws to the trajectories themselves: see `choose_on_trajectories`."""
-RULES = (BY_TRAJECTORIES, *(rule for rule in MODEL_SELECTIONS if rule != DEFAULT_RULE), "heldout")
+BY_VALIDATION = "validation"
+"""The rule that chooses on trajectories which the search has not seen."""
+RULES = (BY_TRAJECTORIES, *(rule for rule in MODEL_SELECTIONS if rule != DEFAULT_RULE), "heldout", BY_VALIDATION)
 """Rules of `ODERegressor(model_selection=…)`."""
 _BLOCKS = 10  # blocks of rows in time, each held out once: the usual number
 _SIGMAS = 2.0  # standard errors that the difference of two losses must exceed to count: 95 % of chance
@@ -64,11 +74,26 @@ def judge_front(equation: Equation, front: Front, rule: str = "mdl", chosen: int
     elif rule == "heldout":
         selected = _simplest(errors, equation)
     else:
-        selected = int(np.argmin(bits)) if rule in ("mdl", BY_TRAJECTORIES) else front.select(rule)
+        selected = int(np.argmin(bits)) if rule in ("mdl", BY_TRAJECTORIES, BY_VALIDATION) else front.select(rule)
     left = equation.normalised(front[selected].expression)
     same = tuple(_no_worse(equation.normalised(entry.expression), left, equation) for entry in front)
     chi_square = tuple(equation.chi_square(entry.expression) for entry in front)
     return Judged(tuple(map(float, means)), chi_square, bits, selected, same)
+
+
+def choose_on_validation(equation: Equation, front: Front) -> tuple[Array, int]:
+    """The losses (laws,) on the rows of an equation that the search has not seen, and the law to believe by them.
+
+    It is the simplest law whose loss is within one standard error of the least. A law that is not finite there has an
+    infinite loss.
+    """
+    errors = np.stack([np.square(equation.residual(entry.expression)) for entry in front])
+    losses = np.where(np.isfinite(errors).all(axis=1), errors.mean(axis=1), np.inf)
+    if not np.isfinite(losses).any():
+        return losses, 0
+    best = int(np.argmin(losses))
+    error = float(np.std(errors[best])) / np.sqrt(equation.form.independent)
+    return losses, int(np.flatnonzero(losses <= losses[best] + error)[0])
 
 
 def choose_jointly(fronts: Sequence[Front], judged: Sequence[Judged], max_complexity: int) -> list[int]:

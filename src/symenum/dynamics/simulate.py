@@ -14,7 +14,7 @@ from scipy.integrate import DOP853
 from symenum.expressions import Constant, Expression, Variable, fold
 from symenum.operators import Operator
 
-__all__ = ["MAX_SECONDS", "MAX_STEPS", "Simulation", "right_side", "simulate"]
+__all__ = ["MAX_SECONDS", "MAX_STEPS", "Simulation", "iterate", "right_side", "simulate"]
 
 Array = npt.NDArray[np.float64]
 Right = Callable[[float, Array], Array]
@@ -114,6 +114,15 @@ def simulate(
             if max_time is not None and clock() - begin > max_time:
                 return Simulation(states, f"the simulation took more than {max_time:g} s and reached t = {solver.t:g}")
     return Simulation(states, f"the simulation took more than {max_steps} steps and reached t = {solver.t:g}")
+
+
+def iterate(right: Right, start: Array, t: Array) -> Array:
+    """The states (times, states) of a map x(t+1) = right(t, x(t)) from `start` on."""
+    states = np.empty((len(t), len(start)))
+    states[0] = start
+    for i, time_now in enumerate(t[:-1].tolist()):
+        states[i + 1] = right(time_now, states[i])
+    return states
 
 
 def _compile(law: Expression, place: Mapping[str, int]) -> Callable[[Sequence[float]], float]:

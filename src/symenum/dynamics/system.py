@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
-from symenum.dynamics.equation import Equation
-from symenum.dynamics.forms import Form, WeakForm, half_width, make_grid, make_measured_form, make_point_form
+from symenum.dynamics.equation import EXACT, Equation
+from symenum.dynamics.forms import (
+    Form,
+    PointForm,
+    WeakForm,
+    half_width,
+    make_grid,
+    make_measured_form,
+    make_point_form,
+)
 from symenum.dynamics.trajectory import Piece
 
-__all__ = ["WEAK", "Names", "System", "derivative_names", "make_system"]
+__all__ = ["WEAK", "Names", "System", "derivative_names", "make_map", "make_system"]
 
 Array = npt.NDArray[np.float64]
 
@@ -23,11 +31,15 @@ WEAK = "weak"
 
 @dataclass(frozen=True)
 class System:
-    """One equation for each state. `points` (points, states): left sides at the points, for a search on points."""
+    """One equation for each state. `points` (points, states): left sides at the points, for a search on points.
+
+    `columns` (points,) by name: all of the motion, also what laws need not hold since it does not vary.
+    """
 
     equations: tuple[Equation, ...]
     points: Array
     size: Array  # (states,) the largest absolute value of each
+    columns: Mapping[str, Array]
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,36 @@ def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differe
             moving[name] = (i, order)
     columns |= {name: np.ascontiguousarray(driving[:, i]) for i, name in enumerate(names.inputs)}
     still = {i for i in range(len(names.states)) if _is_still(pieces, i)}
+    return _made(form, columns, moving, still, names, first if names.order == 1 else second, pieces)
+
+
+def make_map(pieces: Sequence[Piece], names: Names) -> System:
+    """The system of x(t+1) = f(x(t), u(t)): one row for each sample that has a next one.
+
+    What is noise in samples that need not be smooth cannot be told from them: all that a law leaves counts as its own.
+    """
+    following = np.concatenate([piece.X[1:] for piece in pieces])
+    before = np.concatenate([piece.X[:-1] for piece in pieces])
+    driving = np.concatenate([piece.U[:-1] for piece in pieces])
+    columns = {name: np.ascontiguousarray(before[:, i]) for i, name in enumerate(names.states)}
+    columns |= {name: np.ascontiguousarray(driving[:, i]) for i, name in enumerate(names.inputs)}
+    moving = {name: (i, 0) for i, name in enumerate(names.states)}
+    still = {i for i in range(len(names.states)) if _is_still(pieces, i)}
+    form = PointForm(following, 1, np.zeros((3, len(names.states))))
+    made = _made(form, columns, moving, still, names, following, pieces)
+    return replace(made, equations=tuple(replace(one, numerics=EXACT) for one in made.equations))
+
+
+def _made(
+    form: Form,
+    columns: Mapping[str, Array],
+    moving: Mapping[str, tuple[int, int]],
+    still: set[int],
+    names: Names,
+    points: Array,
+    pieces: Sequence[Piece],
+) -> System:
+    """The system of these columns; laws hold those that vary. `still`: the states whose samples are all equal."""
     informative = _informative(columns, {name for name, (i, _) in moving.items() if i in still})
     equations = []
     for i in range(len(names.states)):
@@ -111,7 +153,7 @@ def make_system(pieces: Sequence[Piece], names: Names, derivative: str | Differe
         used = {name: columns[name] for name in informative if name not in own}
         equations.append(Equation(form, i, used or {names.states[0]: columns[names.states[0]]}, moving))
     size = np.max([np.abs(piece.X).max(axis=0) for piece in pieces], axis=0)
-    return System(tuple(equations), first if names.order == 1 else second, size)
+    return System(tuple(equations), points, size, columns)
 
 
 def _is_still(pieces: Sequence[Piece], state: int) -> bool:
@@ -119,7 +161,7 @@ def _is_still(pieces: Sequence[Piece], state: int) -> bool:
     return all((piece.X[:, state] == pieces[0].X[0, state]).all() for piece in pieces)
 
 
-def _informative(columns: dict[str, Array], still: set[str]) -> tuple[str, ...]:
+def _informative(columns: Mapping[str, Array], still: set[str]) -> tuple[str, ...]:
     """The variables that vary and do not equal an earlier one; laws hold no others. `still`: those that never vary."""
     informative: list[str] = []
     for name, column in columns.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +13,15 @@ import pandas
 from symenum.core.target import refuse_dates
 from symenum.dynamics.derivatives import NOISE_WINDOW
 
-__all__ = ["MIN_POINTS", "Piece", "column_names", "make_pieces", "names_for", "with_measured"]
+__all__ = ["MIN_POINTS", "Piece", "column_names", "make_map_pieces", "make_pieces", "names_for", "with_measured"]
 
 Array = npt.NDArray[np.float64]
 
 MIN_POINTS = NOISE_WINDOW
 """Least number of points of a piece: its noise is measured in a window of so many."""
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
+_EVEN = 1e-6  # part of a step by which the steps of a map may differ: rounding of printed times
+_MIN_STEPS = 8  # of a map: fewer rows than that tell no law from another
 _GAP_FACTOR = 5.0  # a step longer than so many times the usual one is a gap
 _USUAL_STEP = 0.9  # quantile of all steps that is the usual step
 
@@ -42,19 +44,10 @@ def make_pieces(X: object, t: object, u: object = None) -> list[Piece]:
     Rows with a missing or infinite value are a gap, and so is a step far longer than nearly all others. Pieces of
     fewer than MIN_POINTS points are left out with a warning.
     """
-    many = isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2
-    if not many:
-        states, times, inputs = [X], [t], [u]
-    else:
-        assert isinstance(X, (list, tuple))
-        states = list(X)
-        times = _one_each("t", t, len(states))
-        inputs = [None] * len(states) if u is None else _one_each("u", u, len(states))
     pieces: list[Piece] = []
     short = 0
-    for i, (values, time, input_values) in enumerate(zip(states, times, inputs, strict=True)):
-        where = f" of trajectory {i}" if many else ""
-        for piece in _cut(_checked(values, time, input_values, where)):
+    for whole in _trajectories(X, t, u):
+        for piece in _cut(whole):
             if len(piece) >= MIN_POINTS:
                 pieces.append(piece)
             else:
@@ -64,18 +57,64 @@ def make_pieces(X: object, t: object, u: object = None) -> list[Piece]:
             f"X has no stretch of at least {MIN_POINTS} finite points without a gap: "
             "give more points, or interpolate the missing ones"
         )
-    widths = {piece.X.shape[1] for piece in pieces}
-    if len(widths) > 1:
-        raise ValueError(f"all trajectories must have the same states, not {sorted(widths)} columns")
-    if len({piece.U.shape[1] for piece in pieces}) > 1:
-        raise ValueError("u must have the same columns for all trajectories")
+    _check_widths(pieces)
     if short:
         warnings.warn(
             f"{short} points in stretches of fewer than {MIN_POINTS} between gaps are left out",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return pieces
+
+
+def make_map_pieces(X: object, t: object = None, u: object = None) -> list[Piece]:
+    """The stretches of a map without a missing step, of one trajectory or a list of them.
+
+    `t`: None, or times in even steps, whose gaps are whole numbers of steps.
+    """
+    pieces = []
+    for whole in _trajectories(X, 1.0 if t is None else t, u):
+        finite = np.flatnonzero(np.isfinite(whole.X).all(axis=1) & np.isfinite(whole.U).all(axis=1))
+        steps = np.diff(whole.t)
+        step = float(np.median(steps)) if len(steps) else 1.0
+        taken = np.round((whole.t - whole.t[0]) / step)
+        late = np.abs(whole.t - whole.t[0] - taken * step) > _EVEN * np.maximum(taken, 1) * step
+        if late.any():
+            raise ValueError(
+                f't must go in even steps for step="map", and the time {whole.t[_first(late)]:g} is no whole number of '
+                f"steps of {step:g} after the first: give the number of each step, or leave t out"
+            )
+        apart = np.diff(taken[finite]) > 1
+        parts = [_part(whole, rows) for rows in np.split(finite, np.flatnonzero(apart) + 1)]
+        pieces += [piece for piece in parts if len(piece) > 1]
+    steps_in_all = sum(len(piece) - 1 for piece in pieces)
+    if steps_in_all < _MIN_STEPS:
+        raise ValueError(
+            f"X has {steps_in_all} pairs of a state and the next one, and at least {_MIN_STEPS} are needed"
+        )
+    _check_widths(pieces)
+    return pieces
+
+
+def _trajectories(X: object, t: object, u: object) -> Iterator[Piece]:
+    """The checked trajectories, one or several; missing values are still in them."""
+    many = isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2
+    if not many:
+        yield _checked(X, t, u, "")
+        return
+    assert isinstance(X, (list, tuple))
+    times = _one_each("t", t, len(X))
+    inputs = [None] * len(X) if u is None else _one_each("u", u, len(X))
+    for i, (values, time, input_values) in enumerate(zip(X, times, inputs, strict=True)):
+        yield _checked(values, time, input_values, f" of trajectory {i}")
+
+
+def _check_widths(pieces: Sequence[Piece]) -> None:
+    widths = {piece.X.shape[1] for piece in pieces}
+    if len(widths) > 1:
+        raise ValueError(f"X: all trajectories must have the same states, not {sorted(widths)} columns")
+    if len({piece.U.shape[1] for piece in pieces}) > 1:
+        raise ValueError("u must have the same columns for all trajectories")
 
 
 def with_measured(u: object, x_dot: object, X: object) -> object:

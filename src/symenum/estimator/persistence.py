@@ -17,7 +17,7 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -55,21 +55,27 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.run_directory.layout import RunPlace
 from symenum.search import Outcome, State, Task
-from symenum.search.checkpoint import Checkpoint, CheckpointWriter, read_document, restored
+from symenum.search.checkpoint import FORMAT, Checkpoint, CheckpointWriter, read_document, restored
 from symenum.selection import DEFAULT_RULE, DISCOUNT, choose_law, rule_while_searching
 
 __all__ = [
+    "DAMAGED_ARRAYS",
     "LastRun",
     "OpenedCheckpoint",
     "SavedModel",
     "Start",
+    "as_tuples",
     "checkpoint_path",
     "find_start",
     "json_parameters",
     "make_keeper",
+    "make_room_for",
     "open_checkpoint",
     "open_saved",
+    "own_operators",
     "read_rows",
+    "refuse_missing",
+    "remove_other_data",
     "rows_file",
     "run_place",
     "signature_of",
@@ -82,7 +88,7 @@ _OPTIONAL_ARRAYS = ("weight", "y_error", "x_error")  # of FitData, in the file o
 _GIVE_AGAIN = "give the data again, PSERegressor.resume(path, X, y) in Python, or start anew"
 # What NumPy and zipfile raise for a file that is not, or no longer, what np.savez has written; RuntimeError is for
 # encryption and unknown compression.
-_DAMAGED_ARRAYS = (
+DAMAGED_ARRAYS = (
     *(OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError, struct.error),
     *(zipfile.BadZipFile, zlib.error),
 )
@@ -127,7 +133,7 @@ class Start:
         """Write the checkpoint of the end, and remove the data of earlier fits beside it."""
         if self.keeper is not None and self.signature is not None:
             self.keeper.write(outcome.whole, outcome.front)
-            _remove_other_data(self.keeper.path, self.signature)
+            remove_other_data(self.keeper.path, _data_file(self.keeper.path, self.signature).name)
 
     def last_iteration(self, max_iterations: int | None) -> int | None:
         """The number of the last step, counted from the first step of the state."""
@@ -212,13 +218,7 @@ def signature_of(data: FitData, parameters: Mapping[str, Any]) -> str:
 def make_keeper(
     path: Path, data: FitData, parameters: Mapping[str, Any], signature: str, more: Mapping[str, Any] | None = None
 ) -> CheckpointWriter:
-    """Write the data and return the keeper of the checkpoint; `more`: what else the checkpoint says (JSON's values).
-
-    An error says where `path` is a file of something else or in a folder that cannot be written. A full disk is a
-    warning only: the search can go on without its data on the disk.
-    """
-    if path.exists():
-        _refuse_other_file(path)
+    """Write the data and return the keeper of the checkpoint; `more`: what else the checkpoint says (JSON's values)."""
     file = _data_file(path, signature)
     about = {
         "parameters": json_parameters(parameters),
@@ -228,34 +228,46 @@ def make_keeper(
         "target": data.target,
         **(more or {}),
     }
+    make_room_for(path, file, FORMAT, lambda: _npz(data))
+    return CheckpointWriter(path, str(parameters["token_generator"]), signature, about)
+
+
+def make_room_for(path: Path, data: Path, kind: str, contents: Callable[[], bytes]) -> None:
+    """Write the data of a search beside its checkpoint `path`, of that kind, where they are not there yet.
+
+    An error says where `path` is a file of something else or in a folder that cannot be written. A full disk is a
+    warning only: the search can go on without its data on the disk.
+    """
+    if path.exists():
+        _refuse_other_file(path, kind)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_unfinished(path)
-        if not file.exists():
-            write_whole(file, _npz(data))
+        if not data.exists():
+            write_whole(data, contents())
     except OSError as error:
         if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError)):
             warnings.warn(
-                f"checkpoint: the data could not be written to '{file}' ({error.strerror or error}): to go on from the "
+                f"checkpoint: the data could not be written to '{data}' ({error.strerror or error}): to go on from the "
                 "checkpoint, give the data again",
                 RuntimeWarning,
-                stacklevel=5,  # the line that calls fit
+                stacklevel=6,  # the line that calls fit
             )
         else:
             raise ValueError(
                 f"checkpoint: the folder '{path.parent}' cannot be written ({error.strerror or error}): name another"
             ) from error
-    return CheckpointWriter(path, str(parameters["token_generator"]), signature, about)
 
 
-def _refuse_other_file(path: Path) -> None:
-    """Raise an error unless `path` is a checkpoint of symenum or empty: no other file is overwritten."""
+def _refuse_other_file(path: Path, kind: str) -> None:
+    """Raise an error unless `path` is a checkpoint of that kind or empty: no other file is overwritten."""
     if path.is_dir():
         raise ValueError(f"checkpoint must name a file, and '{path}' is a folder: '{path / 'checkpoint.json'}', say")
     with path.open("rb") as file:
         first_bytes = file.read(64)  # a checkpoint names its format at the beginning
-    if first_bytes and b'"symenum checkpoint"' not in first_bytes:
-        raise ValueError(f"checkpoint: '{path}' is no checkpoint of symenum and is not overwritten: name another file")
+    if first_bytes and f'"{kind}"'.encode() not in first_bytes:
+        what = kind.removeprefix("symenum ")
+        raise ValueError(f"checkpoint: '{path}' is no {what} of symenum and is not overwritten: name another file")
 
 
 def _remove_unfinished(path: Path) -> None:
@@ -265,10 +277,10 @@ def _remove_unfinished(path: Path) -> None:
             found.unlink(missing_ok=True)
 
 
-def _remove_other_data(path: Path, signature: str) -> None:
-    """Remove the data of earlier fits with the same checkpoint, which no checkpoint names any more."""
+def remove_other_data(path: Path, name: str) -> None:
+    """Remove the data of earlier fits with the same checkpoint, which no checkpoint names any more, but not `name`."""
     for found in path.parent.glob(f"{glob.escape(path.name)}.*.npz"):
-        if found.name != _data_file(path, signature).name:
+        if found.name != name:
             found.unlink(missing_ok=True)
 
 
@@ -304,13 +316,13 @@ def open_checkpoint(
     stored = about.get("parameters") if isinstance(about, dict) else None
     if not isinstance(stored, dict) or not isinstance(stored.get("operators"), list) or not set(stored) <= set(names):
         raise ValueError(f"the checkpoint '{path}' is damaged: it does not say how it was made")
-    known = {name: _tuples(value) for name, value in stored.items() if name not in _NOT_STORED}
+    known = {name: as_tuples(value) for name, value in stored.items() if name not in _NOT_STORED}
     parameters = {"checkpoint": str(path), **known, **changes}
-    own = _own_operators(path, stored, parameters)
+    own = own_operators(path, stored, parameters)
     for name, value in json_parameters(parameters).items():
         if name not in _CHANGEABLE and name in changes and value != stored.get(name):
             raise ValueError(f"{name} cannot change when a search goes on: it was {stored.get(name)!r}; start anew")
-    _refuse_missing(parameters, "a checkpoint", "resume")
+    refuse_missing(parameters, "a checkpoint", "resume")
     named = check_constants(parameters.get("constants"), ()) or None
     checkpoint = restored(path, document, partial(parse, operators=own, constants=named))
     given_names = _names(path, checkpoint, "variable_names")
@@ -323,14 +335,14 @@ def open_checkpoint(
     return OpenedCheckpoint(checkpoint, parameters, data, given_names, target)
 
 
-def _refuse_missing(parameters: Mapping[str, Any], holder: str, method: str) -> None:
+def refuse_missing(parameters: Mapping[str, Any], holder: str, method: str) -> None:
     """Raise an error for a parameter that the file could not hold and that the caller has not given again."""
     for name, value in parameters.items():
         if isinstance(value, dict) and "not kept" in value:
             raise ValueError(f"{name} was a {value['not kept']}, which {holder} cannot hold: give it to {method} again")
 
 
-def _own_operators(
+def own_operators(
     path: Path, stored: Mapping[str, Any], parameters: Mapping[str, Any], method: str = "resume"
 ) -> Sequence[Operator]:
     """The user's own operators among `parameters`; they are code, so a file holds their names only."""
@@ -375,8 +387,8 @@ def _is_plain_record(value: Any) -> bool:
     return is_dataclass(value) and all(isinstance(one, (int, float, str)) for one in vars(value).values())
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def as_tuples(value: Any) -> Any:
+    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
 def _npz(data: FitData) -> bytes:
@@ -422,7 +434,7 @@ def _read_arrays(file: Path, columns: tuple[str, ...] | None) -> FitData:
             optional = {name: arrays[name] for name in _OPTIONAL_ARRAYS if name in arrays.files}
     except FileNotFoundError as error:
         raise ValueError(f"the data of the checkpoint, '{file}', are not there: {_GIVE_AGAIN}") from error
-    except _DAMAGED_ARRAYS as error:
+    except DAMAGED_ARRAYS as error:
         raise ValueError(f"the data of the checkpoint, '{file}', cannot be read ({error}): {_GIVE_AGAIN}") from error
     fine = X.ndim == 2 and all(one.dtype == np.float64 for one in (X, y, *optional.values()))
     if not fine or (columns is not None and len(columns) != X.shape[1]):
@@ -484,14 +496,14 @@ def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -
 def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
     stored = _stored_settings(path)
     left_out = _NOT_STORED - {"random_state"}
-    parameters = {name: _tuples(value) for name, value in stored.items() if name in names and name not in left_out}
+    parameters = {name: as_tuples(value) for name, value in stored.items() if name in names and name not in left_out}
     parameters |= changes
     own: Sequence[Operator] = ()
     if not isinstance(stored.get("operators", []), (list, str)):
         raise ValueError(f"'{path}' is damaged: its operators are no list of names")
     if "operators" in parameters:
-        own = _own_operators(path, stored, parameters, "load")
-    _refuse_missing(parameters, "a file", "load")
+        own = own_operators(path, stored, parameters, "load")
+    refuse_missing(parameters, "a file", "load")
     result = read_result(path, [operator for operator in own if operator.form is None])
     run = result.run or RunSummary(0.0, 0, 0, "", 0.0)
     discount = parameters.get("discount", DISCOUNT)

@@ -27,13 +27,18 @@ from symenum.tokens import STATES
 from symenum.version import __version__
 
 __all__ = [
+    "FORMAT",
+    "FORMAT_VERSION",
+    "MOTION_FORMAT",
     "Checkpoint",
     "CheckpointWriter",
     "ReadExpression",
     "packed",
+    "packed_state",
     "read_checkpoint",
     "read_document",
     "restored",
+    "restored_state",
     "unpacked",
     "write_checkpoint",
 ]
@@ -42,6 +47,8 @@ ReadExpression = Callable[[str], Expression]
 """Makes an expression of its text; `parse`, or one that knows the user's own operators and constants."""
 
 FORMAT = "symenum checkpoint"
+MOTION_FORMAT = "symenum motion checkpoint"
+"""Of a search for laws of motion, which holds the states of several searches: see `symenum.dynamics.persistence`."""
 # Whoever changes what a step draws at random, or the fields of a state, raises this number. A state knows the moves by
 # their names: a new move does not shift those of an old checkpoint.
 FORMAT_VERSION = 6
@@ -68,18 +75,34 @@ class Checkpoint:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write the checkpoint. Where that fails (OSError), the file stays as it was before."""
-    state = replace(checkpoint.state, generator=None)
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "symenum": __version__,
         "signature": checkpoint.signature,
         "about": dict(checkpoint.about),
-        "state": {**packed(state), "generator": packed(checkpoint.state.generator)},
+        "state": packed_state(checkpoint.state),
         "front": packed(checkpoint.front),
         "token_generator": checkpoint.generator,
     }
     write_whole(path, json.dumps(document, allow_nan=False))
+
+
+def packed_state(state: State) -> dict[str, Any]:
+    """The state of a search as plain values."""
+    fields: dict[str, Any] = packed(replace(state, generator=None))
+    return {**fields, "generator": packed(state.generator)}
+
+
+def restored_state(data: Any, generator: str, read: ReadExpression = parse) -> State:
+    """The state that `packed_state` made `data` of; `generator`: the name of the token generator."""
+    if generator not in STATES:
+        raise ValueError(f"the token generator {generator!r:.40} is not known: import the module that registers it")
+    fields = dict(data)
+    of_generator = unpacked(STATES[generator] | None, fields.pop("generator"), read, "generator")
+    found = unpacked(_StateFields, fields, read, "state")
+    _check(found, found.front)
+    return State(**vars(found), generator=of_generator)
 
 
 def read_checkpoint(path: Path, read: ReadExpression = parse) -> Checkpoint:
@@ -87,16 +110,21 @@ def read_checkpoint(path: Path, read: ReadExpression = parse) -> Checkpoint:
     return restored(path, read_document(path), read)
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """The file's plain values. Checked so far: the version."""
+def read_document(path: Path, kind: str = FORMAT) -> dict[str, Any]:
+    """The file's plain values. Checked so far: the kind of search (`FORMAT` or `MOTION_FORMAT`) and the version."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"the checkpoint '{path}' cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"'{path}' is no checkpoint of symenum, or a truncated one: {error}") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    written = document.get("format") if isinstance(document, dict) else None
+    if written != kind and written in (FORMAT, MOTION_FORMAT):
+        estimator = "ODERegressor" if written == MOTION_FORMAT else "PSERegressor"
+        raise ValueError(f"the checkpoint '{path}' is one of {estimator}: go on with {estimator}.resume('{path}')")
+    if written != kind:
         raise ValueError(f"'{path}' is no checkpoint of symenum")
+    plain: dict[str, Any] = document
     found = document.get("version")
     if found != FORMAT_VERSION:
         known = _WRITTEN_BY.get(found) if isinstance(found, int) else None
@@ -106,24 +134,20 @@ def read_document(path: Path) -> dict[str, Any]:
             f"this is symenum {__version__}, which reads version {FORMAT_VERSION}: its search takes other steps. Go on "
             'with the symenum that wrote it; or start anew and give the laws under "front" in the file as guesses'
         )
-    return document
+    return plain
 
 
 def restored(path: Path, document: Mapping[str, Any], read: ReadExpression = parse) -> Checkpoint:
     """The checkpoint that a document of `read_document` holds; `read` makes expressions of text."""
     try:
         name = document["token_generator"]
-        if name not in STATES:
-            raise ValueError(f"the token generator {name!r:.40} is not known: import the module that registers it")
-        fields = dict(document["state"])
-        generator = unpacked(STATES[name] | None, fields.pop("generator"), read, "generator")
-        state = unpacked(_StateFields, fields, read, "state")
+        state = restored_state(document["state"], name, read)
         front = unpacked(Front, document["front"], read, "front")
         about, signature = document["about"], document["signature"]
         if not isinstance(about, dict) or not isinstance(signature, str):
             raise ValueError("about or signature is not what it should be")
         _check(state, front)
-        return Checkpoint(State(**vars(state), generator=generator), front, name, signature, about)
+        return Checkpoint(state, front, name, signature, about)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"the checkpoint '{path}' is damaged: {error}") from error
 
@@ -155,7 +179,7 @@ class _StateFields:
     unknown_forms: tuple[UnknownForms, ...]
 
 
-def _check(state: _StateFields, front: Front) -> None:
+def _check(state: State | _StateFields, front: Front) -> None:
     """Refuse numbers that no search can have: negative counts, a negative loss by mistake, infinity, NaN."""
     if state.seed < 0 or state.iteration < 0 or not state.elapsed >= 0:
         raise ValueError("seed, iteration and time do not belong to a search")

@@ -8,11 +8,11 @@ import pytest
 from cluster.unreliable import Clock, Unreliable
 
 from symenum.cluster import Crew, InProcess, NoWorkersError, connected
-from symenum.cluster.connect import names_a_cluster
 from symenum.cluster.crew import Piece, Result, Worker
 from symenum.cluster.dask_executor import connect_dask
 from symenum.cluster.errors import ClusterError
 from symenum.cluster.messages import Message, decode, encode
+from symenum.cluster.words import names_a_cluster
 from symenum.core.budget import Budget
 
 

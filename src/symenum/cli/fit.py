@@ -119,6 +119,7 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "device",
     "random_state",
     "shares",
+    "cluster",
 )
 @click.option(
     "-o",
@@ -236,6 +237,7 @@ def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, fl
     parameters = {**settings, "operators": operators_of(settings["operators"])}
     parameters["guesses"] = list(settings["guesses"])
     parameters["shares"] = settings["shares"] or []
+    parameters["cluster"] = settings["cluster"] or []
     parameters["units"] = settings["units"] or []
     parameters["dimensional_constants"] = settings["dimensional_constants"] or []
     parameters["shape"], parameters["shape_box"] = settings["shape"] or [], settings["shape_box"] or []

@@ -7,28 +7,9 @@ from concurrent.futures import Executor as FuturesPool
 from contextlib import contextmanager
 
 from symenum.cluster.executors import Executor, Futures, LocalProcesses
+from symenum.cluster.words import CLUSTER_WORDS, is_dask, names_a_cluster
 
-__all__ = ["CLUSTER_WORDS", "connected", "names_a_cluster"]
-
-CLUSTER_WORDS = (
-    "an address such as 'tcp://host:8786' (Dask) or 'ray://host:10001', a number of processes on this machine, a Dask "
-    "client or cluster, an executor of concurrent.futures, or None"
-)
-_METHODS = ("places", "submit", "gather", "cancel", "close")
-
-
-def names_a_cluster(value: object) -> bool:
-    """Whether the value can be a cluster, as far as can be told without connecting to it."""
-    if value is None or isinstance(value, (str, FuturesPool)):
-        return value is None or (isinstance(value, str) and bool(value.strip())) or isinstance(value, FuturesPool)
-    if isinstance(value, int):
-        return not isinstance(value, bool) and value >= 1
-    return _is_dask(value) or all(hasattr(value, name) for name in _METHODS)
-
-
-def _is_dask(value: object) -> bool:
-    """Whether the value is a client or a cluster of Dask, told without importing it."""
-    return any(one.__module__.partition(".")[0] in ("distributed", "dask_jobqueue") for one in type(value).__mro__)
+__all__ = ["connected"]
 
 
 @contextmanager
@@ -50,7 +31,7 @@ def _executor(cluster: object) -> Executor:
         return _at(cluster.strip())
     if isinstance(cluster, FuturesPool):
         return Futures(cluster)
-    if _is_dask(cluster):
+    if is_dask(cluster):
         from symenum.cluster.dask_executor import Dask
 
         if hasattr(cluster, "scheduler_info") and hasattr(cluster, "submit"):

@@ -168,25 +168,35 @@ class Crew:
 
     def run(self, source: Source, budget: Budget) -> None:
         """Do the pieces of the source until it is finished or the budget is over; what runs then is given up."""
+        try:
+            self.work(source, budget)
+        finally:
+            self.drop()
+
+    def work(self, source: Source, budget: Budget) -> None:
+        """As `run`, but what runs at the end goes on, for the next call with the same source."""
         self._last_seen = self._clock()
         self._source = source
-        try:
-            while not source.finished() and not budget.over():
-                self._look()
-                self._hand_out(source)
-                for reply in self.executor.gather(_WAIT if self._flights else 0.0):
-                    self._take(source, reply)
-                self._give_up_the_silent()
-                if not self._flights:
-                    self._wait_for_workers()
-        finally:
-            for ticket, flight in list(self._flights.items()):
-                if flight.piece is not None:
-                    self.executor.cancel(ticket)
-                    del self._flights[ticket]
-            self._again.clear()
-            self._trouble.clear()
-            self._source = None
+        while not source.finished() and not budget.over():
+            self._look()
+            self._hand_out(source)
+            for reply in self.executor.gather(_WAIT if self._flights else 0.0):
+                self._take(source, reply)
+            self._give_up_the_silent()
+            if not self._flights:
+                self._wait_for_workers()
+        if not budget.over():
+            self._hand_out(source)  # so that nobody waits while the caller looks at what has come
+
+    def drop(self) -> None:
+        """Give up all pieces that are not done."""
+        for ticket, flight in list(self._flights.items()):
+            if flight.piece is not None:
+                self.executor.cancel(ticket)
+                del self._flights[ticket]
+        self._again.clear()
+        self._trouble.clear()
+        self._source = None
 
     def gathered(self, count: int, seconds: float) -> tuple[Worker, ...]:
         """The workers, once `count` of them have joined or so many seconds are over."""

@@ -30,6 +30,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointWriter",
     "ReadExpression",
+    "document_of",
     "packed",
     "read_checkpoint",
     "read_document",
@@ -68,8 +69,13 @@ class Checkpoint:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write the checkpoint. Where that fails (OSError), the file stays as it was before."""
+    write_whole(path, json.dumps(document_of(checkpoint), allow_nan=False))
+
+
+def document_of(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The checkpoint as plain values, which `restored` reads; also how a state goes to another process."""
     state = replace(checkpoint.state, generator=None)
-    document = {
+    return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "symenum": __version__,
@@ -79,7 +85,6 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "front": packed(checkpoint.front),
         "token_generator": checkpoint.generator,
     }
-    write_whole(path, json.dumps(document, allow_nan=False))
 
 
 def read_checkpoint(path: Path, read: ReadExpression = parse) -> Checkpoint:

@@ -88,15 +88,15 @@ def test_a_damaged_file_of_islands_is_a_warning_and_the_front_is_kept(tmp_path: 
 
 def test_progress_shows_the_workers() -> None:
     messages: list[str] = []
-    fitted(Unreliable(2), callbacks=lambda report: messages.append(report.message))
-    assert "; 2 workers, 8 islands" in messages[0]
+    fitted(Unreliable(2), callbacks=lambda report: messages.append(report.where))
+    assert "2 workers, 8 islands" in messages[0]
 
 
 def test_with_a_time_limit_alone_there_are_as_many_islands_as_workers() -> None:
     messages: list[str] = []
 
     def stop(report: object) -> bool:
-        messages.append(report.message)  # type: ignore[attr-defined]
+        messages.append(report.where)  # type: ignore[attr-defined]
         return True
 
     model = fitted(Unreliable(3), max_iterations=None, max_time=3.0, callbacks=stop)

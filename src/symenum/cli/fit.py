@@ -45,6 +45,7 @@ from symenum.cli.tables import (
     read_frame,
     table_path,
 )
+from symenum.cluster.errors import ClusterError
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.progress import Observer, Report, observer_for_command
@@ -372,6 +373,8 @@ def _search(
             raise _error_before_first_step(error) from error
         if isinstance(error, KeyboardInterrupt):
             return None, _INTERRUPTED
+        if isinstance(error, ClusterError):  # it says what was tried; our frames would say nothing to anybody
+            return None, f"{error}"
         click.echo("".join(traceback.format_exception(error)), err=True)
         return None, f"{type(error).__name__}: {error}"
 

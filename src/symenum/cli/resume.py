@@ -11,7 +11,7 @@ import click
 
 from symenum.cli.fit import run_fit
 from symenum.cli.messages import InputError, say, silent
-from symenum.cli.options import parameter_option, was_given
+from symenum.cli.options import parameter_option, parameter_options, was_given
 from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
 from symenum.cli.tables import ColumnChoice, Table, hold_out
 from symenum.estimator.parameters import PARAMETERS
@@ -30,6 +30,7 @@ _TARGET = "y"  # of a search that began in Python, where a target need not have 
 @parameter_option("model_selection", default=None, help="How the law is chosen. [default: as before]")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: that of before]")
 @click.option("--overwrite", is_flag=True, help="Write to --out even if it holds another run.")
+@parameter_options("cluster")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 def resume_command(
     saved: Path,
@@ -39,6 +40,7 @@ def resume_command(
     model_selection: str | None,
     out: Path | None,
     overwrite: bool,
+    cluster: str | None,
     quiet: bool,
 ) -> None:
     """Go on with the search saved in SAVED: a folder of results, or a checkpoint file, also one made in Python.
@@ -57,6 +59,8 @@ def resume_command(
     context = click.get_current_context()
     options = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
     changes = {name: value for name, value in options.items() if was_given(context, name)}
+    if cluster is not None:
+        changes["cluster"] = cluster
     table, settings, source, is_array = _read_checkpoint(path, changes, read_labels(path))
     table, validation_table = hold_out(table, ColumnChoice(), silent if quiet else say, validation)
     if validation_table is None and settings["model_selection"] == "validation":

@@ -186,7 +186,6 @@ class IslandSearch:
         self._earlier = 0.0
         self._budget = Budget()
         self._quota: dict[int, int] = {}  # steps of each island in this round
-        self._last = ""
 
     @property
     def by_rounds(self) -> bool:
@@ -225,7 +224,7 @@ class IslandSearch:
         workers = sorted(self.crew.workers, key=lambda worker: worker.name)
         names = f"{len(workers)} worker{'s' * (len(workers) != 1)}, {len(self.islands)} islands"
         lost = f", {self.crew.lost} pieces given to others" if self.crew.lost else ""
-        return f"{names}{lost}{self._last}"
+        return f"{names}{lost}"
 
     # As a source of pieces
 
@@ -294,7 +293,6 @@ class IslandSearch:
         back = state_from(result.document["state"], self.read)
         if not result.document["more"]:
             self._idle.add(number)
-        self._last = f" | island {number + 1} on {result.worker.name}: {len(back.history)} turns"
         self._back[number] = back
         if not self.by_rounds or (not self._waiting and len(self._back) == len(self._away)):
             self._merge()

@@ -32,7 +32,7 @@ __all__ = ["scan_parts", "search_network"]
 
 _PIECE_SECONDS = 1.0  # of work in a piece: a thousand times what a message takes, and all that a killed worker loses
 _FIRST_SPEED = 1e8  # pairs of columns a second, before a worker has shown its own: a slow core's
-_LONGEST_PIECE = 60.0  # seconds that a piece should take at most, its first one too, which builds the bank
+_FIRST_PIECE, _LATER_PIECE = 30.0, 5.0  # seconds that a piece should take at most: a worker's first one builds the bank
 _END = 4  # pieces that each worker should still get of what is left, so that all end at about the same time
 _FINDS = ("loss", "complexity", "number", "signature")
 
@@ -117,7 +117,8 @@ class _Parts:
         self._left -= pairs
         self._waiting += last - first
         limit = np.array([self.pool.limit])
-        return Piece("pass", (first, last), {"first": first, "last": last}, {"limit": limit}, self.data, _LONGEST_PIECE)
+        seconds = _LATER_PIECE if worker.name in self._speed else _FIRST_PIECE
+        return Piece("pass", (first, last), {"first": first, "last": last}, {"limit": limit}, self.data, seconds)
 
     def done(self, piece: Piece, result: Result) -> None:
         first, last = piece.key

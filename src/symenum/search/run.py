@@ -35,7 +35,7 @@ class Advance(Protocol):
         ...
 
     def said(self) -> str:
-        """What reports say of it, beside the plan of the passes."""
+        """Where the search runs, for reports."""
         ...
 
 
@@ -208,17 +208,14 @@ class _Run:
             state.scored,
             state.scored / max(state.elapsed, _SHORTEST),
             self._with_known(state.front),
-            self._message(state),
+            str((self.task.on_cpu if state.on_cpu else self.task).plan),
             state.passes,
             turn.gain,
             {record.move: record.error for record in state.records if record.error},
+            "" if self.advance is None else self.advance.said(),
         )
         answers = [callback(report) for callback in self.callbacks]
         return any(answers)
-
-    def _message(self, state: State) -> str:
-        plan = str((self.task.on_cpu if state.on_cpu else self.task).plan)
-        return plan if self.advance is None else f"{plan}; {self.advance.said()}"
 
     def _reason(self, state: State) -> str | None:
         """Why the search must end before the next step, if it must."""

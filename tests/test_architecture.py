@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[1] / "src" / PACKAGE
 # A part may import itself and the parts above it in this list (DESIGN.md, "The house"). A new part must be placed here.
 # `data` and `core` know nothing of the package. `scans` and `fitting` stand before `heads`: a head hands back
 # expressions whose constants are snapped already. `selection` stands before `front`: its rules take laws and numbers,
-# and a front hands them its own. `display` stands before the estimators, which hand it plain values. `__init__`
+# and a front hands them its own. `cluster` stands before the estimators and the bench, which hand it their work by
+# name. `display` stands before the estimators, which hand it plain values. `__init__`
 # re-exports the library, so only what uses all of the library may import it.
 ORDER = (
     "version",
@@ -36,6 +37,7 @@ ORDER = (
     "front",
     "tokens",
     "search",
+    "cluster",
     "display",
     "run_directory",
     "estimator",

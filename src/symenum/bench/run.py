@@ -37,6 +37,7 @@ __all__ = [
     "Limits",
     "Progress",
     "judge_again",
+    "run_here_limited",
     "run_jobs",
     "run_limited",
     "run_plan",
@@ -98,13 +99,15 @@ def run_plan(
     *,
     parallel: int = 1,
     run_dirs: Path | None = None,
+    cluster: object = None,
     on_note: Callable[[str], None] = lambda line: None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
     """Run the jobs of a plan that a folder of results lacks.
 
     `command` is the command line that the folder's manifest names. `run_dirs`: where each run of symenum keeps a folder
-    of its own, for `symenum studio`. `on_note` gets lines for users, `on_progress` the progress after each run.
+    of its own, for `symenum studio`. `cluster`: where the runs are done, see `symenum.cluster`; `parallel` and
+    `run_dirs` are for runs on this machine. `on_note` gets lines for users, `on_progress` the progress after each run.
     """
     settings = {
         "version": version,
@@ -121,7 +124,46 @@ def run_plan(
         done = sum(store.has(job) for job in plan.jobs)
         if done:
             on_note(f"{done} of {len(plan.jobs)} runs are done already.")
-        run_jobs(plan.jobs, store, limits, version, parallel=parallel, run_dirs=run_dirs, on_progress=on_progress)
+        if cluster is None:
+            run_jobs(plan.jobs, store, limits, version, parallel=parallel, run_dirs=run_dirs, on_progress=on_progress)
+        else:
+            _run_on_cluster(plan.jobs, store, limits, version, cluster, on_note, on_progress)
+
+
+def _run_on_cluster(
+    jobs: Iterable[Job],
+    store: Store,
+    limits: Limits,
+    version: str,
+    cluster: object,
+    on_note: Callable[[str], None],
+    on_progress: Callable[[Progress], None],
+) -> None:
+    """Run the jobs that are not in the store on a cluster; rows are judged and kept here."""
+    from symenum.bench.on_cluster import run_on_crew
+    from symenum.cluster import Crew, connected
+
+    todo = [job for job in jobs if not store.has(job)]
+    lock, begin, done = threading.Lock(), time.monotonic(), 0
+
+    with Judge() as judge, connected(cluster) as executor:
+
+        def keep(row: Row) -> None:
+            nonlocal done
+            with lock:
+                row = _judged(row, judge)
+                store.keep(row)
+                done += 1
+                left = (time.monotonic() - begin) / done * (len(todo) - done)
+                on_progress(Progress(row, done, len(todo), left))
+
+        crew = Crew(executor, memory=limits.memory, note=on_note)
+        run_on_crew(todo, crew, limits, version, keep=keep, note=on_note)
+
+
+def run_here_limited(job: Job, limits: Limits, version: str, stop: Callable[[], bool]) -> Row:
+    """Run one job in a process of its own, on whichever cores are free: its row, not judged yet."""
+    return _run(job, limits, version, worker_command, None, None, stop)[0]
 
 
 def run_jobs(
@@ -193,11 +235,11 @@ def _run(
     limits: Limits,
     version: str,
     command: Command,
-    place: int,
+    place: int | None,
     run_dir: Path | None,
     stop: Callable[[], bool],
 ) -> tuple[Row, str]:
-    """Run one job on the cores of a place: its row, not judged yet, and how its process ended."""
+    """Run one job on the cores of a place (None: on any): its row, not judged yet, and how its process ended."""
     environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(limits.cores))}
     with tempfile.TemporaryDirectory(prefix="symenum-bench-") as folder:
         job_path, result_path = Path(folder) / "job.json", Path(folder) / "result.json"
@@ -205,7 +247,7 @@ def _run(
             "job": asdict(job),
             "max_time": limits.max_time,
             "cores": limits.cores,
-            "first_core": place * limits.cores,
+            "first_core": None if place is None else place * limits.cores,
             "run_dir": None if run_dir is None else str(run_dir.resolve()),
         }
         job_path.write_text(json.dumps(record), encoding="utf-8")

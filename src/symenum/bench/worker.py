@@ -29,7 +29,7 @@ def main(job_path: str, result_path: str) -> None:
     load_plugins()
     record: dict[str, Any] = json.loads(Path(job_path).read_text(encoding="utf-8"))
     job, cores = Job(**record["job"]), int(record["cores"])
-    if hasattr(os, "sched_setaffinity"):  # the same conditions for all systems
+    if record["first_core"] is not None and hasattr(os, "sched_setaffinity"):  # the same conditions for all systems
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[record["first_core"] :][:cores]))
     problems = get_set(job.set)
     problem = problems.problem(job.problem)

@@ -1,4 +1,4 @@
-"""The command line: `symenum fit`, `predict`, `score`, `resume`, `fit-ode`, `bench`, `devices`, `studio`.
+"""The command line: `symenum fit`, `predict`, `score`, `resume`, `fit-ode`, `bench`, `cluster`, `devices`, `studio`.
 
 Exit codes: 0, a law was found (also after Ctrl-C, which keeps what was found until then); 1, something failed on our
 side or the machine's; 2, the request or the data cannot be used as they are. Results go to stdout, all else to stderr.
@@ -23,6 +23,7 @@ __all__ = ["main"]
 # Where each command is, and its line in `symenum --help`.
 _COMMANDS = {
     "bench": ("symenum.cli.bench:bench_group", "Run systems on public problems, and report what they recover."),
+    "cluster": ("symenum.cli.cluster:cluster_group", "Look at the workers of a cluster, and measure them."),
     "devices": ("symenum.cli.devices:devices_command", "Show cores, memory, torch and CUDA devices."),
     "fit": ("symenum.cli.fit:fit_command", "Search for the law of a column of a table."),
     "fit-ode": ("symenum.cli.fit_ode:fit_ode_command", "Search for laws of motion x' = f(x) of a trajectory."),

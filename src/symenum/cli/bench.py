@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from symenum import __version__
-from symenum.cli.messages import InputError, did_you_mean, say
+from symenum.cli.messages import Failure, InputError, did_you_mean, say
 from symenum.cli.options import split_list
 
 if TYPE_CHECKING:
@@ -67,11 +67,13 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("sets", nargs=-1, required=True)
 @click.option("--systems", multiple=True, default=("symenum",), show_default=True, metavar="A,B,…")
 @click.option("--noise", default="0", show_default=True, metavar="LEVEL,…", help="Levels of noise on the target.")
+@click.option("--cluster", metavar="ADDRESS", help="Where to run, such as tcp://host:8786. [default: this machine]")
 @_run_options
 def run_command(
     sets: tuple[str, ...],
     systems: tuple[str, ...],
     noise: str,
+    cluster: str | None,
     seeds: int | None,
     max_time: float,
     cores: int,
@@ -95,7 +97,11 @@ def run_command(
             problems=problems,
             share=share,
         )
-        _run_plan(plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory, run_dirs=run_dirs)
+        if cluster is not None and run_dirs is not None:
+            raise InputError("--run-dirs is for runs on this machine: leave it out, or --cluster.")
+        _run_plan(
+            plan, out, max_time=max_time, cores=cores, jobs=jobs, memory=memory, run_dirs=run_dirs, cluster=cluster
+        )
 
 
 @bench_group.command("report", no_args_is_help=True)
@@ -156,10 +162,19 @@ def ablation_command(
 
 
 def _run_plan(
-    plan: BenchPlan, out: Path, *, max_time: float, cores: int, jobs: int, memory: float, run_dirs: Path | None
+    plan: BenchPlan,
+    out: Path,
+    *,
+    max_time: float,
+    cores: int,
+    jobs: int,
+    memory: float,
+    run_dirs: Path | None,
+    cluster: str | None = None,
 ) -> None:
     """Run a plan, write its results to a folder, and print a line for each run and then the report."""
     from symenum.bench.run import Limits, Progress, run_plan
+    from symenum.cluster import ClusterError
 
     for note in plan.notes:
         say(note)
@@ -183,9 +198,12 @@ def _run_plan(
             command,
             parallel=jobs,
             run_dirs=run_dirs,
+            cluster=cluster,
             on_note=say,
             on_progress=print_run,
         )
+    except ClusterError as error:
+        raise Failure(f"{error}. What is done is kept in {out}; the same command goes on from there.") from error
     except KeyboardInterrupt:
         say(f"Interrupted: what is done is kept in {out}; the same command goes on from there.")
         raise SystemExit(130) from None

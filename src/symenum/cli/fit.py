@@ -45,6 +45,7 @@ from symenum.cli.tables import (
     read_frame,
     table_path,
 )
+from symenum.cluster.errors import ClusterError
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.progress import Observer, Report, observer_for_command
@@ -120,6 +121,7 @@ _INTERRUPTED = "interrupted"  # the stop reason of a search that a second Ctrl-C
     "device",
     "random_state",
     "shares",
+    "cluster",
 )
 @click.option(
     "-o",
@@ -237,6 +239,7 @@ def _estimator_parameters(settings: Mapping[str, Any], constant: Mapping[str, fl
     parameters = {**settings, "operators": operators_of(settings["operators"])}
     parameters["guesses"] = list(settings["guesses"])
     parameters["shares"] = settings["shares"] or []
+    parameters["cluster"] = settings["cluster"] or []
     parameters["units"] = settings["units"] or []
     parameters["dimensional_constants"] = settings["dimensional_constants"] or []
     parameters["shape"], parameters["shape_box"] = settings["shape"] or [], settings["shape_box"] or []
@@ -371,6 +374,8 @@ def _search(
             raise _error_before_first_step(error) from error
         if isinstance(error, KeyboardInterrupt):
             return None, _INTERRUPTED
+        if isinstance(error, ClusterError):  # it says what was tried; our frames would say nothing to anybody
+            return None, f"{error}"
         click.echo("".join(traceback.format_exception(error)), err=True)
         return None, f"{type(error).__name__}: {error}"
 

@@ -12,7 +12,7 @@ import click
 from symenum.cli.fit import run_fit
 from symenum.cli.fit_ode import run_fit_ode
 from symenum.cli.messages import InputError, say, silent
-from symenum.cli.options import parameter_option, was_given
+from symenum.cli.options import parameter_option, parameter_options, was_given
 from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
 from symenum.cli.tables import ColumnChoice, Table, hold_out
 from symenum.estimator.parameters import PARAMETERS
@@ -31,6 +31,7 @@ _TARGET = "y"  # of a search that began in Python, where a target need not have 
 @parameter_option("model_selection", default=None, help="How the law is chosen. [default: as before]")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: that of before]")
 @click.option("--overwrite", is_flag=True, help="Write to --out even if it holds another run.")
+@parameter_options("cluster")
 @click.option("-q", "--quiet", is_flag=True, help="Print the law only.")
 def resume_command(
     saved: Path,
@@ -40,6 +41,7 @@ def resume_command(
     model_selection: str | None,
     out: Path | None,
     overwrite: bool,
+    cluster: str | None,
     quiet: bool,
 ) -> None:
     """Go on with the search saved in SAVED: a folder of results, or a checkpoint file, also one made in Python.
@@ -59,6 +61,8 @@ def resume_command(
     options = {"max_time": max_time, "max_iterations": max_iterations, "model_selection": model_selection}
     changes = {name: value for name, value in options.items() if was_given(context, name)}
     if _is_of_motion(path):
+        if cluster is not None:
+            raise click.UsageError("--cluster is for searches of symenum fit: laws of motion are found on one machine.")
         if validation is not None:
             raise click.UsageError(
                 "--validation is for symenum fit: give trajectories to ODERegressor.resume in Python."
@@ -67,6 +71,8 @@ def resume_command(
             out = prepare_folder(out, overwrite=overwrite or goes_on_there)
         run_fit_ode(None, changes, out=out, quiet=quiet, checkpoint=path)
         return
+    if cluster is not None:
+        changes["cluster"] = cluster
     table, settings, source, is_array = _read_checkpoint(path, changes, read_labels(path))
     table, validation_table = hold_out(table, ColumnChoice(), silent if quiet else say, validation)
     if validation_table is None and settings["model_selection"] == "validation":

@@ -41,6 +41,10 @@ class Budget:
             self._over = late or (self._stop is not None and bool(self._stop()))
         return self._over
 
+    def seconds_left(self) -> float | None:
+        """Seconds until the time limit, 0 once it is over; None without one."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
     def check(self) -> None:
         """Raise CutShortError if the work must end now."""
         if self.over():

@@ -18,10 +18,11 @@ from torch import Tensor
 
 from symenum.core.budget import Budget
 
-__all__ = ["Job", "available_cores", "run_jobs", "single_threaded", "tile_space", "torch_threads"]
+__all__ = ["Job", "available_cores", "cores_limited", "run_jobs", "single_threaded", "tile_space", "torch_threads"]
 
 
 Job = Callable[[Budget], int]  # does a part of the work until the budget is over; returns how much it has done
+_scratch = threading.local()  # of each thread: its tiles, and the cores that it may use
 _forked = False  # whether this process was forked from another one, which may have used torch's threads
 
 
@@ -37,7 +38,26 @@ if hasattr(os, "register_at_fork"):
 
 
 def available_cores() -> int:
-    """The number of cores that this process may use."""
+    """The number of cores that this thread may use: those of the process, or fewer inside `cores_limited`."""
+    limit: int | None = _scratch.__dict__.get("cores")
+    return _process_cores() if limit is None else min(limit, _process_cores())
+
+
+@contextmanager
+def cores_limited(count: int) -> Iterator[None]:
+    """Inside, this thread takes so many cores at most: a cluster's worker has a part of its machine.
+
+    A setting of the thread, not of the process: one process may be several workers.
+    """
+    before = _scratch.__dict__.get("cores")
+    _scratch.cores = count
+    try:
+        yield
+    finally:
+        _scratch.cores = before
+
+
+def _process_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -160,9 +180,6 @@ def run_jobs(jobs: Sequence[Job], budget: Budget, threads: int) -> int:
     if errors:
         raise errors[0]
     return sum(done)
-
-
-_scratch = threading.local()
 
 
 def tile_space(rows: int, columns: int, dtype: torch.dtype, slot: int = 0) -> Tensor:

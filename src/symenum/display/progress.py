@@ -128,7 +128,7 @@ class NoProgress:
 
 
 class ProgressLines(NoProgress):
-    """A line for each step that changes the chosen law: for files, pipes and logs.
+    """A line for each step that changes the chosen law, or the workers: for files, pipes and logs.
 
     A stream that nobody reads any more does not end the search.
     """
@@ -137,7 +137,7 @@ class ProgressLines(NoProgress):
         self._stream = stream
         self._rule = rule
         self._title = title
-        self._last_law = ""
+        self._last = ("", "")  # the law and the workers of the last line
 
     def __call__(self, report: Report) -> None:
         rows = rows_of(report.front)
@@ -146,9 +146,10 @@ class ProgressLines(NoProgress):
             return
         row = rows[selected_row(report.front, self._rule) or 0]
         law = f"loss {row.loss:.3g}, complexity {row.complexity}: {short_text(row.expression)}"
-        if name + law == self._last_law:
+        where = getattr(report, "where", "")
+        if (name + law, where) == self._last:
             return
-        self._last_law = name + law
+        self._last = (name + law, where)
         try:
             print(f"{name}{status_line(report)} | {law}", file=self._stream, flush=True)
         except OSError:  # the reader of a pipe has gone; the search goes on for the result
@@ -166,9 +167,10 @@ def clock_text(elapsed: float, time_left: float | None) -> str:
 
 
 def work_text(report: Report) -> str:
-    """Number and kind of the step, and the candidates that the network has scored, if any."""
+    """Number and kind of the step, the candidates that the network has scored, if any, and the workers of a cluster."""
     count = f" | {report.scored:.3g} candidates, {report.rate:.3g} a second" if report.scored else ""
-    return f"step {report.iteration} ({report.stage}){count}"
+    where = getattr(report, "where", "")  # laws of motion are found on one machine
+    return f"step {report.iteration} ({report.stage}){count}{where and ' | '}{where}"
 
 
 class LossHistory:

@@ -48,6 +48,7 @@ __all__ = [
     "RowPart",
     "UnaryScan",
     "left_factors",
+    "numbered_jobs",
     "right_factors",
     "row_parts",
     "scan",
@@ -83,6 +84,11 @@ def scan(scorer: Scorer, budget: Budget, threads: int) -> tuple[int, bool]:
     done = run_jobs([job for _, job in jobs], budget, threads)
     scored = scorer.layer.size * done // max(1, total)
     return scored, done == total
+
+
+def numbered_jobs(scorer: Scorer) -> list[tuple[int, Job]]:
+    """The parts of a scan, (candidates, job) each; one bank has the same parts in the same order on any machine."""
+    return list(_jobs(scorer) if scorer.dimension is None else _admissible_jobs(scorer))
 
 
 def scan_admissible(scorer: Scorer, budget: Budget, threads: int) -> tuple[int, bool]:

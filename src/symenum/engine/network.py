@@ -25,6 +25,7 @@ from symenum.engine.bank import build_bank
 from symenum.engine.cuda import passes as cuda
 from symenum.engine.distinct import signature
 from symenum.engine.layer_dimensions import SlotDimensions, dimensions_of_classes
+from symenum.engine.numbered import NumberedPass
 from symenum.engine.screening import (
     SCREEN_FROM,
     SCREEN_ROWS,
@@ -101,9 +102,19 @@ class PSRN:
         return self._architecture.operators
 
     @property
+    def last_operators(self) -> tuple[Operator, ...]:
+        """The operators of the last layer."""
+        return self._architecture.last_operators
+
+    @property
     def layers(self) -> int:
         """The number of symbol layers."""
         return self._architecture.layers
+
+    @property
+    def max_memory(self) -> int:
+        """Bytes that a pass may take."""
+        return self._max_memory
 
     @property
     def raw_sizes(self) -> tuple[int, ...]:
@@ -162,6 +173,26 @@ class PSRN:
         rows, target = _checked_target(y, sample_weight, len(data), seed)
         passes = [self._pass(expressions, data[rows], target, budget, threads)]
         return self._run(passes, k, self._is_screened(mode, target), device)[0]
+
+    def numbered(
+        self,
+        values: object,
+        y: object,
+        k: int = 10,
+        sample_weight: object = None,
+        *,
+        slots: Iterable[str | Expression] | None = None,
+        mode: str = "auto",
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> NumberedPass:
+        """What `search` does on the CPU, in parts with numbers that many machines can share; arguments as there."""
+        self._check_options(k, threads, mode)
+        expressions = self._slots(slots)
+        data = check_slots(values, self.inputs)
+        rows, target = _checked_target(y, sample_weight, len(data), seed)
+        one = self._pass(expressions, data[rows], target, Budget(), threads)
+        return NumberedPass(one, k, screened=self._is_screened(mode, target))
 
     def search_many(
         self,
@@ -327,7 +358,10 @@ class Pass:
         few, target = select_rows(self.target, SCREEN_ROWS)
         if self.devices:
             return self._screen_on_device(self.values[:, few], target, k)
-        scanned = self._scan(self.values[:, few], target, screening_pool(k, target))
+        return self._screened(self._scan(self.values[:, few], target, screening_pool(k, target)), k)
+
+    def _screened(self, scanned: _Scanned, k: int) -> Shortlist:
+        """The shortlist of a scan of 256 rows, judged on all rows."""
 
         def losses(numbers: Tensor, rows: Tensor, target: Target) -> Tensor:
             return losses_of(self.architecture, scanned.stand_in, numbers, self.values[:, rows], target)
@@ -372,16 +406,41 @@ class Pass:
                 self.threads,
             )
             return _Scanned(_numbers(pool), found.stand_in, found.scored, found.complete)
+        scorer = self._scorer(values, target, pool)
+        if self.dimensions is None:
+            scored, complete = cpu.scan(scorer, self.budget, self.threads)
+        else:
+            scored, complete = cpu.scan_admissible(scorer, self.budget, self.threads)
+        return _Scanned(_numbers(pool), scorer.bank.stand_in, scored, complete)
+
+    def _scorer(self, values: Tensor, target: Target, pool: Pool) -> Scorer:
+        """The scorer of a scan on the CPU, on slot values (inputs, rows); it holds the bank."""
         check_bank_fits(self.architecture.columns, target.rows, self.max_memory)
         small = len(self.architecture.kept) * target.rows < _MAX_SERIAL_BANK
         with torch_threads(1 if small else self.threads):
             bank = build_bank(self.architecture, values, torch.tensor(self._complexity))
         scorer = Scorer(self.architecture.last_layer, bank, target, pool)
-        if self.dimensions is None:
-            scored, complete = cpu.scan(scorer, self.budget, self.threads)
-        else:
-            scored, complete = cpu.scan_admissible(self._with_dimensions(scorer), self.budget, self.threads)
-        return _Scanned(_numbers(pool), bank.stand_in, scored, complete)
+        return scorer if self.dimensions is None else self._with_dimensions(scorer)
+
+    # For `NumberedPass`, which scans a pass in parts
+
+    def scan_pool(self, k: int, *, screened: bool) -> Pool:
+        """An empty pool for the scan, for k candidates in the end."""
+        return screening_pool(k, select_rows(self.target, SCREEN_ROWS)[1]) if screened else Pool(k, self.target)
+
+    def scorer(self, pool: Pool, *, screened: bool) -> Scorer:
+        """The scorer of the scan on the CPU, on all rows or on 256 of them."""
+        if not screened:
+            return self._scorer(self.values, self.target, pool)
+        few, target = select_rows(self.target, SCREEN_ROWS)
+        return self._scorer(self.values[:, few], target, pool)
+
+    def from_pool(
+        self, pool: Pool, stand_in: Tensor, scored: int, complete: bool, k: int, *, screened: bool
+    ) -> Shortlist:
+        """The shortlist of a scan that has filled the pool."""
+        scanned = _Scanned(_numbers(pool), stand_in, scored, complete)
+        return self._screened(scanned, k) if screened else self._shortlist(scanned, scanned.numbers, k)
 
     def _with_dimensions(self, scorer: Scorer) -> Scorer:
         """The scorer on the columns that have a dimension, and these dimensions."""

@@ -121,6 +121,7 @@ class Pool:
         self._merged: list[Finds] = []  # empty, or one element: the best, in order
         self._waiting: list[Finds] = []
         self.limit = float("inf")  # the largest loss that can still enter
+        self._known_limit = float("inf")  # what others know of it, see `begin`
 
     @property
     def k(self) -> int:
@@ -131,6 +132,12 @@ class Pool:
     def full(self) -> bool:
         """Whether it holds k finds, so that there is a limit."""
         return self.limit < float("inf")
+
+    def begin(self, limit: float = float("inf")) -> None:
+        """Make it empty again. `limit`: a loss that k distinct candidates, found elsewhere, are known not to exceed."""
+        with self._lock:
+            self._merged, self._waiting = [], []
+            self.limit = self._known_limit = limit
 
     def add(self, finds: Finds) -> None:
         """Add finds; one is dropped if k distinct others are better, or if it equals a simpler one."""
@@ -170,7 +177,7 @@ class Pool:
             order = order[: int(np.searchsorted(ties, limit, side="right"))]
             limit = limit if len(order) < self._most else float(ties[-1])
             # A loss that exceeds the last one by rounding may belong to a simpler way to write the same function.
-            self.limit = limit * (1 + EXACTNESS.tie)
+            self.limit = min(limit * (1 + EXACTNESS.tie), self._known_limit)
         self._merged = [finds.take(which[order])]
 
 

@@ -16,6 +16,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+from symenum.cluster.words import CLUSTER_WORDS, names_a_cluster
 from symenum.run_directory.layout import RunPlace
 
 __all__ = [
@@ -516,6 +517,18 @@ _ROWS = (
         OneOf(("on", "allow_poles", "off")),
         (Option("--sanity", "Whether absurd laws stay off the front."),),
         page="choosing.md",
+    ),
+    Parameter(
+        "cluster",
+        None,
+        'where the search runs: an address such as "tcp://host:8786" (Dask) or "ray://host:10001", a number of '
+        "processes on this machine, a Dask client or cluster, or an executor of concurrent.futures; None: in this "
+        "process",
+        Predicate(CLUSTER_WORDS, names_a_cluster),
+        (Option("--cluster", "Address such as tcp://host:8786, or a number of processes here.", "ADDRESS"),),
+        page="cluster.md",
+        fixed=False,
+        stored=False,
     ),
 )
 

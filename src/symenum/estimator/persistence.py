@@ -73,6 +73,7 @@ __all__ = [
     "open_checkpoint",
     "open_saved",
     "own_operators",
+    "parameters_from_json",
     "read_rows",
     "refuse_missing",
     "remove_other_data",
@@ -316,8 +317,7 @@ def open_checkpoint(
     stored = about.get("parameters") if isinstance(about, dict) else None
     if not isinstance(stored, dict) or not isinstance(stored.get("operators"), list) or not set(stored) <= set(names):
         raise ValueError(f"the checkpoint '{path}' is damaged: it does not say how it was made")
-    known = {name: as_tuples(value) for name, value in stored.items() if name not in _NOT_STORED}
-    parameters = {"checkpoint": str(path), **known, **changes}
+    parameters = {"checkpoint": str(path), **parameters_from_json(stored), **changes}
     own = own_operators(path, stored, parameters)
     for name, value in json_parameters(parameters).items():
         if name not in _CHANGEABLE and name in changes and value != stored.get(name):
@@ -362,6 +362,11 @@ def json_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     stored = {name: value for name, value in parameters.items() if name not in _NOT_STORED}
     stored["operators"] = [operator.name for operator in get_operators(parameters["operators"])]
     return {name: _json_value(value) for name, value in stored.items()}
+
+
+def parameters_from_json(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of `json_parameters`, as the estimator takes them."""
+    return {name: as_tuples(value) for name, value in stored.items() if name not in _NOT_STORED}
 
 
 def _json_value(value: Any) -> Any:

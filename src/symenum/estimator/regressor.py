@@ -22,6 +22,7 @@ import torch
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
 
 from symenum.core.budget import Budget
 from symenum.core.devices import choose_devices
@@ -30,7 +31,7 @@ from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.seeds import sample_rows
-from symenum.core.target import Training, refuse_dates_and_masks
+from symenum.core.target import Target, Training, refuse_dates_and_masks
 from symenum.core.threads import single_threaded
 from symenum.display.confidence import confidence_lines, exhausted_line
 from symenum.display.figures import summarise_data
@@ -67,6 +68,7 @@ from symenum.estimator.grouped_fit import (
     not_for_groups,
     searched_groups,
 )
+from symenum.estimator.islands import CLUSTER_MEMORY, on_cluster
 from symenum.estimator.knowledge import check_found, prior_knowledge
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.persistence import (
@@ -226,6 +228,23 @@ class PreparedFit:
     target: str
 
 
+@dataclass(frozen=True)
+class Problem:
+    """What a fit searches: the table (rows, features) and its target, the numbers of the rows, and the settings."""
+
+    names: tuple[str, ...]
+    table: Tensor
+    target: Target
+    rows: npt.NDArray[np.int64]
+    training: Training
+    settings: Settings
+
+    def task(self, seed: int | None = None) -> Task:
+        """The task; `seed`: another one than that of the settings."""
+        settings = self.settings if seed is None else replace(self.settings, seed=seed)
+        return make_task(self.names, self.table, self.target, settings)
+
+
 class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Symbolic regression by parallel symbolic enumeration: the closed-form law behind a table of numbers.
 
@@ -334,6 +353,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     sanity : str, default "on"
         whether laws that no scientist would print stay off the front: "on", "allow_poles" (poles and undefined points
         among the data are allowed), or "off" (everything is); `refused_` counts those kept off
+    cluster : Any, default None
+        where the search runs: an address such as "tcp://host:8786" (Dask) or "ray://host:10001", a number of processes
+        on this machine, a Dask client or cluster, or an executor of concurrent.futures; None: in this process
 
     Attributes
     ----------
@@ -437,6 +459,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         missing: str = "auto",
         shares: Mapping[str, float] | None = None,
         sanity: str = "on",
+        cluster: Any = None,
     ) -> None:
         self.operators = operators
         self.max_time = max_time
@@ -481,6 +504,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.shares = shares
         self.sanity = sanity
+        self.cluster = cluster
 
     def fit(
         self,
@@ -970,27 +994,30 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         choose_devices(self.device, work=0)  # raises an error if there is no such device, before any work
         seed = self._seed()
         data = check_fit_data(self, X, y, sample_weight, y_error, x_error, variable_names)
-        table, target, rows = data.weighted_rows(int(_DATA_SHARE * memory_limit(self.max_memory)), seed)
-        if self.denoise:
-            target = denoised(table, target)
-        names = data.variables
-        training = Training.of(table, names, target)
-        weighted = data.total_weight is not None
-        settings = self._settings(
-            training,
-            session.budget_for_guesses(self.max_time),
-            seed,
-            weighted=weighted,
-            labels=data.labels,
-            target=data.target,
-        )
-        validation_rows = check_validation(self, validation, names)
-        task = make_task(names, table, target, settings)
+        problem = self._problem(data, seed, session.budget_for_guesses(self.max_time))
+        validation_rows = check_validation(self, validation, data.variables)
+        task = problem.task()
         start = find_start(self, task, data, self._checkpoint)
         if start.state is not None and start.state.seed != seed:  # a search goes on with the seed that it began with
-            task = make_task(names, table, target, replace(settings, seed=start.state.seed))
+            task = problem.task(start.state.seed)
         self._noise_is_known = y_error is not None or x_error is not None
-        return PreparedFit(data, rows, training, task, start, validation_rows, target_name(y))
+        return PreparedFit(data, problem.rows, problem.training, task, start, validation_rows, target_name(y))
+
+    def _problem(self, data: FitData, seed: int, budget: Budget) -> Problem:
+        """What the parameters make of checked data; the same here and on the workers of a cluster."""
+        table, target, rows = data.weighted_rows(int(_DATA_SHARE * self._memory_limit()), seed)
+        if self.denoise:
+            target = denoised(table, target)
+        training = Training.of(table, data.variables, target)
+        weighted = data.total_weight is not None
+        settings = self._settings(training, budget, seed, weighted=weighted, labels=data.labels, target=data.target)
+        return Problem(data.variables, table, target, rows, training, settings)
+
+    def _memory_limit(self) -> int:
+        """Bytes that the search may take. On a cluster not what this machine allows: all workers must plan alike."""
+        if self.max_memory is None and self.cluster is not None:
+            return CLUSTER_MEMORY
+        return memory_limit(self.max_memory)
 
     def _search(self, fit: PreparedFit, session: FitSession) -> Outcome:
         """Search, choose a law and set the results; all of it in the folder of the run, where there is one."""
@@ -1007,19 +1034,24 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _run(self, fit: PreparedFit, session: FitSession, rule: str, writer: Callable[[StepReport], object]) -> Outcome:
         """The search itself, step by step until its end."""
         held_out_rows = self.model_selection == "kfold" or fit.validation is not None
-        with observer_for_estimator(lambda _: fit.target, rule, self.max_time, verbose=self.verbose) as progress:
+        last = fit.start.last_iteration(self.max_iterations)
+        with (
+            on_cluster(self, fit, last, session.began) as islands,
+            observer_for_estimator(lambda _: fit.target, rule, self.max_time, verbose=self.verbose) as progress,
+        ):
             return run(
                 fit.task,
                 fit.task.settings.seed,
                 max_time=self.max_time,
-                max_iterations=fit.start.last_iteration(self.max_iterations),
+                max_iterations=last,
                 callbacks=[progress, writer, *as_callbacks(self.callbacks)],
                 state=fit.start.state,
                 known=fit.start.known,
-                keep=fit.start.keeper,
+                keep=fit.start.keeper if islands is None else islands.keep,
                 stopping=session.stopping,
                 began=session.began,
                 reserve=_CHOICE_SHARE * self.max_time if held_out_rows and self.max_time is not None else 0.0,
+                advance=islands,
             )
 
     def _choose(self, fit: PreparedFit, outcome: Outcome, session: FitSession) -> Outcome:
@@ -1327,7 +1359,7 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             max_complexity=self.max_complexity,
             stop_loss=self.stop_loss,
             device=self.device,
-            max_memory=memory_limit(self.max_memory),
+            max_memory=self._memory_limit(),
             seed=seed,
             shares=dict(self.shares or {}),
             planned_time=self.max_time,

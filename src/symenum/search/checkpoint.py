@@ -33,6 +33,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointWriter",
     "ReadExpression",
+    "document_of",
     "packed",
     "packed_state",
     "read_checkpoint",
@@ -75,7 +76,12 @@ class Checkpoint:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write the checkpoint. Where that fails (OSError), the file stays as it was before."""
-    document = {
+    write_whole(path, json.dumps(document_of(checkpoint), allow_nan=False))
+
+
+def document_of(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The checkpoint as plain values, which `restored` reads; also how a state goes to another process."""
+    return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "symenum": __version__,
@@ -85,7 +91,6 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "front": packed(checkpoint.front),
         "token_generator": checkpoint.generator,
     }
-    write_whole(path, json.dumps(document, allow_nan=False))
 
 
 def packed_state(state: State) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 from symenum.core.budget import Budget
 from symenum.core.devices import ANY_WORK, choose_devices, urgent
@@ -21,10 +22,23 @@ from symenum.search.schedule import check_shares, moves_of
 from symenum.search.state import State, StepReport, Turn
 from symenum.search.step import start, step, stop_reason
 
-__all__ = ["Outcome", "run", "time_is_over"]
+__all__ = ["EASY", "Advance", "Outcome", "run", "time_is_over"]
 
 Callback = Callable[[StepReport], object]
 Keep = Callable[[State, Front], object]
+
+
+class Advance(Protocol):
+    """What takes a search on, in place of a step in this process; `symenum.cluster` has one."""
+
+    def __call__(self, state: State, budget: Budget) -> State | None:
+        """A later state, with its turns in `history`; None: there is nothing left to do."""
+        ...
+
+    def said(self) -> str:
+        """Where the search runs, for reports."""
+        ...
+
 
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
 _SEARCH_SHARE = 0.9  # part of the time for steps, where constants are fitted on all rows at the end
@@ -32,8 +46,11 @@ _MIN_LAST_FIT = 0.2  # seconds for that fit, even where the last step took longe
 _LATEST = 0.5  # but not beyond so many seconds after the limit
 
 _SHORTEST = 1e-9  # seconds: a Budget needs a limit above 0, and rates need a time above 0
-_EASY = 0.5  # work units: a search that ends with less never needs the GPU made ready
 _INTERRUPTED = "interrupted"
+
+
+EASY = 0.5
+"""Work units: a search that ends with less never needs the GPU made ready."""
 
 
 def time_is_over(max_time: float | None) -> str:
@@ -72,6 +89,7 @@ def run(
     began: float | None = None,
     reserve: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
+    advance: Advance | None = None,
 ) -> Outcome:
     """Search from the beginning, or from a state that an earlier run has left.
 
@@ -80,13 +98,14 @@ def run(
     returns True ends the search. Ctrl-C ends the budget `stopping`, and so may anyone who holds it: the step ends at
     its next look at the clock, and its finds are kept. A second Ctrl-C ends the search at once with the front of the
     steps before, and is the outcome's error. `known` laws of earlier runs join the front without leading the search.
-    `keep` gets the state and the front at the beginning and after each whole step, to write them down.
+    `keep` gets the state and the front at the beginning and after each whole step, to write them down. `advance`: what
+    makes the steps, if not this process.
     """
     check_shares(task.settings.shares, moves_of(task))
     stopping = stopping or Budget()
     began = clock() if began is None else began
     limits = (max_time, max_iterations)
-    running = _Run(task, tuple(callbacks), *limits, tuple(known), keep, stopping, began, reserve, clock)
+    running = _Run(task, tuple(callbacks), *limits, tuple(known), keep, stopping, began, reserve, clock, advance)
     devices = choose_devices(task.settings.device, ANY_WORK) if task.plan.gpu else ()
     with (
         ctrl_c_ends(stopping),
@@ -112,6 +131,7 @@ class _Run:
     began: float
     reserve: float
     clock: Callable[[], float]
+    advance: Advance | None
 
     @cached_property
     def searching(self) -> Budget:
@@ -139,16 +159,11 @@ class _Run:
         try:
             self._keep(whole)
             while (reason := self._reason(state)) is None:
-                if state.passes == 0 and state.work >= _EASY:
-                    self.task.warm_up()
-                before = self.clock()
-                after, move = step(self.task, state, self.searching)
-                if move is None:
+                after = self._step(state, earlier) if self.advance is None else self.advance(state, self.searching)
+                if after is None:
                     reason = "every move has been made"
                     break
-                gain = after.record(move).gain - state.record(move).gain
-                began, seconds = earlier + before - self.began, self.clock() - before
-                state = after.timed(Turn(after.iteration, move, began, seconds, gain))
+                state = after
                 if not self.searching.over():  # else the step may have been cut short
                     whole = state
                     self._keep(whole)
@@ -171,6 +186,18 @@ class _Run:
             front = in_supported_digits(self.task, front, self.finishing)
         state = replace(state, elapsed=earlier + self.clock() - self.began)
         return Outcome(state, front, reason, whole, reason == _INTERRUPTED, error)
+
+    def _step(self, state: State, earlier: float) -> State | None:
+        """The state after one more step, `earlier` seconds of the search being over before; None: no move is left."""
+        if not state.opened and state.work >= EASY:
+            self.task.warm_up()
+        before = self.clock()
+        after, move = step(self.task, state, self.searching)
+        if move is None:
+            return None
+        gain = after.record(move).gain - state.record(move).gain
+        began, seconds = earlier + before - self.began, self.clock() - before
+        return after.timed(Turn(after.iteration, move, began, seconds, gain))
 
     def _keep(self, whole: State) -> None:
         if self.keep is not None:
@@ -195,6 +222,7 @@ class _Run:
             state.passes,
             turn.gain,
             {record.move: record.error for record in state.records if record.error},
+            "" if self.advance is None else self.advance.said(),
         )
         answers = [callback(report) for callback in self.callbacks]
         return any(answers)

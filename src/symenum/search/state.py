@@ -169,7 +169,8 @@ class StepReport:
 
     `stage` is the name of the move. Times in seconds; `time_left` is None without a time limit. `scored` counts the
     candidates of the network's passes, `rate` is that per second. `message`: the plan of the passes. `gain`: what the
-    step added to the front, in decades. `errors`: the moves that have failed so far, and why.
+    step added to the front, in decades. `errors`: the moves that have failed so far, and why. `where`: of a search on a
+    cluster its workers, in words.
     """
 
     iteration: int
@@ -184,3 +185,4 @@ class StepReport:
     passes: int = 0
     gain: float = 0.0
     errors: Mapping[str, str] | None = None
+    where: str = ""

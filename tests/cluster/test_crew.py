@@ -1,0 +1,146 @@
+"""The crew: who may work, what happens where nobody can, and what users are told."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from cluster.unreliable import Clock, Unreliable
+
+from symenum.cluster import Crew, InProcess, NoWorkersError, connected
+from symenum.cluster.crew import Piece, Result, Worker
+from symenum.cluster.dask_executor import connect_dask
+from symenum.cluster.errors import ClusterError
+from symenum.cluster.messages import Message, decode, encode
+from symenum.cluster.words import names_a_cluster
+from symenum.core.budget import Budget
+
+
+@dataclasses.dataclass
+class Questions:
+    """So many pieces that ask workers what they are: the cheapest work there is."""
+
+    count: int
+    asked: int = 0
+    answers: list[str] = dataclasses.field(default_factory=list)
+    errors: list[str] = dataclasses.field(default_factory=list)
+
+    def next(self, worker: Worker) -> Piece | None:
+        self.asked += 1
+        return Piece("facts", self.asked, {"number": self.asked}) if self.asked <= self.count else None
+
+    def done(self, piece: Piece, result: Result) -> None:
+        self.answers.append(result.worker.name)
+
+    def failed(self, piece: Piece, error: str) -> None:
+        self.errors.append(error)
+
+    def finished(self) -> bool:
+        return len(self.answers) + len(self.errors) == self.count
+
+
+def test_a_worker_of_another_version_does_not_take_part() -> None:
+    executor = Unreliable(2)
+    executor.identity["w1"] = {"symenum": "0.0.9"}
+    notes: list[str] = []
+    crew = Crew(executor, note=notes.append)
+    crew.gathered(2, 5.0)
+    crew.run(source := Questions(3), Budget())
+    assert set(source.answers) == {"w0"}
+    assert "it has symenum 0.0.9, and this is symenum" in crew.refused["w1"]
+    assert notes == [f"w1 does not take part: {crew.refused['w1']}"]
+
+
+def test_a_worker_with_other_operators_does_not_take_part() -> None:
+    executor = Unreliable(2)
+    executor.identity["w0"] = {"operators": "0" * 16}
+    crew = Crew(executor)
+    crew.gathered(2, 5.0)
+    crew.run(source := Questions(3), Budget())
+    assert set(source.answers) == {"w1"}
+    assert "table of operators" in crew.refused["w0"]
+
+
+def test_a_worker_with_too_little_memory_does_not_take_part() -> None:
+    executor = Unreliable(2)
+    executor.memory = {"w0": 1 << 30, "w1": 8 << 30}
+    crew = Crew(executor, memory=2 << 30)
+    crew.gathered(2, 5.0)
+    crew.run(source := Questions(2), Budget())
+    assert set(source.answers) == {"w1"}
+    assert "it has 1.0 GiB of memory, and the work may take 2.0" in crew.refused["w0"]
+
+
+def test_no_workers_for_a_while_is_an_error_that_says_why() -> None:
+    executor = Unreliable(1)
+    executor.identity["w0"] = {"symenum": "0.0.9"}
+    with pytest.raises(NoWorkersError, match=r"no worker for 60 s \(w0 does not take part: it has symenum 0.0.9"):
+        Crew(executor, clock=Clock(20.0)).run(Questions(1), Budget())
+
+
+def test_workers_may_join_while_the_crew_works() -> None:
+    executor = Unreliable(1)
+    crew = Crew(executor, clock=Clock())
+    source = Questions(20)
+    before = source.next
+
+    def next_piece(worker: Worker) -> Piece | None:
+        if source.asked == 5 and len(executor.names) == 1:
+            executor.names.append("late")
+        return before(worker)
+
+    source.next = next_piece  # type: ignore[method-assign]
+    crew.run(source, Budget())
+    assert set(source.answers) == {"w0", "late"}
+
+
+def test_a_budget_that_is_over_ends_the_work_though_a_worker_hangs() -> None:
+    class Hanging(Unreliable):
+        def gather(self, timeout: float) -> list:  # type: ignore[type-arg]
+            return [reply for reply in super().gather(timeout) if not source.asked]
+
+    source = Questions(1)
+    looks = iter([False] * 5)
+    Crew(Hanging(1)).run(source, Budget(stop=lambda: next(looks, True)))
+    assert source.answers == []
+
+
+def test_an_answer_that_is_no_message_is_tried_elsewhere_and_then_reported() -> None:
+    class Broken(Unreliable):
+        def _answered(self, name: str, message: bytes) -> bytes:
+            return b"nonsense" if "number" in decode(message).document else super()._answered(name, message)
+
+    crew = Crew(Broken(2))
+    crew.run(source := Questions(1), Budget())
+    assert len(source.errors) == 1
+    assert "cannot be read" in source.errors[0]
+
+
+@pytest.mark.parametrize("value", [None, "tcp://a:1", "a:8786", 4, InProcess()])
+def test_what_may_be_a_cluster(value: object) -> None:
+    assert names_a_cluster(value)
+
+
+@pytest.mark.parametrize("value", ["", 0, -1, True, 1.5, [], {}])
+def test_what_may_not_be_a_cluster(value: object) -> None:
+    assert not names_a_cluster(value)
+    with (
+        pytest.raises(ValueError, match=r"cluster must be an address such as 'tcp://host:8786'"),
+        connected(value),
+    ):
+        pytest.fail("connected")
+
+
+def test_an_address_where_nobody_answers_says_what_was_tried() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(ClusterError, match=r"no Dask scheduler answered at tcp://127.0.0.1:9 within 0.3 s"):
+        connect_dask("tcp://127.0.0.1:9", 0.3)
+
+
+def test_a_message_comes_back_as_it_went() -> None:
+    import numpy as np
+
+    sent = Message({"a": [1, 0.1, None, "x"]}, {"values": np.array([[1e-308, np.inf], [np.nan, -0.0]])})
+    found = decode(encode(sent))
+    assert found.document == sent.document
+    assert found.arrays["values"].tobytes() == sent.arrays["values"].tobytes()

@@ -103,6 +103,7 @@ def prior_knowledge(
     weights = complexity_weights(parameters, names)
     units = read_units(parameters, names, labels or names, target, forbidden)
     final_units = units if units is not None and units.constants and not units.free else None
+    shape = read_shape(parameters.shape, parameters.shape_box, names, target, training.columns)
     prior = Prior(
         None if parameters.max_depth is None else int(parameters.max_depth),
         _nested_constraints(parameters.nested_constraints),
@@ -111,11 +112,11 @@ def prior_knowledge(
         _argument_limits(parameters.constraints),
         weights,
         units if final_units is None or units is None else replace(units, free=True, by_names=True),
+        () if shape is None else shape.straight,
     )
     template = read_template(parameters.template, names, declared, get_operators(parameters.operators))
     if template is not None:
         _check_alone(parameters)
-    shape = read_shape(parameters.shape, parameters.shape_box, names, target, training.columns)
     guesses = _guesses(parameters, training, declared, loss, budget, seed)
     for guess in guesses:
         unwanted = [name for name in forbidden if name in variables(guess)]

@@ -5,9 +5,10 @@ Both judge an expression as it is printed, after the search has found it; neithe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from symenum.expressions import (
     Apply,
@@ -75,7 +76,8 @@ class Prior:
     the outer one to a leaf; by name or record. `variable_operators`: for a variable, the only operators that may act on
     expressions that hold it. `required`: variables that every law must depend on. `arguments`: for an operator, the
     largest complexity of each of its operands, None for any; `weights` say what complexity counts. `units`: the
-    dimensions of variables and target, which a law must keep to.
+    dimensions of variables and target, which a law must keep to. `straight`: variables in which every law is a straight
+    line, a + b·x with a and b of the other variables; as it is written, so that it holds for parts of a law, too.
     """
 
     max_depth: int | None = None
@@ -85,6 +87,7 @@ class Prior:
     arguments: Mapping[Operator, tuple[int | None, ...]] = field(default_factory=dict)
     weights: ComplexityWeights | None = None
     units: Units | None = None
+    straight: tuple[str, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -94,7 +97,7 @@ class Prior:
     @property
     def forbids_parts(self) -> bool:
         """Whether some expressions may not even be a part of a law."""
-        shaped = bool(self.nested or self.variable_operators or self.arguments)
+        shaped = bool(self.nested or self.variable_operators or self.arguments or self.straight)
         return self.max_depth is not None or shaped or self.units is not None
 
     def allows(self, expression: Expression) -> bool:
@@ -112,6 +115,8 @@ class Prior:
         if self.arguments and not self._has_small_arguments(expression):
             return False
         if self.units is not None and not self.units.consistent(expression):
+            return False
+        if not all(_is_straight(expression, name) for name in self.straight):
             return False
         return (not self.nested or self._nests_well(expression)) and self._acts_well(expression)
 
@@ -173,6 +178,25 @@ def _depends_on(expression: Expression, name: str) -> bool:
     while other in variables(expression):
         other += "_"
     return not same_function(expression, substitute(expression, {name: Variable(other)}))
+
+
+def _is_straight(expression: Expression, name: str) -> bool:
+    """Whether the expression is written as a + b·x in the variable `name`: x**2/x is not."""
+    return name not in variables(expression) or fold(expression, partial(_degree, name)) <= 1
+
+
+def _degree(name: str, node: Expression, operands: tuple[float, ...]) -> float:
+    """The degree of a polynomial in the variable `name`, from those of its operands; infinite for all that is none."""
+    if not isinstance(node, Apply):
+        return float(isinstance(node, Variable) and node.name == name)
+    role = node.operator.role
+    if not any(operands):
+        return 0.0
+    if role in ADDITIVE or role in (Role.NEGATION, Role.IDENTITY):
+        return max(operands)
+    if role is Role.PRODUCT:
+        return sum(operands)
+    return operands[0] if role is Role.QUOTIENT and not operands[1] else math.inf
 
 
 NO_PRIOR = Prior()

@@ -208,6 +208,12 @@ class Shape:
     _known: dict[Expression, tuple[Verdict, ...]] = field(default_factory=dict, repr=False, compare=False)
     _seen: dict[Expression, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def straight(self) -> tuple[str, ...]:
+        """The variables in which a law is a straight line: convex and concave at once."""
+        curved = [(one.name, one.sign) for one in self.requirements if isinstance(one, Sloped) and one.order == 2]
+        return tuple(dict.fromkeys(name for name, sign in curved if (name, -sign) in curved))
+
     def verdicts(self, law: Expression) -> tuple[Verdict, ...]:
         """One for each requirement."""
         if law not in self._known:

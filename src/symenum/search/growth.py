@@ -43,7 +43,7 @@ from symenum.operators import Abilities
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
 from symenum.search.front_update import near
 from symenum.search.insertion import below, best_insertions, common_factors, places_of, replaced, swaps
-from symenum.search.polish import fitted
+from symenum.search.polish import fitted, with_right_units
 from symenum.search.problem import Task
 from symenum.search.state import State
 
@@ -128,7 +128,8 @@ def grown(task: Task, law: Expression, budget: Budget) -> list[Candidate]:
     target = data.target.at(data.scan_rows)
     material = task.material(base, _MATERIAL)
     alone = [one for name in data.columns if (one := Variable(name)) not in material]
-    promising = best_insertions(base, scanned, target, material, alone, task.settings.operators, _INSERTIONS)
+    allowed = partial(_may_grow_to, task) if task.prior.forbids_parts else None
+    promising = best_insertions(base, scanned, target, material, alone, task.settings.operators, _INSERTIONS, allowed)
     around = _around(task, terms, float(values.min()), float(values.max())) if variables(base) else ()
     swapped = swaps(base, scanned, target, task.settings.operators)
     new = _fitted(task, [base, *(one.law for one in promising), *swapped, *around], budget)
@@ -145,6 +146,11 @@ def grown(task: Task, law: Expression, budget: Budget) -> list[Candidate]:
         new += pruned
         best = _cheapest(task, pruned)
     return _earned(task, new, old)
+
+
+def _may_grow_to(task: Task, law: Expression) -> bool:
+    """Whether a law may be one once its constants are fitted, numbers taken away that units do not let stand in it."""
+    return any(map(task.prior.allows_part, with_right_units(task, [law])))
 
 
 @dataclass(frozen=True)

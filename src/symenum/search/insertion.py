@@ -49,9 +49,11 @@ _MIDDLES = (0.25, 0.5, 0.75)  # and where in that range their argument is zero
 _BASES = 24  # variables, and as many products of two, that functions are taken of
 _SWAPS = 4  # functions that may take the place of one
 _PER_PLACE = 8  # insertions at one place that are handed back
+_FAMILIES_LOOKED_AT = 200  # at one place, where not all laws are allowed: to ask takes some 50 us
 
 Path = tuple[int, ...]
 Write = Callable[[float], Expression]
+Allowed = Callable[[Expression], bool]
 
 
 @dataclass(frozen=True)
@@ -140,11 +142,13 @@ def best_insertions(
     alone: Sequence[Variable],
     operators: tuple[Operator, ...],
     count: int,
+    allowed: Allowed | None = None,
 ) -> list[Insertion]:
     """The `count` insertions that promise most. The law is a sum with fitted coefficients.
 
     `columns` (rows,) by name and `target`: the rows that they are judged on. `material`: the variables that parts are
-    made of; `alone`: further ones, which become terms as they are.
+    made of; `alone`: further ones, which become terms as they are. `allowed`: whether a law with one more part may be
+    one at all; None where all may.
     """
     root = target.weight.sqrt()
     places = places_of(law, columns)
@@ -158,7 +162,7 @@ def best_insertions(
         residual = residual - (residual @ background.T) @ background
     if not float(residual.norm()) > 0:
         return []
-    judge = _Judge(background, residual, root)
+    judge = _Judge(background, residual, root, allowed)
     single = _Parts.of([(columns[one.name], one) for one in material])
     several = _joined_in_pairs(material, columns, operators)
     order = judge.gains(several, torch.ones_like(root)).argsort(descending=True, stable=True)[:_BASES].tolist()
@@ -384,8 +388,8 @@ def _functions(bases: Sequence[tuple[Tensor, Expression]], operators: tuple[Oper
 class _Judge:
     """The gains of parts off a background (k, rows, orthonormal) for a residual (rows,) off it; `root` (rows,)."""
 
-    def __init__(self, background: Tensor, residual: Tensor, root: Tensor) -> None:
-        self._background, self._residual, self._root = background, residual, root
+    def __init__(self, background: Tensor, residual: Tensor, root: Tensor, allowed: Allowed | None = None) -> None:
+        self._background, self._residual, self._root, self._allowed = background, residual, root, allowed
         self._square = float(residual @ residual)
 
     def gains(self, parts: _Parts, factor: Tensor) -> Tensor:
@@ -393,14 +397,17 @@ class _Judge:
         return self._judged(parts, factor)[0]
 
     def best(self, parts: _Parts, factor: Tensor, write: Callable[[float, Expression], Expression]) -> list[Insertion]:
-        """The best part of each family, of the eight best families; `write` takes its coefficient and expression."""
+        """The best part of each family, of the eight best families that are allowed.
+
+        `write` takes its coefficient and expression.
+        """
         if not len(parts.write) or bool(_has_spikes(factor)):
             return []
         gain, a, b = self._judged(parts, factor)
         out: list[Insertion] = []
         seen: set[tuple[str, Expression]] = set()
         for at in gain.argsort(descending=True, stable=True).tolist():
-            if not float(gain[at]) > 0 or len(out) == _PER_PLACE:
+            if not float(gain[at]) > 0 or len(out) == _PER_PLACE or len(seen) == _FAMILIES_LOOKED_AT:
                 break
             if parts.family[at] not in seen:
                 seen.add(parts.family[at])
@@ -408,7 +415,9 @@ class _Judge:
                 size = math.hypot(sine, cosine) if cosine else sine
                 phase = math.atan2(cosine, sine) if cosine else 0.0
                 if math.isfinite(size) and size and math.isfinite(1 / size):
-                    out.append(Insertion(write(size, parts.write[at](phase)), float(gain[at])))
+                    law = write(size, parts.write[at](phase))
+                    if self._allowed is None or self._allowed(law):
+                        out.append(Insertion(law, float(gain[at])))
         return out
 
     def _judged(self, parts: _Parts, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:

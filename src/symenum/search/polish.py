@@ -46,6 +46,7 @@ __all__ = [
     "refitted",
     "rounded",
     "simplest_exact",
+    "with_right_units",
 ]
 
 _DIGITS = (1, 2, 3)  # significant digits that people write constants in
@@ -337,7 +338,7 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
     """The families with the best constants that several starts find; those without a finite loss are left out."""
     data, target = task.data, task.data.target
     device, seed = task.settings.device, task.settings.seed
-    families = _with_units(task, families)
+    families = with_right_units(task, families)
     results = refine(
         families, data.columns, target.y, target.weight, starts=_STARTS, budget=budget, device=device, seed=seed
     )
@@ -347,7 +348,7 @@ def _refined(task: Task, families: Sequence[Expression], budget: Budget) -> list
 def fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> list[Candidate]:
     """The expressions with the best constants near their own; whole numbers stay."""
     data, target = task.data, task.data.target
-    expressions = _with_units(task, expressions)
+    expressions = with_right_units(task, expressions)
     results = refine(
         expressions,
         data.columns,
@@ -362,7 +363,7 @@ def fitted(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
     return [Candidate(result.expression, result.loss) for result in results if result.loss < float("inf")]
 
 
-def _with_units(task: Task, laws: Sequence[Expression]) -> Sequence[Expression]:
+def with_right_units(task: Task, laws: Sequence[Expression]) -> Sequence[Expression]:
     """The laws that have the unit of the target, without numbers that are added to something with a unit."""
     units = task.prior.units
     if units is None:

@@ -148,7 +148,7 @@ def _searched(task: Task, table: _Table, function: str, state: State, budget: Bu
         task.settings,
         template=None,
         loss=Squared(),
-        prior=replace(task.settings.prior, required=(), variable_operators={}, weights=None, units=None),
+        prior=replace(task.settings.prior, required=(), variable_operators={}, weights=None, units=None, straight=()),
         guesses=(),
         forbidden=(),
         shape=None,

@@ -42,6 +42,17 @@ def test_no_law_of_the_front_breaks_the_shape_and_each_is_marked() -> None:
     assert fitted.shape_lines() == ["The shape is proved."]
 
 
+def test_no_law_of_the_front_bends_where_the_shape_is_linear() -> None:
+    fitted = model(shape={"x1": "linear", "x2": ["convex", "concave"]}).fit(X, Y)
+    line = np.linspace(-4, 9, 27)
+    for other in (0.3, 2.0):
+        for columns in ((line, np.full(27, other)), (np.full(27, other), line)):
+            for row, mark in enumerate(fitted.equations_["shape"]):
+                assert mark == "proved"
+                bends = np.diff(fitted.predict(np.stack(columns, axis=1), row), n=2)
+                assert np.abs(bends).max() < 1e-9
+
+
 def test_laws_that_break_it_are_counted_among_the_refused() -> None:
     fitted = model(shape={"x1": "decreasing"}).fit(X, Y)
     assert any("decreasing in x1" in reason for reason in fitted.refused_)

@@ -46,6 +46,20 @@ def test_only_some_operators_act_on_a_variable(text: str, allowed: bool) -> None
     assert prior.allows(parse(text)) is allowed
 
 
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("2*t + 3", True), ("-t/x**2 + sin(x)", True), ("(t - 1)*(x + 2)*exp(x)", True), ("sin(x)", True),
+        ("t*(x + t)", False), ("t**2", False), ("x/t", False), ("sin(t)", False), ("x + exp(0.1*t)", False),
+        ("sqrt(t*x)", False), ("2**t", False),
+    ],
+)  # fmt: skip
+def test_a_law_is_a_straight_line_in_some_variables(text: str, allowed: bool) -> None:
+    prior = Prior(straight=("t",))
+    assert prior.forbids_parts
+    assert prior.allows_part(parse(text)) is prior.allows(parse(text)) is allowed
+
+
 def test_depth_and_required_variables() -> None:
     assert Prior(max_depth=2).allows(parse("sin(x)*y"))
     assert not Prior(max_depth=2).allows(parse("sin(x + y)*y"))

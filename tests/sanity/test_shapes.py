@@ -46,6 +46,12 @@ def test_verdicts(text: str, requirement: Requirement, verdict: Verdict) -> None
     assert requirement.verdict(parse(text), BOX) is verdict
 
 
+def test_convex_and_concave_at_once_is_a_straight_line() -> None:
+    both = [Sloped("", "y", 1, 2), Sloped("", "y", -1, 2)]
+    assert Shape((RISING, CONVEX, *both), BOX).straight == ("y",)
+    assert Shape((RISING, CONVEX, Sloped("", "x", -1)), BOX).straight == ()
+
+
 def test_a_jump_is_never_proved_away() -> None:
     """The derivative of sign is zero wherever there is one, and 1/x falls on both sides of its pole."""
     box = {"x": (-1.0, 1.3)}

@@ -76,6 +76,21 @@ def test_variables_that_are_no_material_become_terms_as_they_are() -> None:
     assert not any(f"({name}*c" in str(one.law) or f"c*{name}" in str(one.law) for one in found for name in "abc")
 
 
+def test_what_is_not_allowed_makes_room_for_what_is() -> None:
+    columns, target = data("a*b + sin(3*c)", noise=0.3)
+    material = [Variable(name) for name in columns]
+
+    def without_waves(law) -> bool:
+        return "sin" not in str(law) and "cos" not in str(law)
+
+    law = parse("1.1*a + 0.5")
+    free = best_insertions(law, columns, target, material, [], KOZA, 12)
+    found = best_insertions(law, columns, target, material, [], KOZA, 12, without_waves)
+    assert not all(without_waves(one.law) for one in free)
+    assert len(found) == 12
+    assert all(without_waves(one.law) for one in found)
+
+
 def test_a_swap_follows_the_function_that_it_replaces() -> None:
     columns, target = data("exp(-0.7*a)")
     base = parse("2.1/(a + 1.3) - 0.4")

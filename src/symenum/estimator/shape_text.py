@@ -15,7 +15,7 @@ from symenum.sanity.shapes import Bounded, Limit, Mirrored, Point, Requirement, 
 
 __all__ = ["read_shape"]
 
-_OF_VARIABLES = ("increasing", "decreasing", "convex", "concave", "even", "odd")
+_OF_VARIABLES = ("increasing", "decreasing", "convex", "concave", "linear", "even", "odd")
 _OF_TARGET = ("positive", "negative", "nonnegative", "nonpositive")
 _CONDITIONS = "f"  # the key of `shape` that holds formulas; the law is called f in them
 _EXAMPLES = "'f(0) = 0', 'f(x1=0) = 0', 'f -> 1 for x1 -> inf', 'f(x1, x2) = f(x2, x1)' or 'f(-x1) = -f(x1)'"
@@ -55,7 +55,7 @@ def _requirements(shape: object, names: Sequence[str], target: str) -> Iterator[
                 yield _condition(text, names)
         elif name in names:
             for word in _words(value):
-                yield _of_variable(str(name), word)
+                yield from _of_variable(str(name), word)
         elif name in (target, "y"):
             yield from _of_target(str(name), value)
         else:
@@ -73,14 +73,18 @@ def _words(value: object) -> list[str]:
     raise ValueError(f"shape must hold words such as 'increasing', not {value!r:.60}")
 
 
-def _of_variable(name: str, word: str) -> Requirement:
+def _of_variable(name: str, word: str) -> Iterator[Requirement]:
     text = f"{word} in {name}"
     if word in ("increasing", "decreasing"):
-        return Sloped(text, name, 1 if word == "increasing" else -1)
-    if word in ("convex", "concave"):
-        return Sloped(text, name, 1 if word == "convex" else -1, order=2)
+        yield Sloped(text, name, 1 if word == "increasing" else -1)
+        return
+    if word in ("convex", "concave", "linear"):
+        for sign in {"convex": (1,), "concave": (-1,), "linear": (1, -1)}[word]:
+            yield Sloped(text, name, sign, order=2)
+        return
     if word in ("even", "odd"):
-        return Mirrored(text, (name,), 1 if word == "even" else -1)
+        yield Mirrored(text, (name,), 1 if word == "even" else -1)
+        return
     raise ValueError(
         f"shape of {name!r} must be {', '.join(_OF_VARIABLES)}, not {word!r:.40}{did_you_mean(word, _OF_VARIABLES)}"
     )

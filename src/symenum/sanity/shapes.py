@@ -227,13 +227,14 @@ class Shape:
 
     def broken(self, law: Expression) -> list[str]:
         """The requirements that it breaks, as they are said."""
-        return [one.text for one, found in self._paired(law) if found is Verdict.BROKEN]
+        return list(dict.fromkeys(one.text for one, found in self._paired(law) if found is Verdict.BROKEN))
 
     def seen_broken(self, law: Expression) -> list[str]:
         """The same, as far as a quick look at some points shows it."""
         if law not in self._seen:
             with np.errstate(all="ignore"):
-                self._seen[law] = [one.text for one in self.requirements if one.is_broken(law, self.box)]
+                seen = dict.fromkeys(one.text for one in self.requirements if one.is_broken(law, self.box))
+            self._seen[law] = list(seen)
         return self._seen[law]
 
     def mark(self, law: Expression) -> str:
@@ -241,7 +242,8 @@ class Shape:
         worst = self.verdict(law)
         if worst is Verdict.PROVED:
             return str(worst.value)
-        return f"{worst.value}: {', '.join(one.text for one, found in self._paired(law) if found is worst)}"
+        texts = dict.fromkeys(one.text for one, found in self._paired(law) if found is worst)
+        return f"{worst.value}: {', '.join(texts)}"
 
     def _paired(self, law: Expression) -> list[tuple[Requirement, Verdict]]:
         return list(zip(self.requirements, self.verdicts(law), strict=True))

@@ -45,6 +45,7 @@ from symenum.estimator.saved_results import (
     holds_laws_of_motion,
     read_result,
 )
+from symenum.estimator.table_labels import TableLabels, read_labels
 from symenum.estimator.unit_text import FROM_NAMES
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
@@ -573,9 +574,16 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
     selected = choose_law(front.from_zero(), rule, None, training, loss)
     run = RunSummary(state.elapsed, state.iteration, state.scored, "", front.floor)
     parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
+    labels = read_labels(path, len(data.variables))
+    columns = data.columns if labels is None else labels.columns
     return SavedModel(
-        parameters, front, selected, data.variables, data.columns, run, "as the checkpoint has it", True, training
-    )
+        parameters, front, selected, data.variables, columns, run, "as the checkpoint has it", True, training,
+        target=found.target if labels is None else labels.target, origin=_origin(labels),
+    )  # fmt: skip
+
+
+def _origin(labels: TableLabels | None) -> Origin:
+    return Origin() if labels is None else Origin(labels.source, None, labels.encoding)
 
 
 def _of_groups(path: Path, found: OpenedCheckpoint, groups: Any) -> SavedModel:
@@ -591,5 +599,5 @@ def _of_groups(path: Path, found: OpenedCheckpoint, groups: Any) -> SavedModel:
     parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
     return SavedModel(
         parameters, front, selected, every, None, run, "as the checkpoint has it", True, target=found.target,
-        groups=groups,
+        origin=_origin(read_labels(path)), groups=groups,
     )  # fmt: skip

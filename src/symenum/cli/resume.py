@@ -98,9 +98,10 @@ def resume_command(
 
 def _is_of_motion(path: Path) -> bool:
     """Whether the file is the checkpoint of a search for laws of motion."""
+    from symenum.search.checkpoint import MOTION_FORMAT, format_of
+
     try:
-        with path.open("rb") as file:
-            return b'"symenum motion checkpoint"' in file.read(64)  # a file names its format at the beginning
+        return format_of(path) == MOTION_FORMAT
     except OSError:
         return False  # what is wrong with it is said when it is read
 

@@ -29,7 +29,7 @@ from symenum import PSRN, PSERegressor
 from symenum.bench.judge import Judge, judge_front
 from symenum.bench.problems import Problem, ProblemSet, get_set, with_noise
 from symenum.bench.problems.problem import data_file
-from symenum.core.dimensions import BASE_UNITS, DIMENSIONLESS, Dimension
+from symenum.core.dimensions import BASE_UNITS, DIMENSIONLESS, Dimension, eliminated
 from symenum.engine.layer_dimensions import SlotDimensions
 from symenum.estimator.unit_text import read_unit
 from symenum.expressions import Apply, Constant, Expression, Units, Variable, fold
@@ -129,18 +129,7 @@ def free_dimensions(law: Expression, names: tuple[str, ...]) -> list[Powers]:
 def null_space(rows: list[Powers], width: int) -> list[Powers]:
     """A basis of the vectors of so many numbers that all rows are orthogonal to."""
     left = [list(row) for row in rows]
-    pivots: list[int] = []
-    for column in range(width):
-        at = len(pivots)
-        found = next((i for i in range(at, len(left)) if left[i][column]), None)
-        if found is None:
-            continue
-        left[at], left[found] = left[found], left[at]
-        left[at] = [value / left[at][column] for value in left[at]]
-        for i in range(len(left)):
-            if i != at and left[i][column]:
-                left[i] = [a - left[i][column] * b for a, b in zip(left[i], left[at], strict=True)]
-        pivots.append(column)
+    pivots = eliminated(left, width)
     basis = []
     for column in range(width):
         if column not in pivots:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from symenum.core.budget import NO_LIMIT, Budget, CutShortError
 from symenum.engine.layer import SymbolLayer
 from symenum.expressions import Constant, Variable
+from symenum.expressions.degree import degree_in
 from symenum.heads import Features, build_features
 from symenum.heads import features as features_module
 from symenum.operators import get_operators
@@ -116,3 +117,16 @@ def test_a_layer_of_many_outputs_ends_with_its_budget() -> None:
     layer = SymbolLayer(get_operators("koza"), 100)
     with pytest.raises(CutShortError):
         features_module._simplest_outputs(layer, torch.zeros(100, dtype=torch.int64), 10, ended)
+
+
+def test_features_that_are_straight_in_a_variable_are_those_of_degree_one() -> None:
+    slots = [Variable("x"), Variable("y")]
+    values = torch.tensor(np.random.default_rng(0).uniform(0.5, 2, (2, 12)))
+    features = build_features(slots, values, get_operators(["+", "-", "*", "/", "sin", "neg"]), 2, extend_unary=True)
+    straight = features.straight_in(["x"])
+    kept = {str(straight.expression(i)) for i in range(len(straight))}
+    wanted = {str(one) for i in range(len(features)) if degree_in(one := features.expression(i), "x") <= 1}
+    assert kept == wanted
+    assert "x" in kept
+    assert 0 < len(straight) < len(features)
+    assert len(features.straight_in([])) == len(features)

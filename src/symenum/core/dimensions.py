@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["BASE_UNITS", "DIMENSIONLESS", "SAME_NUMBER", "Dimension", "solve_exponents"]
+__all__ = ["BASE_UNITS", "DIMENSIONLESS", "SAME_NUMBER", "Dimension", "eliminated", "solve_exponents"]
 
 BASE_UNITS = ("m", "kg", "s", "A", "K", "mol", "cd")
 """The base units of the SI, in the order of the exponents."""
@@ -88,8 +88,19 @@ def solve_exponents(bases: Sequence[Dimension], wanted: Dimension) -> tuple[Frac
     (Fraction(1, 1), Fraction(-2, 1))
     """
     rows = [[base.exponents[at] for base in bases] + [wanted.exponents[at]] for at in range(len(BASE_UNITS))]
+    pivots = eliminated(rows, len(bases))
+    if any(row[-1] for row in rows[len(pivots) :]):
+        return None
+    solution = [Fraction(0)] * len(bases)
+    for place, column in enumerate(pivots):
+        solution[column] = rows[place][-1]
+    return tuple(solution)
+
+
+def eliminated(rows: list[list[Fraction]], columns: int) -> list[int]:
+    """Bring rows into reduced echelon form in their first `columns` columns, in place; the columns of the pivots."""
     pivots: list[int] = []
-    for column in range(len(bases)):
+    for column in range(columns):
         place = len(pivots)
         found = next((at for at in range(place, len(rows)) if rows[at][column]), None)
         if found is None:
@@ -102,9 +113,4 @@ def solve_exponents(bases: Sequence[Dimension], wanted: Dimension) -> tuple[Frac
                 factor = row[column]
                 rows[at] = [value - factor * own for value, own in zip(row, rows[place], strict=True)]
         pivots.append(column)
-    if any(row[-1] for row in rows[len(pivots) :]):
-        return None
-    solution = [Fraction(0)] * len(bases)
-    for place, column in enumerate(pivots):
-        solution[column] = rows[place][-1]
-    return tuple(solution)
+    return pivots

@@ -23,6 +23,7 @@ from symenum.engine.distinct import canonical_signs, representatives, signature
 from symenum.engine.layer import SymbolLayer
 from symenum.engine.layer_dimensions import dimensions_of_outputs
 from symenum.expressions import Constant, Expression, Units, apply
+from symenum.expressions.degree import degree_in, joined_degree
 from symenum.operators import Kind, Operator
 from symenum.operators.traits import Role
 
@@ -78,6 +79,20 @@ class Table:
             if bool((larger == sizes).all()):
                 return sizes
             sizes = larger
+
+    def degrees(self, name: str) -> Tensor:
+        """The degree of each feature in the variable of that name, (N,) float64."""
+        of_slots = torch.tensor([degree_in(slot, name) for slot in self.slots], dtype=torch.float64)
+        slot = self.operator == SLOT
+        degrees = torch.where(slot, of_slots[torch.where(slot, self.left, 0)], 0.0)
+        while True:  # once for each layer
+            a, b = (torch.where(side >= 0, degrees[side.clamp_min(0)], 0.0) for side in (self.left, self.right))
+            higher = degrees
+            for at, operator in enumerate(self.operators):
+                higher = torch.where(self.operator == at, joined_degree(operator.role, a, b), higher)
+            if bool((higher == degrees).all()):
+                return degrees
+            degrees = higher
 
     def expression(self, number: int) -> Expression:
         """The expression of the feature of that number."""
@@ -141,6 +156,13 @@ class Features:
 
     def _slice(self, low: int, high: int) -> Features:
         return Features(self.values[low:high], self.complexity[low:high], self.number[low:high], self.table)
+
+    def straight_in(self, names: Sequence[str]) -> Features:
+        """Those that are straight lines in each of these variables."""
+        if not names:
+            return self
+        straight = torch.stack([self.table.degrees(name)[self.number] <= 1 for name in names]).all(dim=0)
+        return self.take(torch.nonzero(straight).flatten())
 
     def up_to_affine(self, budget: Budget = NO_LIMIT) -> Features:
         """The features that are not constant and not a·v + b of a simpler one, by complexity."""

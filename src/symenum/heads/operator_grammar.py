@@ -5,10 +5,9 @@ Both judge an expression as it is printed, after the search has found it; neithe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 from symenum.expressions import (
     Apply,
@@ -23,6 +22,7 @@ from symenum.expressions import (
     walk,
 )
 from symenum.expressions.complexity import ComplexityWeights
+from symenum.expressions.degree import degree_in
 from symenum.operators import Abilities, Operator, get_operator
 from symenum.operators.traits import ADDITIVE, Role
 
@@ -116,7 +116,7 @@ class Prior:
             return False
         if self.units is not None and not self.units.consistent(expression):
             return False
-        if not all(_is_straight(expression, name) for name in self.straight):
+        if any(degree_in(expression, name) > 1 for name in self.straight):
             return False
         return (not self.nested or self._nests_well(expression)) and self._acts_well(expression)
 
@@ -178,25 +178,6 @@ def _depends_on(expression: Expression, name: str) -> bool:
     while other in variables(expression):
         other += "_"
     return not same_function(expression, substitute(expression, {name: Variable(other)}))
-
-
-def _is_straight(expression: Expression, name: str) -> bool:
-    """Whether the expression is written as a + b·x in the variable `name`: x**2/x is not."""
-    return name not in variables(expression) or fold(expression, partial(_degree, name)) <= 1
-
-
-def _degree(name: str, node: Expression, operands: tuple[float, ...]) -> float:
-    """The degree of a polynomial in the variable `name`, from those of its operands; infinite for all that is none."""
-    if not isinstance(node, Apply):
-        return float(isinstance(node, Variable) and node.name == name)
-    role = node.operator.role
-    if not any(operands):
-        return 0.0
-    if role in ADDITIVE or role in (Role.NEGATION, Role.IDENTITY):
-        return max(operands)
-    if role is Role.PRODUCT:
-        return sum(operands)
-    return operands[0] if role is Role.QUOTIENT and not operands[1] else math.inf
 
 
 NO_PRIOR = Prior()

@@ -900,7 +900,10 @@ class AllHeads:
             budget=budget,
             units=self.data.units,
         )
-        if not replace(self.prior, units=None).forbids_parts or self.data.slots != self.data.stand_ins:
+        if self.data.slots != self.data.stand_ins:
+            return features
+        features = features.straight_in(self.prior.straight)
+        if not replace(self.prior, units=None, straight=()).forbids_parts:
             return features
         allowed = [i for i in range(len(features)) if self.prior.allows_part(features.expression(i))]
         return features.take(torch.tensor(allowed))
@@ -911,7 +914,9 @@ class AllHeads:
             return self.origin.extended(budget)
         if "extended" not in self._made:
             room = self.max_memory // _SHARE_OF_A_LAYER
-            self._made["extended"] = extended_by_unary(self.features(budget), 5 * self._columns, room, budget)
+            extended = extended_by_unary(self.features(budget), 5 * self._columns, room, budget)
+            straight = self.prior.straight if self.data.slots == self.data.stand_ins else ()
+            self._made["extended"] = extended.straight_in(straight)
         return self._made["extended"]
 
     @property

@@ -406,7 +406,7 @@ def cubic(**methods: Any) -> Any:
 
 
 def test_a_loss_of_rows_needs_the_method_rows() -> None:
-    with pytest.raises(TypeError, match="abstract.*rows"):
+    with pytest.raises(TypeError, match=r"abstract.*rows"):
         type("NoRows", (RowLoss,), {"name": "no rows"})()
 
 

@@ -34,6 +34,7 @@ NO_WORKERS = 60.0
 """Seconds without any worker after which the driver gives up: a batch system may take so long to start one again."""
 _LOOK = 1.0  # seconds between two looks at which workers are there
 _WAIT = 0.2  # seconds that the driver waits for a reply before it looks at clocks and workers again
+_IDLE = 0.005  # seconds between two looks while workers are there and the source has nothing for them
 _SILENT = 30.0  # seconds beyond what a piece should take at most, after which its worker counts as hung: many times
 # what starting Python and importing torch takes on a busy machine (4 s; benchmarks/cluster.py overhead)
 _FACTOR = 4.0  # times what a piece should take at most: a machine may be shared
@@ -312,7 +313,7 @@ class Crew:
                     else ": start some, or look at their logs"
                 )
             )
-        time.sleep(0.0 if self.workers else min(_WAIT, self._patience))
+        time.sleep(_IDLE if self.workers else min(_WAIT, self._patience))
 
     # Pieces
 

@@ -75,7 +75,7 @@ def cluster_of(workers: int, engine: str) -> Iterator[Crew]:
     if engine == "dask":
         from distributed import LocalCluster
 
-        made = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
+        made = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
     with connected(made if engine == "dask" else workers) as executor:
         crew = Crew(executor, silence=5.0)
         crew.gathered(workers, SETTLED)

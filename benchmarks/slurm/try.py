@@ -25,7 +25,7 @@ import numpy as np
 HERE = Path(__file__).parent
 SCRIPT = HERE / "search.sbatch"
 WAIT = 240.0  # seconds for a job to end: Slurm looks once in some seconds, and Python starts slowly on a busy machine
-SECONDS = 40  # of a search
+SECONDS = 90  # of a search
 CANCELLED_AFTER = 4.0  # seconds after the progress has shown both workers
 LIMIT = "00:02:00"  # of the job that reaches it: TERM comes 20 to 80 s before
 
@@ -105,7 +105,6 @@ def limit(env: dict[str, str], folder: Path) -> bool:
     first = (results / "front.csv").exists()
     ended = re.findall(r"^Ended: .*$", log_of(job, folder), re.MULTILINE)
     print(f"limit: {state}; {' '.join(ended)} results: {'yes' if first else 'NO'}", flush=True)
-    (folder / "limit.json").unlink(missing_ok=True)
     again = submit({**env, "SYMENUM_SECONDS": "10"}, *request)
     state = wait_for(again, env, wanted=ENDED)
     ended = re.findall(r"^Ended: .*$", log_of(again, folder), re.MULTILINE)

@@ -192,8 +192,12 @@ class LocalProcesses(Futures):
         return super().places()
 
     def close(self) -> None:
+        """End the processes with the work that they have: nobody waits for it, and Python would, at its end."""
         super().close()
+        processes = list((getattr(self._pool, "_processes", None) or {}).values())
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
 
 
 def _spawned(count: int) -> FuturesPool:

@@ -54,6 +54,8 @@ from symenum.bench.judge import recovered
 from symenum.bench.problems.random_laws import DEVELOPMENT, EVERY_OPERATOR, random_law
 from symenum.cluster import Crew, connected, search_network
 from symenum.cluster.check import measure_crew
+from symenum.cluster.crew import Piece, Result, Worker
+from symenum.core.budget import Budget
 from symenum.core.threads import cores_limited
 
 ROWS, BEST = 32, 30  # of a pass: those of a search
@@ -65,6 +67,7 @@ STARTED = 25.0  # seconds in which all processes have started, and that are left
 FAULT_INPUTS = 5  # of the passes in which workers are killed: 1.3e9 candidates, some seconds of one core
 FAULT_WORKERS = 3
 OVERHEAD_INPUTS = 5
+MODEL_PIECES, MODEL_PARTS = 200, 100  # that `model` measures
 RESUMED_STEPS = 24  # of the searches whose driver is killed
 SETTLED = 60.0  # seconds for workers to join
 
@@ -90,30 +93,47 @@ def data_of(inputs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(X[:, 0]) * X[:, 1] + np.exp(-X[:, -1]) + 0.1 * rng.normal(size=ROWS)
 
 
+def cpu_seconds(crew: Crew | None = None) -> tuple[float, float]:
+    """Seconds of a processor that this process and the workers of a crew on this machine have had (Linux)."""
+    ticks = 0
+    for worker in crew.workers if crew else ():
+        text = Path(f"/proc/{worker.facts['process'].rpartition(':')[2]}/stat").read_text(encoding="utf-8")
+        ticks += sum(map(int, text.rpartition(")")[2].split()[11:13]))  # utime, stime
+    return time.process_time(), ticks / os.sysconf("SC_CLK_TCK")
+
+
 def efficiency(options: argparse.Namespace) -> None:
     net = PSRN(options.inputs, "koza", 3, max_memory=8 << 30)
     print(f"{net.sizes[-1]:.3g} candidates, {ROWS} rows, best {BEST}; {options.executor}")
-    alone, found = [], None
+    alone, processor, found = [], [], None
     for repeat in range(options.repeats):
         X, y = data_of(options.inputs, repeat)
-        began = time.perf_counter()
+        began, had = time.perf_counter(), time.process_time()
         found = net.search(X, y, BEST, device="cpu", threads=1)
         alone.append(time.perf_counter() - began)
-    print("| workers | seconds | candidates a second | efficiency | equal |\n|---|---|---|---|---|")
-    base = statistics.median(alone)
-    print(f"| none | {base:.1f} | {net.sizes[-1] / base:.3g} | 1 | |", flush=True)
+        processor.append(time.process_time() - had)
+    print("| workers | seconds | efficiency | CPU s of the driver | CPU s of the workers | CPU s alone / all | equal |")
+    print("|---|---|---|---|---|---|---|")
+    base, work = statistics.median(alone), statistics.median(processor)
+    print(f"| none | {base:.1f} | 1 | {work:.2f} | | 1 | |", flush=True)
     for workers in options.workers:
         with cluster_of(workers, options.executor) as crew:
-            taken = []
+            taken, drivers, theirs = [], [], []
             for repeat in range(options.repeats):
                 X, y = data_of(options.inputs, repeat)
-                began = time.perf_counter()
+                began, had = time.perf_counter(), cpu_seconds(crew)
                 together = search_network(net, X, y, BEST, crew=crew)
                 taken.append(time.perf_counter() - began)
-        seconds = statistics.median(taken)
+                have = cpu_seconds(crew)
+                drivers.append(have[0] - had[0])
+                theirs.append(have[1] - had[1])
+        seconds, driver, worker = map(statistics.median, (taken, drivers, theirs))
         equal = "yes" if together == found else "NO"
-        rate, part = net.sizes[-1] / seconds, base / (workers * seconds)
-        print(f"| {workers} | {seconds:.1f} | {rate:.3g} | {part:.2f} | {equal} |", flush=True)
+        part, useful = base / (workers * seconds), work / (driver + worker)
+        print(
+            f"| {workers} | {seconds:.1f} | {part:.2f} | {driver:.2f} | {worker:.2f} | {useful:.2f} | {equal} |",
+            flush=True,
+        )
 
 
 def random_setting(seed: int) -> tuple[PSRN, np.ndarray, np.ndarray, dict[str, object]]:
@@ -149,20 +169,25 @@ def equality(options: argparse.Namespace) -> None:
 def overhead(options: argparse.Namespace) -> None:
     net = PSRN(OVERHEAD_INPUTS, "koza", 3)
     alone, together = [], []
+    processor: dict[str, list[float]] = {"alone": [], "driver": [], "worker": []}
     with cluster_of(1, options.executor) as crew:
         for number in range(options.passes + 1):
             X, y = data_of(OVERHEAD_INPUTS, number)
-            began = time.perf_counter()
+            began, had = time.perf_counter(), cpu_seconds(crew)
             net.search(X, y, BEST, device="cpu", threads=1)
-            between = time.perf_counter()
+            between, has = time.perf_counter(), cpu_seconds(crew)
             search_network(net, X, y, BEST, crew=crew)
             if number:  # the first one reads the mask
                 alone.append(between - began)
                 together.append(time.perf_counter() - between)
+                have = cpu_seconds(crew)
+                for who, seconds in zip(processor, (has[0] - had[0], have[0] - has[0], have[1] - has[1]), strict=True):
+                    processor[who].append(seconds)
     ratios = [b / a for a, b in zip(alone, together, strict=True)]
     print(f"{net.sizes[-1]:.3g} candidates, {len(alone)} passes each, in turn; {options.executor}")
     print(f"alone {statistics.median(alone):.3f} s, one worker {statistics.median(together):.3f} s, medians;")
     print(f"median of the ratios {statistics.median(ratios):.3f}")
+    print("CPU seconds, medians: " + ", ".join(f"{who} {statistics.median(one):.3f}" for who, one in processor.items()))
 
 
 def pid_of(crew: Crew) -> int | None:
@@ -465,26 +490,70 @@ def passes_on_workers(options: argparse.Namespace) -> None:
     sys.stdout.flush()
 
 
+@dataclass
+class Short:
+    """So many of the cheapest pieces there are."""
+
+    count: int
+    sent: int = 0
+    back: int = 0
+
+    def next(self, worker: Worker) -> Piece | None:
+        self.sent += 1
+        return Piece("facts", self.sent) if self.sent <= self.count else None
+
+    def done(self, piece: Piece, result: Result) -> None:
+        self.back += 1
+
+    def failed(self, piece: Piece, error: str) -> None:
+        raise SystemExit(error)
+
+    def finished(self) -> bool:
+        return self.back == self.count
+
+
 def model(options: argparse.Namespace) -> None:
+    """Constants in CPU seconds, so that what else the machine does matters little; times of messages are wall times."""
     with cluster_of(1, options.executor) as crew:
+        crew.run(Short(5), Budget())  # the first ones are slower
+        began, had = time.perf_counter(), cpu_seconds(crew)
+        crew.run(Short(MODEL_PIECES), Budget())
+        taken, has = time.perf_counter() - began, cpu_seconds(crew)
         for one in measure_crew(crew):
             print(
-                f"{options.executor}: {one.rate:.3g} candidates a second and thread, {1e3 * one.answer:.2f} ms for a "
+                f"{options.executor}: a piece of work {1e3 * (has[0] - had[0]) / MODEL_PIECES:.2f} ms of the driver, "
+                f"{1e3 * (has[1] - had[1]) / MODEL_PIECES:.2f} ms of the worker, {1e3 * taken / MODEL_PIECES:.1f} ms "
+                f"there and back; {one.bandwidth / 1e6:.0f} MB a second"
             )
-            print(f"message there and back, {one.bandwidth / 1e6:.0f} MB a second")
-    for inputs in (5, 6, 7):
-        net = PSRN(inputs, "koza", 3)
+    print("| inputs | columns | parts | candidates | bank, s | scan of a part of the pass, candidates/s | merge, ms |")
+    print("|---|---|---|---|---|---|---|")
+    for inputs in options.model_inputs:
+        net = PSRN(inputs, "koza", 3, max_memory=8 << 30)
         X, y = data_of(inputs, 0)
-        began = time.perf_counter()
         columns = net.sizes[-2]
-        masked = time.perf_counter() - began
         whole = net.numbered(X, y, BEST, threads=1)
-        began = time.perf_counter()
+        had = time.process_time()
         parts = len(whole.sizes)
-        seconds = time.perf_counter() - began
+        bank = time.process_time() - had
+        # Some parts spread evenly over the pass; all parts before them lower the limit, as they do in a pass.
+        limit, pairs, seconds = float("inf"), 0, 0.0
+        pool, merging, merges = whole.new_pool(), 0.0, 0
+        step = max(1, parts // MODEL_PARTS)
+        for first in range(0, parts, step):
+            had = time.process_time()
+            found = whole.scan([first], limit, Budget())
+            seconds += time.process_time() - had
+            pairs += found.done
+            if found.finds is not None:
+                had = time.process_time()
+                pool.add(found.finds)
+                limit = pool.limit
+                merging += time.process_time() - had
+                merges += 1
+        rate = pairs / sum(whole.sizes) * net.sizes[-1] / seconds
         print(
-            f"{inputs} inputs: mask {masked:.2f} s (once for an architecture), bank of {columns} {seconds:.2f} s, "
-            f"{parts} parts, {net.sizes[-1]:.3g} candidates",
+            f"| {inputs} | {columns:,} | {parts} | {net.sizes[-1]:.3g} | {bank:.2f} | {rate:.3g} | "
+            f"{1e3 * merging / max(1, merges):.2f} |",
             flush=True,
         )
 
@@ -507,6 +576,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--cores", type=int, help="cores for searches side by side; all of the machine by default")
     parser.add_argument("--limit", type=float, default=470.0, help="seconds of `device` in all")
+    parser.add_argument("--model-inputs", type=int, nargs="+", default=[5, 6, 7, 9])
     parser.add_argument("--no-pass", action="store_true", help="`device` without the pass")
     options = parser.parse_args()
     if options.executor == "auto":

@@ -103,11 +103,11 @@ def limit(env: dict[str, str], folder: Path) -> bool:
     job = submit(env, *request)
     state = wait_for(job, env, wanted=ENDED)
     first = (results / "front.csv").exists()
-    ended = re.findall(r"^Ended: .*$", log_of(job, folder), re.MULTILINE)
+    ended = re.findall(r"^(?:Ended|You ended).*$", log_of(job, folder), re.MULTILINE)
     print(f"limit: {state}; {' '.join(ended)} results: {'yes' if first else 'NO'}", flush=True)
     again = submit({**env, "SYMENUM_SECONDS": "10"}, *request)
     state = wait_for(again, env, wanted=ENDED)
-    ended = re.findall(r"^Ended: .*$", log_of(again, folder), re.MULTILINE)
+    ended = re.findall(r"^(?:Ended|You ended).*$", log_of(again, folder), re.MULTILINE)
     print(f"limit, submitted again: {state}; {' '.join(ended)}", flush=True)
     return first and state == "COMPLETED"
 

@@ -474,19 +474,24 @@ def passes_on_workers(options: argparse.Namespace) -> None:
     print(f"{net.sizes[-1]:.4g} candidates, {ROWS} rows, best {BEST}; {options.executor}; ", end="")
     print(f"mask {time.monotonic() - began:.1f} s, once for an architecture", flush=True)
     taken: dict[int, float] = {}
+    rates: dict[int, float] = {}
     lists = []
     for workers in sorted(options.workers, reverse=True):
         with cluster_of(workers, options.executor) as crew:
             began = time.perf_counter()
-            lists.append(search_network(net, X, y, BEST, crew=crew))
+            found = search_network(net, X, y, BEST, crew=crew, time_limit=options.pass_seconds)
             taken[workers] = time.perf_counter() - began
-        print(f"{workers} workers: {taken[workers]:.2f} s", flush=True)
+        rates[workers] = found.scored / taken[workers]
+        lists += [found] if found.complete else []
+        part = found.scored / net.sizes[-1]
+        print(f"{workers} workers: {taken[workers]:.2f} s, {100 * part:.0f}% of the pass", flush=True)
     print("| workers | seconds | candidates a second | efficiency |\n|---|---|---|---|")
     base = min(taken)
     for workers in sorted(taken):
-        part = base * taken[base] / (workers * taken[workers])
-        print(f"| {workers} | {taken[workers]:.1f} | {net.sizes[-1] / taken[workers]:.3g} | {part:.2f} |")
-    print("shortlists: " + ("all equal, bit for bit" if all(one == lists[0] for one in lists) else "NOT EQUAL"))
+        part = base * rates[workers] / (workers * rates[base])
+        print(f"| {workers} | {taken[workers]:.1f} | {rates[workers]:.3g} | {part:.2f} |")
+    same = all(one == lists[0] for one in lists)
+    print(f"shortlists of {len(lists)} whole passes: " + ("all equal, bit for bit" if same else "NOT EQUAL"))
     sys.stdout.flush()
 
 
@@ -564,7 +569,7 @@ def main() -> None:
     parser.add_argument("command", choices=commands)
     parser.add_argument("--workers", type=int, nargs="+", help="numbers of workers")
     parser.add_argument("--executor", choices=("auto", "dask", "processes"), default="auto")
-    parser.add_argument("--inputs", type=int, default=10, help="of the pass: 10 are 1.4e11 candidates")
+    parser.add_argument("--inputs", type=int, default=10, help="of the pass: 10 are 1.84e11 candidates")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--settings", type=int, default=50)
     parser.add_argument("--passes", type=int, default=20)
@@ -577,6 +582,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, help="cores for searches side by side; all of the machine by default")
     parser.add_argument("--limit", type=float, default=470.0, help="seconds of `device` in all")
     parser.add_argument("--model-inputs", type=int, nargs="+", default=[5, 6, 7, 9])
+    parser.add_argument("--pass-seconds", type=float, default=170.0, help="after which a pass of `device` is cut")
     parser.add_argument("--no-pass", action="store_true", help="`device` without the pass")
     options = parser.parse_args()
     if options.executor == "auto":

@@ -52,7 +52,7 @@ import torch
 from symenum import PSRN, PSERegressor
 from symenum.bench.judge import recovered
 from symenum.bench.problems.random_laws import DEVELOPMENT, EVERY_OPERATOR, random_law
-from symenum.cluster import Crew, connected, search_network
+from symenum.cluster import Crew, LocalProcesses, connected, search_network
 from symenum.cluster.check import measure_crew
 from symenum.cluster.crew import Piece, Result, Worker
 from symenum.core.budget import Budget
@@ -64,7 +64,8 @@ ISLAND_WORKERS = 4  # of one search in `device`
 WARMING = 8.0  # seconds in which a process has surely imported what an island needs
 JUDGED = 2.0  # seconds after a search in which its front is compared with the law
 STARTED = 25.0  # seconds in which all processes have started, and that are left at the end
-FAULT_INPUTS = 5  # of the passes in which workers are killed: 1.3e9 candidates, some seconds of one core
+FAULT_INPUTS = 4  # of the passes in which workers are killed: 2.9e8 candidates, 0.3 s of one core that is free
+MOST_STRUCK = 3  # workers of one pass: a piece that has lost five of them is given up
 FAULT_WORKERS = 3
 OVERHEAD_INPUTS = 5
 MODEL_PIECES, MODEL_PARTS = 200, 100  # that `model` measures
@@ -78,13 +79,23 @@ def cluster_of(workers: int, engine: str) -> Iterator[Crew]:
     if engine == "dask":
         from distributed import LocalCluster
 
-        made = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
-    with connected(made if engine == "dask" else workers) as executor:
+        made: object = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
+    else:
+        made = LocalProcesses(workers, forked) if engine == "forkserver" else workers
+    with connected(made) as executor:
         crew = Crew(executor, silence=5.0)
         crew.gathered(workers, SETTLED)
         yield crew
     if engine == "dask":
-        made.close()
+        made.close()  # type: ignore[attr-defined]
+
+
+def forked(count: int) -> ProcessPoolExecutor:
+    """Processes that start at once: a server has imported everything, and forks them."""
+    context = get_context("forkserver")
+    rooms = ("cluster.network", "cluster.check", "estimator.regressor", "bench.judge", "bench.problems.random_laws")
+    context.set_forkserver_preload([f"symenum.{room}" for room in rooms])
+    return ProcessPoolExecutor(count, mp_context=context)
 
 
 def data_of(inputs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +203,11 @@ def overhead(options: argparse.Namespace) -> None:
 
 def pid_of(crew: Crew) -> int | None:
     """The process of a worker at random."""
-    pids = [int(worker.facts["process"].rpartition(":")[2]) for worker in crew.workers]
+    pool = getattr(crew.executor, "_pool", None)
+    if pool is not None:  # whose processes are started anew when one has died
+        pids = list(pool._processes or {})
+    else:
+        pids = [int(worker.facts["process"].rpartition(":")[2]) for worker in crew.workers]
     return random.choice(pids) if pids else None
 
 
@@ -229,12 +244,19 @@ def worker_faults(what: str, number: signal.Signals, count: int, net: PSRN, engi
     with cluster_of(FAULT_WORKERS, engine) as crew:
         while done < count:
             X, y = data_of(FAULT_INPUTS, passes)
+            began = time.perf_counter()
             expected = net.search(X, y, BEST, device="cpu", threads=1)
+            whole = time.perf_counter() - began
             over = threading.Event()
             struck: list[int] = []
 
-            def strike(over: threading.Event = over, struck: list[int] = struck, left: int = count - done) -> None:
-                while not over.wait(random.uniform(0.05, 1.5)) and len(struck) < left:
+            def strike(
+                over: threading.Event = over,
+                struck: list[int] = struck,
+                left: int = min(MOST_STRUCK, count - done),
+                whole: float = whole,
+            ) -> None:
+                while len(struck) < left and not over.wait(random.uniform(0.0, whole)):
                     pid = send(crew, number)
                     struck += [] if pid is None else [pid]
 
@@ -249,6 +271,8 @@ def worker_faults(what: str, number: signal.Signals, count: int, net: PSRN, engi
             right += found == expected
             done += len(struck)
             stopped = struck
+            if passes % 10 == 0:
+                print(f"  {what}: {done} of {count}, {right} of {passes} right", file=sys.stderr, flush=True)
         lost = crew.lost
         if number == signal.SIGSTOP:
             for pid in stopped:
@@ -568,7 +592,7 @@ def main() -> None:
     commands = {one.__name__: one for one in (efficiency, equality, overhead, faults, islands, model, device)}
     parser.add_argument("command", choices=commands)
     parser.add_argument("--workers", type=int, nargs="+", help="numbers of workers")
-    parser.add_argument("--executor", choices=("auto", "dask", "processes"), default="auto")
+    parser.add_argument("--executor", choices=("auto", "dask", "processes", "forkserver"), default="auto")
     parser.add_argument("--inputs", type=int, default=10, help="of the pass: 10 are 1.84e11 candidates")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--settings", type=int, default=50)

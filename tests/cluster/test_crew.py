@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from cluster.unreliable import Clock, Unreliable
 
-from symenum.cluster import Crew, InProcess, NoWorkersError, connected
+from symenum.cluster import Crew, InProcess, NoWorkersError, Place, connected
 from symenum.cluster.crew import Piece, Result, Worker
 from symenum.cluster.dask_executor import connect_dask
 from symenum.cluster.errors import ClusterError
@@ -92,6 +92,20 @@ def test_workers_may_join_while_the_crew_works() -> None:
     source.next = next_piece  # type: ignore[method-assign]
     crew.run(source, Budget())
     assert set(source.answers) == {"w0", "late"}
+
+
+def test_a_worker_that_leaves_just_before_its_piece_costs_nothing() -> None:
+    class Leaving(Unreliable):
+        def submit(self, place: Place, message: bytes) -> int:
+            if place.name == "w0" and "number" in decode(message).document:
+                self.names = [name for name in self.names if name != "w0"]
+            return super().submit(place, message)
+
+    crew = Crew(Leaving(2))
+    crew.gathered(2, 5.0)
+    crew.run(source := Questions(4), Budget())
+    assert source.answers == ["w1"] * 4
+    assert not source.errors
 
 
 def test_a_budget_that_is_over_ends_the_work_though_a_worker_hangs() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from symenum import PSRN, PSERegressor
-from symenum.cluster import Crew, connected, search_network
+from symenum.cluster import Crew, connected, dask_executor, search_network
 from symenum.cluster.crew import Worker
 from symenum.cluster.dask_executor import Dask
 
@@ -54,6 +54,15 @@ def test_a_cancelled_piece_of_dask_gives_no_reply(dask: Dask) -> None:
     other = dask.submit(dask.places()[0], b"no message")
     replies = [reply.ticket for _ in range(20) for reply in dask.gather(0.1)]
     assert replies == [other]
+
+
+def test_a_worker_of_dask_without_symenum_is_told_of_by_its_name(dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_executor, "_ANSWER", "symenum_that_is_not_there.cluster.worker:answer")
+    monkeypatch.setattr(dask, "_answers", {})
+    crew = Crew(dask)
+    assert crew.gathered(1, 10.0) == ()
+    assert set(crew.refused) == {place.name for place in dask.places()}
+    assert all("symenum is not installed there: pip install symenum" in why for why in crew.refused.values())
 
 
 def test_a_fit_on_threads_finds_the_law(table: tuple[np.ndarray, np.ndarray]) -> None:

@@ -331,7 +331,8 @@ class Crew:
         """A piece that needs another try, if not on the worker where it failed; else the source's next one."""
         others = {other.name for other in self.workers} - {worker.name}
         for piece in self._again:
-            if worker.name not in self._trouble[id(piece)].places or not others:
+            trouble = self._trouble.get(id(piece))  # none where its worker had left before it was sent
+            if trouble is None or worker.name not in trouble.places or not others:
                 self._again.remove(piece)
                 return piece
         return source.next(worker)

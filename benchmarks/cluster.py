@@ -32,17 +32,17 @@ import os
 import random
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from pathlib import Path
 
@@ -69,7 +69,11 @@ MOST_STRUCK = 3  # workers of one pass: a piece that has lost five of them is gi
 FAULT_WORKERS = 3
 OVERHEAD_INPUTS = 5
 MODEL_PIECES, MODEL_PARTS = 200, 100  # that `model` measures
-RESUMED_STEPS = 24  # of the searches whose driver is killed
+PRELOADED = [
+    f"symenum.{room}"
+    for room in ("cluster.network", "cluster.check", "estimator.regressor", "bench.judge", "bench.problems.random_laws")
+]  # what a forked process finds imported
+RESUMED_STEPS = 40  # of the searches whose driver is killed
 SETTLED = 60.0  # seconds for workers to join
 
 
@@ -93,8 +97,7 @@ def cluster_of(workers: int, engine: str) -> Iterator[Crew]:
 def forked(count: int) -> ProcessPoolExecutor:
     """Processes that start at once: a server has imported everything, and forks them."""
     context = get_context("forkserver")
-    rooms = ("cluster.network", "cluster.check", "estimator.regressor", "bench.judge", "bench.problems.random_laws")
-    context.set_forkserver_preload([f"symenum.{room}" for room in rooms])
+    context.set_forkserver_preload(PRELOADED)
     return ProcessPoolExecutor(count, mp_context=context)
 
 
@@ -228,6 +231,9 @@ def faults(options: argparse.Namespace) -> None:
     net = PSRN(FAULT_INPUTS, "koza", 3)
     print(f"passes of {net.sizes[-1]:.3g} candidates by {FAULT_WORKERS} workers, {options.executor}")
     print("| what | faults | passes or searches | right | pieces done again | longest |\n|---|---|---|---|---|---|")
+    if options.only_drivers:
+        driver_kills(options.drivers)
+        return
     for what, number, count in (
         ("worker killed (-9)", signal.SIGKILL, options.kills),
         ("worker preempted (SIGTERM)", signal.SIGTERM, options.terms),
@@ -298,55 +304,64 @@ def full_disk(net: PSRN, engine: str) -> None:
     )
 
 
-DRIVER = """
-import sys, numpy as np, warnings
-from symenum import PSERegressor
-if __name__ == "__main__":
+def drive(path: str, what: str, told: Connection) -> None:
+    """A search on a cluster of two threads, begun or resumed from its checkpoint; tells its front at the end."""
     warnings.simplefilter("ignore")
-    path, steps, resume = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "resume"
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 3, (60, 3))
     y = X[:, 0] * np.sin(1.3 * X[:, 1]) + np.exp(-0.4 * X[:, 2]) + 0.05 * rng.normal(size=60)
-    settings = dict(cluster=2, max_iterations=steps, max_time=None)
-    if resume:
-        model = PSERegressor.resume(path, **settings)
-    else:
-        small = dict(operators=["+", "*"], constants=False, inputs=4, layers=2, random_state=0)
-        model = PSERegressor(checkpoint=path, **small, **settings).fit(X, y)
-    print("FRONT", model.n_iter_, [(entry.complexity, entry.loss) for entry in model.front_])
-"""
+    small = {"operators": ["+", "*", "sin"], "constants": False, "inputs": 4, "layers": 2, "random_state": 0}
+    with ThreadPoolExecutor(2) as pool:
+        limits = {"cluster": pool, "max_iterations": RESUMED_STEPS, "max_time": None}
+        if what == "resume":
+            model = PSERegressor.resume(path, **limits)
+        else:
+            model = PSERegressor(checkpoint=path, **small, **limits).fit(X, y)
+    told.send((model.n_iter_, [(str(entry.expression), entry.loss) for entry in model.front_]))
+
+
+def driven(path: Path, what: str, kill_after: float | None = None) -> object:
+    """What the process of a driver has told; None where it was killed after so many seconds."""
+    context = get_context("forkserver")
+    mine, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=drive, args=(str(path), what, theirs))
+    process.start()
+    theirs.close()
+    ended = mine.poll(kill_after)
+    if not ended:
+        os.kill(process.pid or 0, signal.SIGKILL)
+    process.join()
+    try:
+        return mine.recv() if ended else None
+    except EOFError:
+        return "it ended without a front"
 
 
 def driver_kills(count: int) -> None:
     """Searches whose driver is killed at a random moment, and resumed: the front is that of a search in peace."""
+    if not count:
+        return
+    get_context("forkserver").set_forkserver_preload(PRELOADED)
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "driver.py"
-        script.write_text(DRIVER, encoding="utf-8")
-
-        def run(path: Path, what: str, kill_after: float | None = None) -> str | None:
-            command = [sys.executable, str(script), str(path), str(RESUMED_STEPS), what]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-            try:
-                text, _ = process.communicate(timeout=kill_after)
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.communicate()
-                return None
-            return next((line for line in text.splitlines() if line.startswith("FRONT")), "no front")
-
+        driven(Path(folder) / "warm.json", "fit")
         began = time.perf_counter()
-        expected = run(Path(folder) / "peace.json", "fit")
+        expected = driven(Path(folder) / "peace.json", "fit")
         whole = time.perf_counter() - began
-        right, longest = 0, 0.0
-        for number in range(count):
-            path = Path(folder) / f"{number}.json"
+        right, resumed, longest, tried, killed = 0, 0, 0.0, 0, 0
+        while killed < count:
+            tried += 1
+            path = Path(folder) / f"{tried}.json"
             began = time.perf_counter()
-            found = run(path, "fit", random.uniform(0.3, 1.0) * whole)
+            found = driven(path, "fit", random.uniform(0.1, 1.0) * whole)
             if found is None:
-                found = run(path, "resume" if path.exists() else "fit")
-            right += found == expected
-            longest = max(longest, time.perf_counter() - began)
-        print(f"| driver killed (-9) and resumed | {count} | {count} | {right} | 0 | {longest:.1f} s |", flush=True)
+                killed += 1
+                resumed += path.exists()
+                found = driven(path, "resume" if path.exists() else "fit")
+                longest = max(longest, time.perf_counter() - began)
+                right += found == expected
+                print(f"  driver: {killed} of {count}, {right} right, {resumed} resumed", file=sys.stderr, flush=True)
+        what = f"driver killed (-9), {resumed} had a checkpoint to go on from"
+        print(f"| {what} | {count} | {count} | {right} | 0 | {longest:.1f} s |", flush=True)
 
 
 _pools: dict[int, ProcessPoolExecutor] = {}  # of this process, by the number of their processes
@@ -600,6 +615,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--terms", type=int, default=20)
     parser.add_argument("--drivers", type=int, default=20)
+    parser.add_argument("--only-drivers", action="store_true", help="of `faults` the last row only")
     parser.add_argument("--laws", type=int, default=40)
     parser.add_argument("--first", type=int, default=1, help="number of the first random law")
     parser.add_argument("--seconds", type=float, default=30.0)

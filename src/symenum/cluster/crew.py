@@ -328,13 +328,12 @@ class Crew:
                 self._send(piece, worker)
 
     def _next(self, source: Source, worker: Worker) -> Piece | None:
-        """A piece that needs another try, if not on the worker where it failed; else the source's next one."""
-        others = {other.name for other in self.workers} - {worker.name}
-        for piece in self._again:
+        """A piece that needs another try, on a worker where it was not, if there is one; else the source's next one."""
+        names = {other.name for other in self.workers}
+        for number, piece in enumerate(self._again):
             trouble = self._trouble.get(id(piece))  # none where its worker had left before it was sent
-            if trouble is None or worker.name not in trouble.places or not others:
-                self._again.remove(piece)
-                return piece
+            if trouble is None or worker.name not in trouble.places or names <= trouble.places:
+                return self._again.pop(number)
         return source.next(worker)
 
     def _send(self, piece: Piece, worker: Worker, *, with_data: bool = False) -> None:

@@ -104,6 +104,15 @@ def test_many_workers_get_pieces_that_one_driver_can_hand_out(monkeypatch: pytes
     assert sum(whole.sizes[first:last]) >= 0.1 * 30 * source._speed[worker.name]
 
 
+def test_a_worker_makes_the_network_of_an_architecture_once() -> None:
+    net, X, y, options = random_setting(3)
+    network_module._network.cache_clear()
+    for target in (y, y + 1.0):
+        search_network(net, X, target, crew=Crew(InProcess()), **options)
+    told = network_module._network.cache_info()
+    assert (told.misses, told.hits) == (1, 1)
+
+
 def test_a_worker_that_dies_costs_its_piece_only() -> None:
     net, X, y, options = random_setting(3)
     deaths = iter([False, True, False, True])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ _DRIVER_SECONDS = (
 _FIRST_SPEED = 1e8  # pairs of columns a second, before a worker has shown its own: a slow core's
 _FIRST_PIECE, _LATER_PIECE = 30.0, 5.0  # seconds that a piece should take at most: a worker's first one builds the bank
 _END = 2  # pieces that each worker should still get of what is left, so that all end at about the same time
+_NETWORKS = 4  # architectures whose masks a worker keeps, as many as banks
 _FINDS = ("loss", "complexity", "number", "signature")
 
 
@@ -178,12 +180,12 @@ def scan_parts(request: Request) -> Message:
 
 def _made(message: Message, threads: int) -> NumberedPass:
     document = message.document
-    net = PSRN(
+    net = _network(
         document["inputs"],
-        [get_operator(name) for name in document["operators"]],
+        tuple(document["operators"]),
         document["layers"],
-        last_operators=[get_operator(name) for name in document["last"]],
-        max_memory=document["max_memory"],
+        tuple(document["last"]),
+        document["max_memory"],
     )
     return net.numbered(
         message.arrays["values"],
@@ -194,4 +196,18 @@ def _made(message: Message, threads: int) -> NumberedPass:
         mode=document["mode"],
         threads=threads,
         seed=document["seed"],
+    )
+
+
+@lru_cache(_NETWORKS)
+def _network(
+    inputs: int, operators: tuple[str, ...], layers: int, last: tuple[str, ...], max_memory: int | None
+) -> PSRN:
+    """The network of an architecture: its mask is read once, and not for each pass."""
+    return PSRN(
+        inputs,
+        [get_operator(name) for name in operators],
+        layers,
+        last_operators=[get_operator(name) for name in last],
+        max_memory=max_memory,
     )

@@ -77,7 +77,7 @@ def test_a_search_goes_on_from_its_checkpoint_as_if_it_had_not_ended(tmp_path: P
     assert first.n_iter_ < 12
 
 
-def test_a_driver_that_died_between_its_two_files_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
+def test_a_driver_that_died_between_its_two_files_goes_on_as_if_it_had_not(tmp_path: Path, alone: PSERegressor) -> None:
     path, first = tmp_path / "search.json", tmp_path / "first"
     rounds: list[int] = []
 
@@ -87,11 +87,11 @@ def test_a_driver_that_died_between_its_two_files_goes_on_as_if_it_had_not(tmp_p
             first.write_bytes(path.read_bytes())
         return len(rounds) == 2
 
-    fitted(InProcess(), checkpoint=path, callbacks=until_the_second, max_iterations=20)
+    fitted(InProcess(), checkpoint=path, callbacks=until_the_second, max_iterations=12)
     path.write_bytes(first.read_bytes())  # the islands' file is of the second round, the checkpoint of the first
     assert json.loads((tmp_path / "search.json.islands").read_text(encoding="utf-8"))["rounds"] == 2
-    resumed = PSERegressor.resume(path, cluster=InProcess(), max_iterations=20)
-    assert resumed.front_ == fitted(InProcess(), max_iterations=20).front_
+    resumed = PSERegressor.resume(path, cluster=InProcess(), max_iterations=12)
+    assert resumed.front_ == alone.front_
 
 
 def test_a_damaged_file_of_islands_is_a_warning_and_the_front_is_kept(tmp_path: Path) -> None:

@@ -131,6 +131,34 @@ def test_a_piece_that_was_lost_with_every_worker_there_is_goes_to_one_of_them_ag
     assert crew.lost == 4
 
 
+def test_processes_of_the_crew_are_started_again_where_one_hangs() -> None:
+    class Stuck(Unreliable):
+        restarted = 0
+
+        def places(self) -> tuple[Place, ...]:
+            return tuple(Place(name, addressed=False) for name in self.names)
+
+        def restart(self) -> None:
+            self.restarted += 1
+
+    executor = Stuck(2)
+    hanging = iter([True, True])
+    submit = executor.submit
+
+    def stuck(place: Place, message: bytes) -> int:
+        ticket = submit(place, message)
+        if "number" in decode(message).document and next(hanging, False):
+            executor._waiting[ticket] = None
+        return ticket
+
+    executor.submit = stuck  # type: ignore[method-assign]
+    crew = Crew(executor, clock=Clock(5.0))
+    crew.gathered(2, 1000.0)
+    crew.run(source := Questions(2), Budget())
+    assert len(source.answers) == 2
+    assert executor.restarted >= 1
+
+
 def test_a_budget_that_is_over_ends_the_work_though_a_worker_hangs() -> None:
     class Hanging(Unreliable):
         def gather(self, timeout: float) -> list:  # type: ignore[type-arg]

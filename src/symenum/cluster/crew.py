@@ -424,3 +424,6 @@ class Crew:
                     self._silent[worker.name] = now + self._silence
                 self._note(f"{worker.name} has not answered for {now - flight.sent:.0f} s: others do its work")
                 self._lose(ticket, "it did not answer in time")
+                restart = getattr(self.executor, "restart", None)
+                if restart is not None:  # the crew's own processes, of which nobody knows which one hangs
+                    restart()

@@ -200,9 +200,7 @@ def _made(message: Message, threads: int) -> NumberedPass:
 
 
 @lru_cache(_NETWORKS)
-def _network(
-    inputs: int, operators: tuple[str, ...], layers: int, last: tuple[str, ...], max_memory: int | None
-) -> PSRN:
+def _network(inputs: int, operators: tuple[str, ...], layers: int, last: tuple[str, ...], max_memory: int) -> PSRN:
     """The network of an architecture: its mask is read once, and not for each pass."""
     return PSRN(
         inputs,

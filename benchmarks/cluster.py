@@ -39,7 +39,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -282,7 +282,8 @@ def worker_faults(what: str, number: signal.Signals, count: int, net: PSRN, engi
         lost = crew.lost
         if number == signal.SIGSTOP:
             for pid in stopped:
-                os.kill(pid, signal.SIGCONT)  # else nobody can end it
+                with suppress(ProcessLookupError):  # the crew has ended it
+                    os.kill(pid, signal.SIGCONT)  # else nobody can end it
     print(f"| {what} | {done} | {passes} | {right} | {lost} | {longest:.1f} s |", flush=True)
 
 

@@ -32,17 +32,17 @@ import os
 import random
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from pathlib import Path
 
@@ -52,8 +52,10 @@ import torch
 from symenum import PSRN, PSERegressor
 from symenum.bench.judge import recovered
 from symenum.bench.problems.random_laws import DEVELOPMENT, EVERY_OPERATOR, random_law
-from symenum.cluster import Crew, connected, search_network
+from symenum.cluster import Crew, LocalProcesses, connected, search_network
 from symenum.cluster.check import measure_crew
+from symenum.cluster.crew import Piece, Result, Worker
+from symenum.core.budget import Budget
 from symenum.core.threads import cores_limited
 
 ROWS, BEST = 32, 30  # of a pass: those of a search
@@ -62,10 +64,16 @@ ISLAND_WORKERS = 4  # of one search in `device`
 WARMING = 8.0  # seconds in which a process has surely imported what an island needs
 JUDGED = 2.0  # seconds after a search in which its front is compared with the law
 STARTED = 25.0  # seconds in which all processes have started, and that are left at the end
-FAULT_INPUTS = 5  # of the passes in which workers are killed: 1.3e9 candidates, some seconds of one core
+FAULT_INPUTS = 4  # of the passes in which workers are killed: 2.9e8 candidates, 0.3 s of one core that is free
+MOST_STRUCK = 3  # workers of one pass: a piece that has lost five of them is given up
 FAULT_WORKERS = 3
 OVERHEAD_INPUTS = 5
-RESUMED_STEPS = 24  # of the searches whose driver is killed
+MODEL_PIECES, MODEL_PARTS = 200, 100  # that `model` measures
+PRELOADED = [
+    f"symenum.{room}"
+    for room in ("cluster.network", "cluster.check", "estimator.regressor", "bench.judge", "bench.problems.random_laws")
+]  # what a forked process finds imported
+RESUMED_STEPS = 40  # of the searches whose driver is killed
 SETTLED = 60.0  # seconds for workers to join
 
 
@@ -75,13 +83,22 @@ def cluster_of(workers: int, engine: str) -> Iterator[Crew]:
     if engine == "dask":
         from distributed import LocalCluster
 
-        made = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
-    with connected(made if engine == "dask" else workers) as executor:
+        made: object = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
+    else:
+        made = LocalProcesses(workers, forked) if engine == "forkserver" else workers
+    with connected(made) as executor:
         crew = Crew(executor, silence=5.0)
         crew.gathered(workers, SETTLED)
         yield crew
     if engine == "dask":
-        made.close()
+        made.close()  # type: ignore[attr-defined]
+
+
+def forked(count: int) -> ProcessPoolExecutor:
+    """Processes that start at once: a server has imported everything, and forks them."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    return ProcessPoolExecutor(count, mp_context=context)
 
 
 def data_of(inputs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,30 +107,47 @@ def data_of(inputs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(X[:, 0]) * X[:, 1] + np.exp(-X[:, -1]) + 0.1 * rng.normal(size=ROWS)
 
 
+def cpu_seconds(crew: Crew | None = None) -> tuple[float, float]:
+    """Seconds of a processor that this process and the workers of a crew on this machine have had (Linux)."""
+    ticks = 0
+    for worker in crew.workers if crew else ():
+        text = Path(f"/proc/{worker.facts['process'].rpartition(':')[2]}/stat").read_text(encoding="utf-8")
+        ticks += sum(map(int, text.rpartition(")")[2].split()[11:13]))  # utime, stime
+    return time.process_time(), ticks / os.sysconf("SC_CLK_TCK")
+
+
 def efficiency(options: argparse.Namespace) -> None:
     net = PSRN(options.inputs, "koza", 3, max_memory=8 << 30)
     print(f"{net.sizes[-1]:.3g} candidates, {ROWS} rows, best {BEST}; {options.executor}")
-    alone, found = [], None
+    alone, processor, found = [], [], None
     for repeat in range(options.repeats):
         X, y = data_of(options.inputs, repeat)
-        began = time.perf_counter()
+        began, had = time.perf_counter(), time.process_time()
         found = net.search(X, y, BEST, device="cpu", threads=1)
         alone.append(time.perf_counter() - began)
-    print("| workers | seconds | candidates a second | efficiency | equal |\n|---|---|---|---|---|")
-    base = statistics.median(alone)
-    print(f"| none | {base:.1f} | {net.sizes[-1] / base:.3g} | 1 | |", flush=True)
+        processor.append(time.process_time() - had)
+    print("| workers | seconds | efficiency | CPU s of the driver | CPU s of the workers | CPU s alone / all | equal |")
+    print("|---|---|---|---|---|---|---|")
+    base, work = statistics.median(alone), statistics.median(processor)
+    print(f"| none | {base:.1f} | 1 | {work:.2f} | | 1 | |", flush=True)
     for workers in options.workers:
         with cluster_of(workers, options.executor) as crew:
-            taken = []
+            taken, drivers, theirs = [], [], []
             for repeat in range(options.repeats):
                 X, y = data_of(options.inputs, repeat)
-                began = time.perf_counter()
+                began, had = time.perf_counter(), cpu_seconds(crew)
                 together = search_network(net, X, y, BEST, crew=crew)
                 taken.append(time.perf_counter() - began)
-        seconds = statistics.median(taken)
+                have = cpu_seconds(crew)
+                drivers.append(have[0] - had[0])
+                theirs.append(have[1] - had[1])
+        seconds, driver, worker = map(statistics.median, (taken, drivers, theirs))
         equal = "yes" if together == found else "NO"
-        rate, part = net.sizes[-1] / seconds, base / (workers * seconds)
-        print(f"| {workers} | {seconds:.1f} | {rate:.3g} | {part:.2f} | {equal} |", flush=True)
+        part, useful = base / (workers * seconds), work / (driver + worker)
+        print(
+            f"| {workers} | {seconds:.1f} | {part:.2f} | {driver:.2f} | {worker:.2f} | {useful:.2f} | {equal} |",
+            flush=True,
+        )
 
 
 def random_setting(seed: int) -> tuple[PSRN, np.ndarray, np.ndarray, dict[str, object]]:
@@ -149,25 +183,34 @@ def equality(options: argparse.Namespace) -> None:
 def overhead(options: argparse.Namespace) -> None:
     net = PSRN(OVERHEAD_INPUTS, "koza", 3)
     alone, together = [], []
+    processor: dict[str, list[float]] = {"alone": [], "driver": [], "worker": []}
     with cluster_of(1, options.executor) as crew:
         for number in range(options.passes + 1):
             X, y = data_of(OVERHEAD_INPUTS, number)
-            began = time.perf_counter()
+            began, had = time.perf_counter(), cpu_seconds(crew)
             net.search(X, y, BEST, device="cpu", threads=1)
-            between = time.perf_counter()
+            between, has = time.perf_counter(), cpu_seconds(crew)
             search_network(net, X, y, BEST, crew=crew)
             if number:  # the first one reads the mask
                 alone.append(between - began)
                 together.append(time.perf_counter() - between)
+                have = cpu_seconds(crew)
+                for who, seconds in zip(processor, (has[0] - had[0], have[0] - has[0], have[1] - has[1]), strict=True):
+                    processor[who].append(seconds)
     ratios = [b / a for a, b in zip(alone, together, strict=True)]
     print(f"{net.sizes[-1]:.3g} candidates, {len(alone)} passes each, in turn; {options.executor}")
     print(f"alone {statistics.median(alone):.3f} s, one worker {statistics.median(together):.3f} s, medians;")
     print(f"median of the ratios {statistics.median(ratios):.3f}")
+    print("CPU seconds, medians: " + ", ".join(f"{who} {statistics.median(one):.3f}" for who, one in processor.items()))
 
 
 def pid_of(crew: Crew) -> int | None:
     """The process of a worker at random."""
-    pids = [int(worker.facts["process"].rpartition(":")[2]) for worker in crew.workers]
+    pool = getattr(crew.executor, "_pool", None)
+    if pool is not None:  # whose processes are started anew when one has died
+        pids = list(pool._processes or {})
+    else:
+        pids = [int(worker.facts["process"].rpartition(":")[2]) for worker in crew.workers]
     return random.choice(pids) if pids else None
 
 
@@ -188,6 +231,9 @@ def faults(options: argparse.Namespace) -> None:
     net = PSRN(FAULT_INPUTS, "koza", 3)
     print(f"passes of {net.sizes[-1]:.3g} candidates by {FAULT_WORKERS} workers, {options.executor}")
     print("| what | faults | passes or searches | right | pieces done again | longest |\n|---|---|---|---|---|---|")
+    if options.only_drivers:
+        driver_kills(options.drivers)
+        return
     for what, number, count in (
         ("worker killed (-9)", signal.SIGKILL, options.kills),
         ("worker preempted (SIGTERM)", signal.SIGTERM, options.terms),
@@ -204,12 +250,19 @@ def worker_faults(what: str, number: signal.Signals, count: int, net: PSRN, engi
     with cluster_of(FAULT_WORKERS, engine) as crew:
         while done < count:
             X, y = data_of(FAULT_INPUTS, passes)
+            began = time.perf_counter()
             expected = net.search(X, y, BEST, device="cpu", threads=1)
+            whole = time.perf_counter() - began
             over = threading.Event()
             struck: list[int] = []
 
-            def strike(over: threading.Event = over, struck: list[int] = struck, left: int = count - done) -> None:
-                while not over.wait(random.uniform(0.05, 1.5)) and len(struck) < left:
+            def strike(
+                over: threading.Event = over,
+                struck: list[int] = struck,
+                left: int = min(MOST_STRUCK, count - done),
+                whole: float = whole,
+            ) -> None:
+                while len(struck) < left and not over.wait(random.uniform(0.0, whole)):
                     pid = send(crew, number)
                     struck += [] if pid is None else [pid]
 
@@ -224,10 +277,13 @@ def worker_faults(what: str, number: signal.Signals, count: int, net: PSRN, engi
             right += found == expected
             done += len(struck)
             stopped = struck
+            if passes % 10 == 0:
+                print(f"  {what}: {done} of {count}, {right} of {passes} right", file=sys.stderr, flush=True)
         lost = crew.lost
         if number == signal.SIGSTOP:
             for pid in stopped:
-                os.kill(pid, signal.SIGCONT)  # else nobody can end it
+                with suppress(ProcessLookupError):  # the crew has ended it
+                    os.kill(pid, signal.SIGCONT)  # else nobody can end it
     print(f"| {what} | {done} | {passes} | {right} | {lost} | {longest:.1f} s |", flush=True)
 
 
@@ -249,55 +305,64 @@ def full_disk(net: PSRN, engine: str) -> None:
     )
 
 
-DRIVER = """
-import sys, numpy as np, warnings
-from symenum import PSERegressor
-if __name__ == "__main__":
+def drive(path: str, what: str, told: Connection) -> None:
+    """A search on a cluster of two threads, begun or resumed from its checkpoint; tells its front at the end."""
     warnings.simplefilter("ignore")
-    path, steps, resume = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "resume"
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 3, (60, 3))
     y = X[:, 0] * np.sin(1.3 * X[:, 1]) + np.exp(-0.4 * X[:, 2]) + 0.05 * rng.normal(size=60)
-    settings = dict(cluster=2, max_iterations=steps, max_time=None)
-    if resume:
-        model = PSERegressor.resume(path, **settings)
-    else:
-        small = dict(operators=["+", "*"], constants=False, inputs=4, layers=2, random_state=0)
-        model = PSERegressor(checkpoint=path, **small, **settings).fit(X, y)
-    print("FRONT", model.n_iter_, [(entry.complexity, entry.loss) for entry in model.front_])
-"""
+    small = {"operators": ["+", "*", "sin"], "constants": False, "inputs": 4, "layers": 2, "random_state": 0}
+    with ThreadPoolExecutor(2) as pool:
+        limits = {"cluster": pool, "max_iterations": RESUMED_STEPS, "max_time": None}
+        if what == "resume":
+            model = PSERegressor.resume(path, **limits)
+        else:
+            model = PSERegressor(checkpoint=path, **small, **limits).fit(X, y)
+    told.send((model.n_iter_, [(str(entry.expression), entry.loss) for entry in model.front_]))
+
+
+def driven(path: Path, what: str, kill_after: float | None = None) -> object:
+    """What the process of a driver has told; None where it was killed after so many seconds."""
+    context = get_context("forkserver")
+    mine, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=drive, args=(str(path), what, theirs))
+    process.start()
+    theirs.close()
+    ended = mine.poll(kill_after)
+    if not ended:
+        os.kill(process.pid or 0, signal.SIGKILL)
+    process.join()
+    try:
+        return mine.recv() if ended else None
+    except EOFError:
+        return "it ended without a front"
 
 
 def driver_kills(count: int) -> None:
     """Searches whose driver is killed at a random moment, and resumed: the front is that of a search in peace."""
+    if not count:
+        return
+    get_context("forkserver").set_forkserver_preload(PRELOADED)
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "driver.py"
-        script.write_text(DRIVER, encoding="utf-8")
-
-        def run(path: Path, what: str, kill_after: float | None = None) -> str | None:
-            command = [sys.executable, str(script), str(path), str(RESUMED_STEPS), what]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-            try:
-                text, _ = process.communicate(timeout=kill_after)
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.communicate()
-                return None
-            return next((line for line in text.splitlines() if line.startswith("FRONT")), "no front")
-
+        driven(Path(folder) / "warm.json", "fit")
         began = time.perf_counter()
-        expected = run(Path(folder) / "peace.json", "fit")
+        expected = driven(Path(folder) / "peace.json", "fit")
         whole = time.perf_counter() - began
-        right, longest = 0, 0.0
-        for number in range(count):
-            path = Path(folder) / f"{number}.json"
+        right, resumed, longest, tried, killed = 0, 0, 0.0, 0, 0
+        while killed < count:
+            tried += 1
+            path = Path(folder) / f"{tried}.json"
             began = time.perf_counter()
-            found = run(path, "fit", random.uniform(0.3, 1.0) * whole)
+            found = driven(path, "fit", random.uniform(0.1, 1.0) * whole)
             if found is None:
-                found = run(path, "resume" if path.exists() else "fit")
-            right += found == expected
-            longest = max(longest, time.perf_counter() - began)
-        print(f"| driver killed (-9) and resumed | {count} | {count} | {right} | 0 | {longest:.1f} s |", flush=True)
+                killed += 1
+                resumed += path.exists()
+                found = driven(path, "resume" if path.exists() else "fit")
+                longest = max(longest, time.perf_counter() - began)
+                right += found == expected
+                print(f"  driver: {killed} of {count}, {right} right, {resumed} resumed", file=sys.stderr, flush=True)
+        what = f"driver killed (-9), {resumed} had a checkpoint to go on from"
+        print(f"| {what} | {count} | {count} | {right} | 0 | {longest:.1f} s |", flush=True)
 
 
 _pools: dict[int, ProcessPoolExecutor] = {}  # of this process, by the number of their processes
@@ -449,42 +514,91 @@ def passes_on_workers(options: argparse.Namespace) -> None:
     print(f"{net.sizes[-1]:.4g} candidates, {ROWS} rows, best {BEST}; {options.executor}; ", end="")
     print(f"mask {time.monotonic() - began:.1f} s, once for an architecture", flush=True)
     taken: dict[int, float] = {}
+    rates: dict[int, float] = {}
     lists = []
     for workers in sorted(options.workers, reverse=True):
         with cluster_of(workers, options.executor) as crew:
             began = time.perf_counter()
-            lists.append(search_network(net, X, y, BEST, crew=crew))
+            found = search_network(net, X, y, BEST, crew=crew, time_limit=options.pass_seconds)
             taken[workers] = time.perf_counter() - began
-        print(f"{workers} workers: {taken[workers]:.2f} s", flush=True)
+        rates[workers] = found.scored / taken[workers]
+        lists += [found] if found.complete else []
+        part = found.scored / net.sizes[-1]
+        print(f"{workers} workers: {taken[workers]:.2f} s, {100 * part:.0f}% of the pass", flush=True)
     print("| workers | seconds | candidates a second | efficiency |\n|---|---|---|---|")
     base = min(taken)
     for workers in sorted(taken):
-        part = base * taken[base] / (workers * taken[workers])
-        print(f"| {workers} | {taken[workers]:.1f} | {net.sizes[-1] / taken[workers]:.3g} | {part:.2f} |")
-    print("shortlists: " + ("all equal, bit for bit" if all(one == lists[0] for one in lists) else "NOT EQUAL"))
+        part = base * rates[workers] / (workers * rates[base])
+        print(f"| {workers} | {taken[workers]:.1f} | {rates[workers]:.3g} | {part:.2f} |")
+    same = all(one == lists[0] for one in lists)
+    print(f"shortlists of {len(lists)} whole passes: " + ("all equal, bit for bit" if same else "NOT EQUAL"))
     sys.stdout.flush()
 
 
+@dataclass
+class Short:
+    """So many of the cheapest pieces there are."""
+
+    count: int
+    sent: int = 0
+    back: int = 0
+
+    def next(self, worker: Worker) -> Piece | None:
+        self.sent += 1
+        return Piece("facts", self.sent) if self.sent <= self.count else None
+
+    def done(self, piece: Piece, result: Result) -> None:
+        self.back += 1
+
+    def failed(self, piece: Piece, error: str) -> None:
+        raise SystemExit(error)
+
+    def finished(self) -> bool:
+        return self.back == self.count
+
+
 def model(options: argparse.Namespace) -> None:
+    """Constants in CPU seconds, so that what else the machine does matters little; times of messages are wall times."""
     with cluster_of(1, options.executor) as crew:
+        crew.run(Short(5), Budget())  # the first ones are slower
+        began, had = time.perf_counter(), cpu_seconds(crew)
+        crew.run(Short(MODEL_PIECES), Budget())
+        taken, has = time.perf_counter() - began, cpu_seconds(crew)
         for one in measure_crew(crew):
             print(
-                f"{options.executor}: {one.rate:.3g} candidates a second and thread, {1e3 * one.answer:.2f} ms for a "
+                f"{options.executor}: a piece of work {1e3 * (has[0] - had[0]) / MODEL_PIECES:.2f} ms of the driver, "
+                f"{1e3 * (has[1] - had[1]) / MODEL_PIECES:.2f} ms of the worker, {1e3 * taken / MODEL_PIECES:.1f} ms "
+                f"there and back; {one.bandwidth / 1e6:.0f} MB a second"
             )
-            print(f"message there and back, {one.bandwidth / 1e6:.0f} MB a second")
-    for inputs in (5, 6, 7):
-        net = PSRN(inputs, "koza", 3)
+    print("| inputs | columns | parts | candidates | bank, s | scan of a part of the pass, candidates/s | merge, ms |")
+    print("|---|---|---|---|---|---|---|")
+    for inputs in options.model_inputs:
+        net = PSRN(inputs, "koza", 3, max_memory=8 << 30)
         X, y = data_of(inputs, 0)
-        began = time.perf_counter()
         columns = net.sizes[-2]
-        masked = time.perf_counter() - began
         whole = net.numbered(X, y, BEST, threads=1)
-        began = time.perf_counter()
+        had = time.process_time()
         parts = len(whole.sizes)
-        seconds = time.perf_counter() - began
+        bank = time.process_time() - had
+        # Some parts spread evenly over the pass; all parts before them lower the limit, as they do in a pass.
+        limit, pairs, seconds = float("inf"), 0, 0.0
+        pool, merging, merges = whole.new_pool(), 0.0, 0
+        step = max(1, parts // MODEL_PARTS)
+        for first in range(0, parts, step):
+            had = time.process_time()
+            found = whole.scan([first], limit, Budget())
+            seconds += time.process_time() - had
+            pairs += found.done
+            if found.finds is not None:
+                had = time.process_time()
+                pool.add(found.finds)
+                limit = pool.limit
+                merging += time.process_time() - had
+                merges += 1
+        rate = pairs / sum(whole.sizes) * net.sizes[-1] / seconds
         print(
-            f"{inputs} inputs: mask {masked:.2f} s (once for an architecture), bank of {columns} {seconds:.2f} s, "
-            f"{parts} parts, {net.sizes[-1]:.3g} candidates",
+            f"| {inputs} | {columns:,} | {parts} | {net.sizes[-1]:.3g} | {bank:.2f} | {rate:.3g} | "
+            f"{1e3 * merging / max(1, merges):.2f} |",
             flush=True,
         )
 
@@ -494,19 +608,22 @@ def main() -> None:
     commands = {one.__name__: one for one in (efficiency, equality, overhead, faults, islands, model, device)}
     parser.add_argument("command", choices=commands)
     parser.add_argument("--workers", type=int, nargs="+", help="numbers of workers")
-    parser.add_argument("--executor", choices=("auto", "dask", "processes"), default="auto")
-    parser.add_argument("--inputs", type=int, default=10, help="of the pass: 10 are 1.4e11 candidates")
+    parser.add_argument("--executor", choices=("auto", "dask", "processes", "forkserver"), default="auto")
+    parser.add_argument("--inputs", type=int, default=10, help="of the pass: 10 are 1.84e11 candidates")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--settings", type=int, default=50)
     parser.add_argument("--passes", type=int, default=20)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--terms", type=int, default=20)
     parser.add_argument("--drivers", type=int, default=20)
+    parser.add_argument("--only-drivers", action="store_true", help="of `faults` the last row only")
     parser.add_argument("--laws", type=int, default=40)
     parser.add_argument("--first", type=int, default=1, help="number of the first random law")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--cores", type=int, help="cores for searches side by side; all of the machine by default")
     parser.add_argument("--limit", type=float, default=470.0, help="seconds of `device` in all")
+    parser.add_argument("--model-inputs", type=int, nargs="+", default=[5, 6, 7, 9])
+    parser.add_argument("--pass-seconds", type=float, default=170.0, help="after which a pass of `device` is cut")
     parser.add_argument("--no-pass", action="store_true", help="`device` without the pass")
     options = parser.parse_args()
     if options.executor == "auto":

@@ -223,7 +223,9 @@ def test_import_alone_is_light() -> None:
 def test_the_estimator_imports_no_parts_of_scikit_learn_that_few_searches_use() -> None:
     command = "import sys; from symenum import PSERegressor; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
-    assert not {"sklearn.ensemble", "sklearn.gaussian_process", "matplotlib", "rich"} & set(done.stdout.split())
+    loaded = set(done.stdout.split())
+    assert not {"sklearn.ensemble", "sklearn.gaussian_process", "matplotlib", "rich"} & loaded
+    assert not {"distributed", "dask", "ray", "symenum.cluster.crew"} & loaded, "a fit in this process needs no cluster"
 
 
 def test_a_test_that_writes_into_the_working_tree_fails(monkeypatch: pytest.MonkeyPatch) -> None:

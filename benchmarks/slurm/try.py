@@ -25,8 +25,9 @@ import numpy as np
 HERE = Path(__file__).parent
 SCRIPT = HERE / "search.sbatch"
 WAIT = 240.0  # seconds for a job to end: Slurm looks once in some seconds, and Python starts slowly on a busy machine
-SECONDS = 40  # of a search
-CANCELLED_AFTER = 15.0  # seconds of a search
+SECONDS = 90  # of a search
+CANCELLED_AFTER = 4.0  # seconds after the progress has shown both workers
+LIMIT = "00:02:00"  # of the job that reaches it: TERM comes 20 to 80 s before
 
 
 def command(*words: str, env: dict[str, str]) -> str:
@@ -78,6 +79,9 @@ def two(env: dict[str, str], folder: Path, *, cancel: bool = False) -> bool:
     worker = submit(env, "--dependency", f"after:{driver}", str(SCRIPT), "worker")
     wait_for(worker, env, wanted=("RUNNING", *ENDED))
     if cancel:
+        end = time.monotonic() + SECONDS
+        while "2 workers" not in log_of(driver, folder) and time.monotonic() < end:
+            time.sleep(0.2)
         time.sleep(CANCELLED_AFTER)
         command("scancel", worker, env=env)
     state = wait_for(driver, env, wanted=ENDED)
@@ -85,24 +89,26 @@ def two(env: dict[str, str], folder: Path, *, cancel: bool = False) -> bool:
         command("scancel", worker, env=env)
     wait_for(worker, env, wanted=ENDED)
     text = log_of(driver, folder)
-    counts = sorted({int(found) for found in re.findall(r"(\d+) workers?,", text)})
+    counts = [int(found) for found in re.findall(r"(\d+) workers?,", text)]
+    seen = [count for count, before in zip(counts, [0, *counts], strict=False) if count != before]
     found = (folder / name / "front.csv").exists()
-    print(f"{name}: {state}; numbers of workers in the progress: {counts}; results: {'yes' if found else 'NO'}")
-    return found and state == "COMPLETED" and 2 in counts
+    print(f"{name}: {state}; workers in the progress, in turn: {seen}; results: {'yes' if found else 'NO'}", flush=True)
+    return found and state == "COMPLETED" and 2 in seen and (not cancel or seen[-1] == 1)
 
 
 def limit(env: dict[str, str], folder: Path) -> bool:
     env = {**env, "SYMENUM_SCHEDULER": str(folder / "limit.json"), "SYMENUM_SECONDS": "600"}
     results = folder / "limit"
-    request = ("--time", "00:01:00", str(SCRIPT), str(table_in(folder)), str(results))
+    request = ("--time", LIMIT, str(SCRIPT), str(table_in(folder)), str(results))
     job = submit(env, *request)
     state = wait_for(job, env, wanted=ENDED)
     first = (results / "front.csv").exists()
-    print(f"limit: {state}; results: {'yes' if first else 'NO'}")
-    (folder / "limit.json").unlink(missing_ok=True)
+    ended = re.findall(r"^(?:Ended|You ended).*$", log_of(job, folder), re.MULTILINE)
+    print(f"limit: {state}; {' '.join(ended)} results: {'yes' if first else 'NO'}", flush=True)
     again = submit({**env, "SYMENUM_SECONDS": "10"}, *request)
     state = wait_for(again, env, wanted=ENDED)
-    print(f"limit, submitted again: {state}")
+    ended = re.findall(r"^(?:Ended|You ended).*$", log_of(again, folder), re.MULTILINE)
+    print(f"limit, submitted again: {state}; {' '.join(ended)}", flush=True)
     return first and state == "COMPLETED"
 
 

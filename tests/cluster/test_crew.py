@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from cluster.unreliable import Clock, Unreliable
 
-from symenum.cluster import Crew, InProcess, NoWorkersError, connected
+from symenum.cluster import Crew, InProcess, NoWorkersError, Place, Reply, connected
 from symenum.cluster.crew import Piece, Result, Worker
 from symenum.cluster.dask_executor import connect_dask
 from symenum.cluster.errors import ClusterError
@@ -92,6 +92,71 @@ def test_workers_may_join_while_the_crew_works() -> None:
     source.next = next_piece  # type: ignore[method-assign]
     crew.run(source, Budget())
     assert set(source.answers) == {"w0", "late"}
+
+
+def test_a_worker_that_leaves_just_before_its_piece_costs_nothing() -> None:
+    class Leaving(Unreliable):
+        def submit(self, place: Place, message: bytes) -> int:
+            if place.name == "w0" and "number" in decode(message).document:
+                self.names = [name for name in self.names if name != "w0"]
+            return super().submit(place, message)
+
+    crew = Crew(Leaving(2))
+    crew.gathered(2, 5.0)
+    crew.run(source := Questions(4), Budget())
+    assert source.answers == ["w1"] * 4
+    assert not source.errors
+
+
+def test_a_piece_that_was_lost_with_every_worker_there_is_goes_to_one_of_them_again() -> None:
+    class Pool(Unreliable):
+        """Its places stay when a process dies, as those of a pool do."""
+
+        lost = 0
+
+        def places(self) -> tuple[Place, ...]:
+            return tuple(Place(name, addressed=False) for name in self.names)
+
+        def submit(self, place: Place, message: bytes) -> int:
+            ticket = super().submit(place, message)
+            if "number" in decode(message).document and self.lost < 4:
+                self.lost += 1
+                self._waiting[ticket] = Reply(ticket, error="a process has died", lost=True)
+            return ticket
+
+    crew = Crew(Pool(2))
+    looks = iter([False] * 200)
+    crew.run(source := Questions(1), Budget(stop=lambda: next(looks, True)))
+    assert len(source.answers) == 1
+    assert crew.lost == 4
+
+
+def test_processes_of_the_crew_are_started_again_where_one_hangs() -> None:
+    class Stuck(Unreliable):
+        restarted = 0
+
+        def places(self) -> tuple[Place, ...]:
+            return tuple(Place(name, addressed=False) for name in self.names)
+
+        def restart(self) -> None:
+            self.restarted += 1
+
+    executor = Stuck(2)
+    hanging = iter([True, True])
+    submit = executor.submit
+
+    def stuck(place: Place, message: bytes) -> int:
+        ticket = submit(place, message)
+        if "number" in decode(message).document and next(hanging, False):
+            executor._waiting[ticket] = None
+        return ticket
+
+    executor.submit = stuck  # type: ignore[method-assign]
+    crew = Crew(executor, clock=Clock(5.0))
+    crew.gathered(2, 1000.0)
+    crew.run(source := Questions(2), Budget())
+    assert len(source.answers) == 2
+    assert executor.restarted >= 1
 
 
 def test_a_budget_that_is_over_ends_the_work_though_a_worker_hangs() -> None:

@@ -77,6 +77,23 @@ def test_a_search_goes_on_from_its_checkpoint_as_if_it_had_not_ended(tmp_path: P
     assert first.n_iter_ < 12
 
 
+def test_a_driver_that_died_between_its_two_files_goes_on_as_if_it_had_not(tmp_path: Path, alone: PSERegressor) -> None:
+    path, first = tmp_path / "search.json", tmp_path / "first"
+    rounds: list[int] = []
+
+    def until_the_second(report: object) -> bool:
+        rounds.append(1)
+        if len(rounds) == 1:
+            first.write_bytes(path.read_bytes())
+        return len(rounds) == 2
+
+    fitted(InProcess(), checkpoint=path, callbacks=until_the_second, max_iterations=12)
+    path.write_bytes(first.read_bytes())  # the islands' file is of the second round, the checkpoint of the first
+    assert json.loads((tmp_path / "search.json.islands").read_text(encoding="utf-8"))["rounds"] == 2
+    resumed = PSERegressor.resume(path, cluster=InProcess(), max_iterations=12)
+    assert resumed.front_ == alone.front_
+
+
 def test_a_damaged_file_of_islands_is_a_warning_and_the_front_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "search.json"
     first = fitted(InProcess(), checkpoint=path, max_iterations=8)
@@ -130,6 +147,19 @@ def test_islands_that_always_fail_end_the_search_and_keep_the_front() -> None:
     ):
         model.fit(*small_table())
     assert len(model.front_)
+
+
+def test_an_island_that_always_fails_ends_a_search_with_a_time_limit_too() -> None:
+    executor = Unreliable(1, lambda name, request: "ValueError: a poisoned task")
+    with (
+        pytest.warns(RuntimeWarning, match="could not take its turns"),
+        pytest.raises(ClusterError, match="no island can take its turns: ValueError: a poisoned task"),
+    ):
+        fitted(executor, max_iterations=None, max_time=60.0)
+
+
+def test_a_time_limit_below_the_reserve_for_islands_to_come_back_still_finds_laws() -> None:
+    assert len(fitted(Unreliable(1), max_iterations=None, max_time=0.4).front_)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,12 @@ from symenum.engine.shortlist import Scorer
 SETTINGS = range(12)  # benchmarks/cluster.py equality has 50, with real processes
 
 
+@pytest.fixture(autouse=True)
+def _many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The passes of tests are small: pieces are small, too, whatever the driver's part in them."""
+    monkeypatch.setattr(network_module, "_DRIVER_SECONDS", 0.0)
+
+
 def random_setting(seed: int) -> tuple[PSRN, np.ndarray, np.ndarray, dict[str, object]]:
     """A network, slots' values, a target and options, all drawn at random."""
     rng = np.random.default_rng(seed)
@@ -82,6 +88,29 @@ def test_the_last_pieces_are_small_so_that_all_workers_end_together(workers: int
         assert pairs <= left / (2 * workers) + max(sizes[first:last])
         left -= pairs
     assert left == 0
+
+
+def test_many_workers_get_pieces_that_one_driver_can_hand_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network_module, "_DRIVER_SECONDS", 0.1)
+    net, X, y, options = random_setting(0)
+    crew = Crew(Unreliable(30))
+    crew.gathered(30, 60.0)
+    whole = net.numbered(X, y, options["k"])
+    source = network_module._Parts(whole, b"data", crew)
+    worker = crew.workers[0]
+    assert source.next(worker).key == (0, 0)
+    source._speed[worker.name] = sum(whole.sizes) / 10.0  # it would scan the whole pass in 10 s
+    first, last = source.next(worker).key
+    assert sum(whole.sizes[first:last]) >= 0.1 * 30 * source._speed[worker.name]
+
+
+def test_a_worker_makes_the_network_of_an_architecture_once() -> None:
+    net, X, y, options = random_setting(3)
+    network_module._network.cache_clear()
+    for target in (y + 1.0, y + 2.0):  # not y: what was made of it is there already
+        search_network(net, X, target, crew=Crew(InProcess()), **options)
+    told = network_module._network.cache_info()
+    assert (told.misses, told.hits) == (1, 1)
 
 
 def test_a_worker_that_dies_costs_its_piece_only() -> None:

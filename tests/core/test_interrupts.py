@@ -124,6 +124,18 @@ def test_sigterm_counts_as_ctrl_c_inside_and_as_before_afterwards() -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_sigterm_ends_a_command_that_a_shell_script_started_in_the_background() -> None:
+    stopping = Budget()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # what a shell does for `command &` in a script
+    try:
+        with sigterm_as_ctrl_c(), ctrl_c_ends(stopping):
+            signal.raise_signal(signal.SIGTERM)
+            assert stopping.over()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_is_ignored_inside_and_raises_again_afterwards() -> None:
     with ctrl_c_ignored():
         press(2)

@@ -34,6 +34,7 @@ NO_WORKERS = 60.0
 """Seconds without any worker after which the driver gives up: a batch system may take so long to start one again."""
 _LOOK = 1.0  # seconds between two looks at which workers are there
 _WAIT = 0.2  # seconds that the driver waits for a reply before it looks at clocks and workers again
+_IDLE = 0.005  # seconds between two looks while workers are there and the source has nothing for them
 _SILENT = 30.0  # seconds beyond what a piece should take at most, after which its worker counts as hung: many times
 # what starting Python and importing torch takes on a busy machine (4 s; benchmarks/cluster.py overhead)
 _FACTOR = 4.0  # times what a piece should take at most: a machine may be shared
@@ -312,7 +313,7 @@ class Crew:
                     else ": start some, or look at their logs"
                 )
             )
-        time.sleep(0.0 if self.workers else min(_WAIT, self._patience))
+        time.sleep(_IDLE if self.workers else min(_WAIT, self._patience))
 
     # Pieces
 
@@ -327,12 +328,12 @@ class Crew:
                 self._send(piece, worker)
 
     def _next(self, source: Source, worker: Worker) -> Piece | None:
-        """A piece that needs another try, if not on the worker where it failed; else the source's next one."""
-        others = {other.name for other in self.workers} - {worker.name}
-        for piece in self._again:
-            if worker.name not in self._trouble[id(piece)].places or not others:
-                self._again.remove(piece)
-                return piece
+        """A piece that needs another try, on a worker where it was not, if there is one; else the source's next one."""
+        names = {other.name for other in self.workers}
+        for number, piece in enumerate(self._again):
+            trouble = self._trouble.get(id(piece))  # none where its worker had left before it was sent
+            if trouble is None or worker.name not in trouble.places or names <= trouble.places:
+                return self._again.pop(number)
         return source.next(worker)
 
     def _send(self, piece: Piece, worker: Worker, *, with_data: bool = False) -> None:
@@ -423,3 +424,6 @@ class Crew:
                     self._silent[worker.name] = now + self._silence
                 self._note(f"{worker.name} has not answered for {now - flight.sent:.0f} s: others do its work")
                 self._lose(ticket, "it did not answer in time")
+                restart = getattr(self.executor, "restart", None)
+                if restart is not None:  # the crew's own processes, of which nobody knows which one hangs
+                    restart()

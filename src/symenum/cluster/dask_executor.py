@@ -7,19 +7,21 @@ where, is decided by `crew`. So its own retries are off: a piece goes to one wor
 from __future__ import annotations
 
 import itertools
+import pkgutil
 import queue
 import threading
+from operator import methodcaller
 from typing import Any
 
 from symenum.cluster.errors import ClusterError
 from symenum.cluster.executors import Place, Reply
-from symenum.cluster.worker import answer
 
 __all__ = ["Dask", "connect_dask"]
 
 CONNECT_SECONDS = 5.0
 """Seconds in which a scheduler must answer: a name is resolved and a connection made in far less, across a country."""
 _GPU = "GPU"  # the name of the resource, as Dask's own documentation has it: dask worker --resources "GPU=1"
+_ANSWER = "symenum.cluster.worker:answer"
 _LOST = ("KilledWorker", "CancelledError", "FutureCancelledError", "CommClosedError", "NoWorkerError")
 
 
@@ -51,6 +53,7 @@ class Dask:
         self._futures: dict[int, Any] = {}
         self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        self._answers: dict[str, Any] = {}  # of each place the future of its function `answer`
         self._run = f"{id(self):x}"  # keys of Dask are for all clients of a scheduler
 
     @property
@@ -75,8 +78,8 @@ class Dask:
         ticket = next(self._tickets)
         try:
             future = self._client.submit(
-                answer,
-                message,
+                methodcaller("__call__", message),
+                self._answer(place),
                 key=f"symenum-{self._run}-{ticket}",
                 workers=[place.name],
                 allow_other_workers=False,
@@ -89,6 +92,18 @@ class Dask:
         self._futures[ticket] = future
         future.add_done_callback(lambda _: self._ended.put(ticket))
         return ticket
+
+    def _answer(self, place: Place) -> Any:
+        """The function of a place that answers, named and not sent: Dask ends a worker that cannot read a task.
+
+        Where symenum is not installed, each message to the place has that error instead.
+        """
+        if place.name not in self._answers:
+            key = f"symenum-{self._run}-answer-{next(self._tickets)}"
+            self._answers[place.name] = self._client.submit(
+                pkgutil.resolve_name, _ANSWER, key=key, workers=[place.name], allow_other_workers=False, pure=False
+            )
+        return self._answers[place.name]
 
     def gather(self, timeout: float) -> list[Reply]:
         replies = []
@@ -121,5 +136,8 @@ class Dask:
     def close(self) -> None:
         for ticket in list(self._futures):
             self.cancel(ticket)
+        for function in self._answers.values():
+            function.release()
+        self._answers.clear()
         if self._own:
             self._client.close(timeout=CONNECT_SECONDS)

@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from concurrent.futures import Executor as FuturesPool
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from typing import Protocol
 
 from symenum.cluster.errors import ClusterError
@@ -191,9 +192,21 @@ class LocalProcesses(Futures):
             self._pool, self._broken = self._start(self._count), False
         return super().places()
 
+    def restart(self) -> None:
+        """End all processes, and start others at the next look: one hangs, maybe with the queue that all read from."""
+        for process in self._processes():
+            process.kill()
+
     def close(self) -> None:
+        """End the processes with the work that they have: nobody waits for it, and Python would, at its end."""
         super().close()
+        processes = self._processes()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+
+    def _processes(self) -> list[BaseProcess]:
+        return list((getattr(self._pool, "_processes", None) or {}).values())
 
 
 def _spawned(count: int) -> FuturesPool:

@@ -48,7 +48,10 @@ at most: a simple law ends a search in the first second, and later the 0.2 s tha
 _SHARE_OF_TIME, _SHORTEST = 0.05, 0.5
 """With a time limit alone: the part of it that an island is away, and the seconds that it is away at least."""
 _SLACK = 5.0  # times the seconds that a turn should take: one slice may take a second, and its worker may be slow
-_END = 0.5  # seconds before the end of the time at which islands should be back
+_END, _END_SHARE = (
+    0.5,
+    0.1,
+)  # seconds before the end of the time at which islands should be back; of a short time a part
 _MOST_TURNS, _MOST_LAWS = 2000, 1000  # that the common state remembers; more would make checkpoints of megabytes
 
 
@@ -233,7 +236,8 @@ class IslandSearch:
         if number is None or self._merged is None:
             return None
         left = self._budget.seconds_left()
-        if left is not None and left <= _END:
+        end = _END if self.max_time is None else min(_END, _END_SHARE * self.max_time)
+        if left is not None and left <= end:
             return None
         stages = self._free_stages()
         state = state_to_send(self._merged, self.islands[number], self._shared, stages, self._share(number))
@@ -246,7 +250,7 @@ class IslandSearch:
             "seconds": None if self.by_rounds else seconds,
             "device": self._device(worker),
         }
-        limit = None if left is None else left - _END
+        limit = None if left is None else left - end
         return Piece("island", number, document, {}, self.data, _SLACK * seconds, limit)
 
     def _next_island(self) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,13 @@ from symenum.operators import get_operator
 __all__ = ["scan_parts", "search_network"]
 
 _PIECE_SECONDS = 1.0  # of work in a piece: a thousand times what a message takes, and all that a killed worker loses
+_DRIVER_SECONDS = (
+    0.007  # of the driver's processor for each piece (benchmarks/cluster.py model): what many workers share
+)
 _FIRST_SPEED = 1e8  # pairs of columns a second, before a worker has shown its own: a slow core's
 _FIRST_PIECE, _LATER_PIECE = 30.0, 5.0  # seconds that a piece should take at most: a worker's first one builds the bank
 _END = 2  # pieces that each worker should still get of what is left, so that all end at about the same time
+_NETWORKS = 4  # architectures whose masks a worker keeps, as many as banks
 _FINDS = ("loss", "complexity", "number", "signature")
 
 
@@ -118,7 +123,10 @@ class _Parts:
         if not first:
             self._left = sum(sizes)
         speed = self._speed.get(worker.name) or max(self._speed.values(), default=0.0) or _FIRST_SPEED
-        wanted = min(_PIECE_SECONDS * speed, self._left / (_END * max(1, len(self.crew.workers))))
+        workers = max(1, len(self.crew.workers))
+        least = _DRIVER_SECONDS * workers  # seconds of a piece with which the driver is always busy
+        longest = max(_PIECE_SECONDS, 2 * least)
+        wanted = max(min(longest * speed, self._left / (_END * workers)), least * speed)
         last, pairs = first + 1, sizes[first]
         while last < len(sizes) and pairs < wanted:
             pairs += sizes[last]
@@ -126,7 +134,7 @@ class _Parts:
         self._next = last
         self._left -= pairs
         self._waiting += last - first
-        return self._piece(first, last, _LATER_PIECE if worker.name in self._speed else _FIRST_PIECE)
+        return self._piece(first, last, longest + (_LATER_PIECE if worker.name in self._speed else _FIRST_PIECE))
 
     def _piece(self, first: int, last: int, seconds: float) -> Piece:
         limit = np.array([self.pool.limit])
@@ -172,12 +180,12 @@ def scan_parts(request: Request) -> Message:
 
 def _made(message: Message, threads: int) -> NumberedPass:
     document = message.document
-    net = PSRN(
+    net = _network(
         document["inputs"],
-        [get_operator(name) for name in document["operators"]],
+        tuple(document["operators"]),
         document["layers"],
-        last_operators=[get_operator(name) for name in document["last"]],
-        max_memory=document["max_memory"],
+        tuple(document["last"]),
+        document["max_memory"],
     )
     return net.numbered(
         message.arrays["values"],
@@ -188,4 +196,16 @@ def _made(message: Message, threads: int) -> NumberedPass:
         mode=document["mode"],
         threads=threads,
         seed=document["seed"],
+    )
+
+
+@lru_cache(_NETWORKS)
+def _network(inputs: int, operators: tuple[str, ...], layers: int, last: tuple[str, ...], max_memory: int) -> PSRN:
+    """The network of an architecture: its mask is read once, and not for each pass."""
+    return PSRN(
+        inputs,
+        [get_operator(name) for name in operators],
+        layers,
+        last_operators=[get_operator(name) for name in last],
+        max_memory=max_memory,
     )

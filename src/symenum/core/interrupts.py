@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from symenum.core.budget import Budget
@@ -43,8 +43,15 @@ def ctrl_c_ends(budget: Budget) -> Iterator[None]:
 
 @contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Inside, SIGTERM, which `timeout` and job queues send, does what Ctrl-C does: a search ends with its results."""
-    with _handled(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT)):
+    """Inside, SIGTERM, which `timeout` and job queues send, does what Ctrl-C does: a search ends with its results.
+
+    A shell makes a command that its script starts with & ignore Ctrl-C. Such a command obeys it again, inside: else
+    SIGTERM would do nothing at all.
+    """
+    with ExitStack() as stack:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            stack.enter_context(_handled(signal.SIGINT, signal.default_int_handler))
+        stack.enter_context(_handled(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT)))
         yield
 
 

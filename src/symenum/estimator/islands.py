@@ -49,6 +49,8 @@ _JOINING = 60.0  # seconds for the first worker to say what it is: it imports to
 _ALL_JOINING = 5.0  # seconds more for the others, so that the first round has all of them
 _ARRAYS = ("X", "y", "weight", "y_error", "x_error")  # of FitData
 _FORMAT = "symenum islands"
+_ISLANDS, _BEFORE = "islands", "islands.before"  # what their files' names end with: of the last checkpoint, and before
+_WRITING_SHARE = 0.05  # part of the driver's time, at most, for checkpoints of islands that come back one by one
 
 
 @contextmanager
@@ -138,6 +140,7 @@ class IslandFit:
 
     search: IslandSearch
     start: Start
+    _next_writing: float = 0.0  # time.monotonic
 
     def __call__(self, state: State, budget: Budget) -> State | None:
         return self.search(state, budget)
@@ -145,16 +148,20 @@ class IslandFit:
     def said(self) -> str:
         return self.search.said()
 
-    @property
-    def _file(self) -> Path | None:
-        keeper = self.start.keeper
-        return None if keeper is None else keeper.path.with_name(f"{keeper.path.name}.islands")
+    def _file(self, ending: str) -> Path:
+        assert self.start.keeper is not None
+        path = self.start.keeper.path
+        return path.with_name(f"{path.name}.{ending}")
 
     def keep(self, state: State, front: Front) -> None:
-        """Write the checkpoint, and the islands beside it; where the disk refuses, the checkpoint has warned."""
+        """Write the checkpoint, and the islands beside it; where the disk refuses, the checkpoint has warned.
+
+        Those of the checkpoint before stay as a second file: a driver may die between the two writings.
+        """
         from symenum.cluster.islands import state_document
 
-        if self.start.keeper is None or self._file is None:
+        began = time.monotonic()
+        if self.start.keeper is None or (not self.search.by_rounds and began < self._next_writing):
             return
         generator = self.search.task.settings.token_generator
         document = {
@@ -164,28 +171,45 @@ class IslandFit:
             "rounds": self.search.rounds,
             "islands": [state_document(one, generator) for one in self.search.islands],
         }
+        file = self._file(_ISLANDS)
         try:
-            write_whole(self._file, json.dumps(document, allow_nan=False))
+            if file.exists():
+                file.replace(self._file(_BEFORE))
+            write_whole(file, json.dumps(document, allow_nan=False))
         except OSError as error:
-            _warn(f"'{self._file}' could not be written ({error.strerror or error}); the search goes on")
+            _warn(f"'{file}' could not be written ({error.strerror or error}); the search goes on")
         self.start.keeper.write(state, front)
+        now = time.monotonic()
+        self._next_writing = now + (now - began) / _WRITING_SHARE
 
     def restore(self) -> None:
         """Go on with the islands of the checkpoint; where they are another step's, all begin from its front."""
+        if self.start.state is None or self.start.keeper is None:
+            return
+        for ending in (_ISLANDS, _BEFORE):
+            file = self._file(ending)
+            if file.exists() and self._restored(file, self.start.state.iteration):
+                return
+
+    def _restored(self, file: Path, iteration: int) -> bool:
+        """Whether the file has the islands of that step, which are then those of the search."""
         from symenum.cluster import ClusterError
         from symenum.cluster.islands import state_from
 
-        state, file = self.start.state, self._file
-        if state is None or file is None or not file.exists():
-            return
         try:
             document = json.loads(file.read_text(encoding="utf-8"))
-            right = (document["format"], document["signature"], document["iteration"])
-            if right == (_FORMAT, self.start.signature, state.iteration):
-                self.search.islands = [state_from(one, self.search.read) for one in document["islands"]]
-                self.search.rounds = int(document["rounds"])
+            if (document["format"], document["signature"], document["iteration"]) != (
+                _FORMAT,
+                self.start.signature,
+                iteration,
+            ):
+                return False
+            islands = [state_from(one, self.search.read) for one in document["islands"]]
+            self.search.islands, self.search.rounds = islands, int(document["rounds"])
         except (OSError, ValueError, KeyError, TypeError, ClusterError) as error:
             _warn(f"the islands in '{file}' cannot be read ({error}): all begin from the front of the checkpoint")
+            return False
+        return True
 
 
 # On a worker

@@ -207,7 +207,9 @@ class _Run:
         return front.update(self.known, self.task.settings.max_complexity) if self.known else front
 
     def _tell(self, state: State) -> bool:
-        """Whether a callback asks to stop; all of them are told."""
+        """Whether a callback asks to stop; all of them are told. Without a turn there is nothing to tell."""
+        if not state.history:  # the islands of a cluster came back with nothing done
+            return False
         turn = state.history[-1]
         report = StepReport(
             state.iteration,

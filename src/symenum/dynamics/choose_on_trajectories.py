@@ -34,6 +34,7 @@ from symenum.expressions.candidate import Candidate
 from symenum.fitting import nice_number, with_one_less
 from symenum.fitting.free_constants import form_of, free_constants, with_leaves
 from symenum.fitting.recognise import constant_bits
+from symenum.heads.operator_grammar import NO_PRIOR, Prior
 from symenum.operators.traits import Role
 from symenum.sanity import Policy
 from symenum.selection import description_length
@@ -156,6 +157,7 @@ class _Judge:
     noise: Sequence[Noise]
     names: Names
     budget: Budget  # of all fits
+    priors: Sequence[Prior]  # what the user knows of the law of each state
     judged: dict[tuple[int, Expression], tuple[float, Expression] | None] = field(default_factory=dict)
     best: dict[int, float] = field(default_factory=dict)  # bits of the best law of each equation alone
     policies: dict[int, Policy] = field(default_factory=dict)
@@ -184,6 +186,11 @@ class _Judge:
             target = Target(y, torch.full((len(y),), 1 / len(y), dtype=torch.float64))
             self.policies[state] = Policy.of(columns, target, sanity="on")
         return self.policies[state].reason(law) is None
+
+    def shorter(self, state: int, law: Expression) -> list[Expression]:
+        """The law without one of its parts, in all ways that the user's knowledge allows."""
+        prior = self.priors[state]
+        return [one for one in with_one_less(law) if not prior.active or prior.allows(one)]
 
     def are_sane(self, laws: Sequence[Expression]) -> bool:
         """Whether all laws of a system are."""
@@ -274,6 +281,7 @@ def choose_on_trajectories(
     start: Sequence[Expression] | None = None,
     known: Sequence[Expression] | None = None,
     keep: Callable[[tuple[Expression, ...]], object] | None = None,
+    priors: Sequence[Prior] | None = None,
 ) -> Chosen | None:
     """The system of laws with the shortest description; None where no system of them can be followed in time.
 
@@ -281,12 +289,12 @@ def choose_on_trajectories(
     `start`: laws that are tried together before all others, such as those of another rule. `known`: laws that an
     earlier choice had come to before its time was over; they are taken if this one ends early with worse ones, and do
     not lead it, so that a choice with enough time is that of one without a pause. `keep` gets the laws of each better
-    system.
+    system. `priors`: what the user knows of the law of each state.
     """
     if len(names.states) > _MOST_STATES:
         return None
     timer = _Timer(max_time, stopping)
-    judge = _Judge(nodes, noise, names, timer.until(1.0))
+    judge = _Judge(nodes, noise, names, timer.until(1.0), priors or [NO_PRIOR] * len(pools))
     most = max(_LEAST_FORMS, _FORM_NODES // len(nodes.t))
     laws = [[candidate.expression for candidate in pool[:most]] for pool in pools]
     best = None
@@ -504,7 +512,7 @@ def _rank_alone(
         found.sort(key=lambda one: one[0])
         before = len(judge.judged)
         for _, law in found[:_SHORTENED]:
-            for shorter in with_one_less(law):
+            for shorter in judge.shorter(state, law):
                 if not budget.over():
                     add(shorter)
         if len(judge.judged) == before:
@@ -539,7 +547,7 @@ def _best_system(
             longer = None
             while longer is not best:
                 longer = best
-                best = _best_change(judge, longer, i, with_one_less(longer.laws[i]), tried, budget, seen)
+                best = _best_change(judge, longer, i, judge.shorter(i, longer.laws[i]), tried, budget, seen)
         if best is before or budget.over():
             break
     return best

@@ -554,7 +554,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                 "variance of the rates is left, and it is not noise. A state or an input may be missing: give it "
                 f"in X or u{higher}; or search longer, or with more operators",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=7,  # to the caller of `fit` or `resume`, past their decorators
             )
 
     @property

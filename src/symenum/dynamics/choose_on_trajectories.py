@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +30,24 @@ from symenum.dynamics.shared_parts import symbols, ties
 from symenum.dynamics.shooting import Followed, Nodes, Segment, Shot, blow_ups, follow
 from symenum.dynamics.system import Names
 from symenum.dynamics.trajectory import Piece
-from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, simplify, walk
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    apply,
+    evaluate,
+    fold,
+    simplify,
+    variables,
+    walk,
+)
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import nice_number, with_one_less
 from symenum.fitting.free_constants import form_of, free_constants, with_leaves
 from symenum.fitting.recognise import constant_bits
 from symenum.heads.operator_grammar import NO_PRIOR, Prior
+from symenum.operators import Operator
 from symenum.operators.traits import Role
 from symenum.sanity import Policy
 from symenum.selection import description_length
@@ -70,6 +83,7 @@ _MAX_STEPS = 1000  # of such a simulation
 _DIGITS = (1, 2, 3, 4, 5, 6)  # significant ones that constants are rounded to
 _LARGEST_WHOLE = 1e6  # larger numbers stay as they are
 _MIN_SECONDS = 1e-3  # of a budget that is over already: a Budget needs a limit above 0
+_NEAR_ZERO, _STRAIGHT = (1e-3, 2e-3), 1e-5  # where a smooth odd function has one slope, up to so much
 _TINY = 1e-300  # near the smallest normal double: logarithms are taken of at least this
 
 
@@ -188,9 +202,10 @@ class _Judge:
         return self.policies[state].reason(law) is None
 
     def shorter(self, state: int, law: Expression) -> list[Expression]:
-        """The law without one of its parts, in all ways that the user's knowledge allows."""
+        """The law without one of its parts or functions, in all ways that the user's knowledge allows."""
         prior = self.priors[state]
-        return [one for one in with_one_less(law) if not prior.active or prior.allows(one)]
+        found = dict.fromkeys([*with_one_less(law), *without_functions(law)])
+        return [one for one in found if not prior.active or prior.allows(one)]
 
     def are_sane(self, laws: Sequence[Expression]) -> bool:
         """Whether all laws of a system are."""
@@ -445,6 +460,50 @@ def _rounder_numbers(value: float, error: float) -> list[float]:
     """The value in one to six significant digits, and the nice number within its error, where there is one."""
     nice = nice_number(value, error) if math.isfinite(error) else None
     return [float(f"{value:.{digits}g}") for digits in _DIGITS] + ([] if nice is None else [nice.value])
+
+
+def without_functions(law: Expression) -> list[Expression]:
+    """The law with the argument in the place of one of its functions that look like it near zero, or of all of them.
+
+    On a short way a sine is a straight line, and so is a hyperbolic tangent: noise lets any of them fit a little better
+    than the argument itself, which people would write.
+
+    >>> from symenum.expressions import parse
+    >>> print(*without_functions(parse("2*x*sin(y) - tanh(x) + cos(x)")), sep="; ")
+    2*x*y - tanh(x) + cos(x); 2*x*sin(y) - x + cos(x); 2*x*y - x + cos(x)
+    """
+
+    def visit(node: Expression, below: tuple[list[Expression], ...]) -> list[Expression]:
+        """The variants of the node: with one function left out, then, if there are several, without any."""
+        if not isinstance(node, Apply):
+            return []
+        found = [
+            apply(node.operator, *node.operands[:at], one, *node.operands[at + 1 :])
+            for at, variants in enumerate(below)
+            for one in variants
+        ]
+        return [*found, node.operands[0]] if _is_near_its_argument(node.operator) else found
+
+    bare = fold(law, _bare)
+    found = dict.fromkeys(simplify(one) for one in [*fold(law, visit), bare] if one != law)
+    return [one for one in found if variables(one)]
+
+
+def _bare(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+    """The node without its function, if it is one that looks like its argument near zero."""
+    if not isinstance(node, Apply):
+        return node
+    return operands[0] if _is_near_its_argument(node.operator) else apply(node.operator, *operands)
+
+
+@lru_cache(maxsize=256)  # of a few operators, asked for each node of many laws
+def _is_near_its_argument(operator: Operator) -> bool:
+    """Whether a function of one operand is odd, and smooth at 0: then it is a straight line there."""
+    if operator.arity != 1 or operator.traits.parity != -1 or operator.role is Role.NEGATION:
+        return False
+    with np.errstate(all="ignore"):
+        slopes = [float(operator.function(torch.tensor([h], dtype=torch.float64))[0]) / h for h in _NEAR_ZERO]
+    return all(math.isfinite(slope) and slope != 0 for slope in slopes) and math.isclose(*slopes, rel_tol=_STRAIGHT)
 
 
 def count_free_exponents(law: Expression) -> int:

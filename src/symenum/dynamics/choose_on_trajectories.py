@@ -5,6 +5,10 @@ the fronts among them, are fitted to the samples by multiple shooting, starts an
 residuals of the fitted motion, and the law. First each equation is judged for itself, the other states being those that
 were measured, smoothed. Then the best few of each take part in systems whose states are all followed.
 
+Where no law leaves as little as the errors of the samples, something is missing from all of them, and what they leave
+is no noise: neighbouring samples repeat each other. Only so many of them count as tell something of their own
+(`independent_share`); else each would speak for long laws that follow what is missing.
+
 A system also pays where it blows up from points among the data: laws that only hold on the measured curve are no laws.
 """
 
@@ -83,6 +87,8 @@ _MAX_STEPS = 1000  # of such a simulation
 _DIGITS = (1, 2, 3, 4, 5, 6)  # significant ones that constants are rounded to
 _LARGEST_WHOLE = 1e6  # larger numbers stay as they are
 _MIN_SECONDS = 1e-3  # of a budget that is over already: a Budget needs a limit above 0
+_MORE_THAN_NOISE = 4.0  # chi-square of a sample from which on a law leaves twice what noise would: something is missing
+_LEAST_INDEPENDENT = 20.0  # samples that count at least: some segments of a few periods
 _NEAR_ZERO, _STRAIGHT = (1e-3, 2e-3), 1e-5  # where a smooth odd function has one slope, up to so much
 _TINY = 1e-300  # near the smallest normal double: logarithms are taken of at least this
 
@@ -174,22 +180,44 @@ class _Judge:
     priors: Sequence[Prior]  # what the user knows of the law of each state
     judged: dict[tuple[int, Expression], tuple[float, Expression] | None] = field(default_factory=dict)
     best: dict[int, float] = field(default_factory=dict)  # bits of the best law of each equation alone
+    least: dict[int, float] = field(default_factory=dict)  # chi-square of the law of each equation that leaves least
+    share: dict[int, float] = field(default_factory=dict)  # part of a state's samples that are independent, if below 1
     policies: dict[int, Policy] = field(default_factory=dict)
 
     def alone(self, state: int, law: Expression) -> tuple[float, Expression] | None:
-        """Bits and fitted law of one equation, all other states as measured; None where it cannot be followed."""
+        """Chi-square and fitted law of one equation, the other states as measured; None: it cannot be followed."""
         key = (state, form_of(law))
         if key not in self.judged:
             shot = self.shot([state], [law], self._hopeless([state], [law], self.best.get(state, math.inf)))
             self.judged[key] = None
             if shot is not None:
                 fitted = shot.laws[-1]
-                bits = self.bits(state, float(shot.chi_square[0]), fitted)
-                best = self.best.get(state, math.inf)
-                if bits > best + _NEAR_BITS or self.is_sane(state, fitted):
-                    self.judged[key] = (bits, fitted)
-                    self.best[state] = min(bits, best)
+                chi_square = float(shot.chi_square[0])
+                near = self.bits(state, chi_square, fitted) <= self.best.get(state, math.inf) + _NEAR_BITS
+                if not near or self.is_sane(state, fitted):
+                    self.judged[key] = (chi_square, fitted)
+                    self._learn_share(state, chi_square, shot)
+                    bits = self.bits(state, chi_square, fitted)
+                    self.best[state] = min(bits, self.best.get(state, math.inf))
         return self.judged[key]
+
+    def _learn_share(self, state: int, chi_square: float, shot: Shot) -> None:
+        """How many samples are independent, from what the law leaves, if it leaves less than all before it."""
+        if chi_square >= self.least.get(state, math.inf):
+            return
+        self.least[state] = chi_square
+        share = 1.0
+        if chi_square > _MORE_THAN_NOISE * len(self.nodes.t):
+            left = (self.nodes.samples[:, state] - shot.states[0]) / self.nodes.errors[:, state]
+            share = independent_share(left)
+        if share != self.share.get(state, 1.0):
+            self.share[state] = share
+            known = [one for (of, _), one in self.judged.items() if of == state and one is not None]
+            self.best[state] = min((self.bits(state, *one) for one in known), default=math.inf)
+
+    def independent(self, states: Sequence[int]) -> float:
+        """How many samples of these states are independent."""
+        return len(self.nodes.t) * sum(self.share.get(state, 1.0) for state in states)
 
     def is_sane(self, state: int, law: Expression) -> bool:
         """Whether a scientist would print the law: no pole among the data, no limit in disguise (`symenum.sanity`)."""
@@ -219,7 +247,7 @@ class _Judge:
         """The sum of squares from which on laws are _HOPELESS bits behind others of so many bits."""
         n = len(self.nodes.t)
         written = sum(description_length(law, n) for law in laws)
-        allowed = 2 * (bits + _HOPELESS - written) / (n * len(states))
+        allowed = 2 * (bits + _HOPELESS - written) / self.independent(states)
         least = sum(self.noise[state].numerical for state in states)
         return n * max(least, len(states) * 2.0**allowed) if allowed < _LARGEST_POWER else math.inf
 
@@ -244,10 +272,25 @@ class _Judge:
         return _BLOW_UP * lost
 
     def bits(self, state: int, chi_square: float, law: Expression) -> float:
-        n = len(self.nodes.t)
+        n, independent = len(self.nodes.t), self.independent([state])
         least = max(self.noise[state].numerical, _TINY)
         odd = _FREE_EXPONENT * count_free_exponents(law)
-        return 0.5 * n * math.log2(max(chi_square / n, least)) + description_length(law, n) + odd
+        return 0.5 * independent * math.log2(max(chi_square / n, least)) + description_length(law, n) + odd
+
+
+def independent_share(left: Array) -> float:
+    """Which part of the residuals (n,) tells something of its own: one of so many as repeat each other.
+
+    They repeat each other for as long as their autocorrelation, summed until it first vanishes, says.
+    """
+    n = len(left)
+    spectrum = np.abs(np.fft.rfft(left, 2 * n)) ** 2  # of twice the length: the ends do not meet
+    products = np.fft.irfft(spectrum)[:n]
+    if not products[0] > 0:
+        return 1.0
+    correlation = products / products[0]
+    until = int(np.argmax(correlation <= 0)) or n
+    return min(1.0, max(1 / (1 + 2 * float(np.sum(correlation[1:until]))), _LEAST_INDEPENDENT / n))
 
 
 @dataclass(frozen=True)
@@ -322,8 +365,12 @@ def choose_on_trajectories(
     for shares in _SHARES if len(pools) > 1 else _SHARES[:1]:
         if best is not None:
             # Smoothed states are wrong by a part of their noise; those of a fitted system by far less.
-            judge = replace(judge, nodes=_along(nodes, names, best), judged={}, best={}, policies={})
+            judge = replace(judge, nodes=_along(nodes, names, best), judged={}, best={}, least={}, policies={})
+        before = dict(judge.share)
         ranked = _rank_all(judge, laws, timer, *shares[:2])
+        if best is not None and judge.share != before:  # its bits were counted by other shares
+            seen.clear()
+            best = _system_with_price(judge, best.laws) or best
         if all(ranked):
             best = _best_system(judge, ranked, best, timer.until(shares[2]), seen)
         if best is not None and keep is not None:
@@ -343,7 +390,8 @@ def _chosen(judge: _Judge, best: _System, seen: Sequence[_System]) -> Chosen:
     """The result: the best system, the errors of its constants, and what else was tried for each equation."""
     n, shot = len(judge.nodes.t), best.shot
     chi_square = tuple(float(value) / n for value in shot.chi_square)
-    scale = math.sqrt(max(sum(chi_square) / len(chi_square), _TINY))
+    independent = judge.independent(range(len(best.laws)))
+    scale = math.sqrt(max(sum(chi_square) / len(chi_square), _TINY) * n * len(chi_square) / independent)
     errors = (shot.standard_errors() * scale).tolist()
     of_laws = []
     for law in best.laws:
@@ -381,10 +429,12 @@ def _written(judge: _Judge, laws: Sequence[Expression], shot: Shot) -> tuple[tup
     samples = n * len(laws)
     least = max(float(np.mean([one.numerical for one in judge.noise])), _TINY)
 
-    def residual_bits(squares: float) -> float:
-        return 0.5 * samples * math.log2(max(squares / samples, least))
+    independent = judge.independent(range(len(laws)))
 
-    errors = shot.standard_errors() * math.sqrt(max(total / samples, least))
+    def residual_bits(squares: float) -> float:
+        return 0.5 * independent * math.log2(max(squares / samples, least))
+
+    errors = shot.standard_errors() * math.sqrt(max(total / samples, least) * samples / independent)
     values = np.array(shot.constants)
     free = list(range(len(values)))
 
@@ -498,7 +548,9 @@ def _bare(node: Expression, operands: tuple[Expression, ...]) -> Expression:
 
 @lru_cache(maxsize=256)  # of a few operators, asked for each node of many laws
 def _is_near_its_argument(operator: Operator) -> bool:
-    """Whether a function of one operand is odd, and smooth at 0: then it is a straight line there."""
+    """Whether a function of one operand is odd and smooth at 0, a straight line there; or equal to it above 0."""
+    if operator.role is Role.MAGNITUDE:
+        return True  # of what has one sign
     if operator.arity != 1 or operator.traits.parity != -1 or operator.role is Role.NEGATION:
         return False
     with np.errstate(all="ignore"):
@@ -555,7 +607,10 @@ def _rank_alone(
     judge: _Judge, state: int, laws: Sequence[Expression], budget: Budget
 ) -> list[tuple[float, Expression]]:
     """The laws of one equation by their bits, those that arise by leaving out a part among them."""
-    found: list[tuple[float, Expression]] = []
+    found: list[tuple[float, Expression]] = []  # chi-square and law
+
+    def by_bits() -> list[tuple[float, Expression]]:
+        return sorted(((judge.bits(state, *one), one[1]) for one in found), key=lambda one: one[0])
 
     def add(law: Expression) -> None:
         known = (state, form_of(law)) in judge.judged
@@ -568,15 +623,14 @@ def _rank_alone(
             break
         add(law)
     for _ in range(_ROUNDS):
-        found.sort(key=lambda one: one[0])
         before = len(judge.judged)
-        for _, law in found[:_SHORTENED]:
+        for _, law in by_bits()[:_SHORTENED]:
             for shorter in judge.shorter(state, law):
                 if not budget.over():
                     add(shorter)
         if len(judge.judged) == before:
             break
-    return sorted(found, key=lambda one: one[0])
+    return by_bits()
 
 
 def _best_system(

@@ -107,11 +107,12 @@ def fit_ode_command(
     if time_column is None and settings["step"] != "map":
         raise click.UsageError("Missing option '--time': name the column with the times (--step map needs none).")
     columns = Columns(time_column, split_list(states), split_list(inputs), split_list(drop), trajectory)
+    guesses = _guesses(guess)
     found = _read(data, columns, note)
     held_out = None if validation is None else _read(validation, columns, note)
     if out is not None:
         out = prepare_folder(out, overwrite=overwrite)
-    settings = {**settings, "operators": operators_of(operators), "guesses": _guesses(guess)}
+    settings = {**settings, "operators": operators_of(operators), "guesses": guesses}
     settings["units"] = _units(units, found, time_column)
     run_fit_ode(found, settings, out=out, quiet=quiet, source=str(data), validation=held_out)
 

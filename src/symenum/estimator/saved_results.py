@@ -62,6 +62,7 @@ RUN_FILES = (
     *_MOTION_FILES,
 )
 """All that `symenum fit` and `symenum fit-ode` write: a folder with one of these names in it is taken."""
+_OF_ANY_RUN = {RUN, EVENTS, FRONT, CHECKPOINT, "report.html"}  # of both kinds
 _FUNCTION = "law"  # the name of the function in law.py
 _ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})")  # from which days count
 _NON_FINITE = ("inf", "-inf", "nan")  # how JSON, which has no such numbers, holds them: as text
@@ -230,7 +231,7 @@ def files_of_a_run(folder: Path) -> list[str]:
 
 def holds_laws_of_motion(folder: Path) -> bool:
     """Whether the folder is one of `symenum fit-ode`, and of no `symenum fit`."""
-    found = set(files_of_a_run(folder)) - {RUN, EVENTS, FRONT}
+    found = set(files_of_a_run(folder)) - _OF_ANY_RUN
     return bool(found) and found <= set(_MOTION_FILES)
 
 

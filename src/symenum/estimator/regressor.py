@@ -33,6 +33,7 @@ from symenum.core.memory import memory_limit
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target, Training, refuse_dates_and_masks
 from symenum.core.threads import single_threaded
+from symenum.core.user_warnings import warn_user
 from symenum.display.confidence import confidence_lines, exhausted_line
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
@@ -1116,11 +1117,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.equations_["shape"] = [shape.mark(entry.expression) for entry in self.front_]
         broken = shape.broken(self.front_[self.selected_index_].expression)
         if broken:
-            warnings.warn(
+            warn_user(
                 f"no law that was found keeps the shape ({', '.join(broken)} is broken by the chosen one): the front "
                 "holds the best that nearly do, and equations_ says what each breaks; search longer, or ask for less",
                 UserWarning,
-                stacklevel=5,
             )
 
     def _add_chi_square(self, errors: MeasurementErrors) -> None:
@@ -1144,11 +1144,10 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             floor = 0.0 if budget.over() else loss_floor(loss, training.target)  # a user's loss may take long
             found = on_folds(laws, training, loss, floor, seed, budget)
             if found is None:
-                warnings.warn(
+                warn_user(
                     "the time was over before cross-validation had judged the laws: the law is chosen by 'evidence'; "
                     "give more max_time",
                     UserWarning,
-                    stacklevel=5,
                 )
             return found
         return None if rows is None else on_rows(laws, rows, loss, loss_floor(loss, rows.target))
@@ -1293,10 +1292,9 @@ class PSERegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.equations_["shape"] = [known.mark(law, grouped.labels) for law in grouped.laws]
         mark = str(self.equations_["shape"].iloc[self.selected_index_])
         if mark.startswith("broken"):
-            warnings.warn(
+            warn_user(
                 f"no law that was found keeps the shape in all groups ({mark}): search longer, or ask for less",
                 UserWarning,
-                stacklevel=4,
             )
 
     def _group_lines(self) -> list[str]:

@@ -48,7 +48,7 @@ from symenum.expressions import (
 )
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import nice_number, with_one_less
-from symenum.fitting.free_constants import form_of, free_constants, with_leaves
+from symenum.fitting.free_constants import form_as_printed, form_of, free_constants, with_leaves
 from symenum.fitting.recognise import constant_bits
 from symenum.heads.operator_grammar import NO_PRIOR, Prior
 from symenum.operators import Operator
@@ -405,10 +405,10 @@ def _chosen(judge: _Judge, best: _System, seen: Sequence[_System]) -> Chosen:
 
 def _others(best: _System, seen: Sequence[_System], i: int) -> tuple[tuple[Expression, float], ...]:
     """The law of equation i, and those of systems that differ in it alone, with the bits that they add."""
-    forms = list(map(form_of, best.written))
+    forms = list(map(form_as_printed, best.written))  # a reader sees no law twice, whatever the order of its terms
     found = {forms[i]: (best.written[i], 0.0)}
     for system in seen:
-        own = list(map(form_of, system.written))
+        own = list(map(form_as_printed, system.written))
         alone = own[:i] == forms[:i] and own[i + 1 :] == forms[i + 1 :]
         added = system.total - best.total
         # The chosen law stays as it is written, whatever digits other fits of its form have.

@@ -65,7 +65,6 @@ def test_the_progress_of_second_order_names_the_second_derivative(symenum, swing
     assert all(line.startswith("x'': ") for line in lines)
 
 
-@pytest.mark.filterwarnings("ignore:no law was found")
 def test_laws_in_a_pipe_are_never_cut(symenum, tmp_path) -> None:
     random = np.random.default_rng(0)
     path = tmp_path / "noisy.csv"
@@ -169,7 +168,6 @@ def test_laws_are_shown_with_five_digits_and_written_with_all_of_them(symenum, n
     assert re.search(r"\d{12}", (tmp_path / "out" / "laws.txt").read_text())
 
 
-@pytest.mark.filterwarnings("ignore:no law was found")
 def test_an_equation_ends_with_its_share_of_the_time_and_not_with_a_limit_that_nobody_has_set(symenum, noisy) -> None:
     result = symenum("fit-ode", noisy, "--time", "t", "--states", "x", "--max-time", "0.4", "--seed", "0")
     assert "x: ended, its share of the time limit is over." in result.stdout

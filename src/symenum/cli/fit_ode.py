@@ -131,7 +131,7 @@ def _units(given: Any, found: Trajectories, time_column: str | None) -> Any:
 
     if not isinstance(given, Mapping):
         return given
-    called = formula_names(found.columns)
+    called: dict[str, str] = dict(formula_names(found.columns))
     if time_column is not None:
         if time_column not in given:
             raise InputError(f"--units says nothing of the time: add {time_column}=s, or whatever its unit is.")

@@ -50,14 +50,14 @@ def regressor(iterations, **settings):
 """
 
 # A law that heads find at once; and noise, on which every kind of step does its work. Moves of many cheap turns have no
-# share, so that the first pass of the network comes after a few seconds.
+# share, nor has the dearest one, so that the first pass of the network comes after two seconds; the slow test has all.
 _SHORT = """
 X = random.uniform(0.5, 3.0, (100, 3))
 exact = regressor(12).fit(X, 2.5 * X[:, 0] ** 2 / X[:, 1] + np.sqrt(X[:, 2]))
 X = random.uniform(0.5, 3.0, (60, 2))
 y = X[:, 0] * np.sin(X[:, 1]) + 0.7 * X[:, 1] ** 2
 left_out = ["transforms", "features times a polynomial", "two terms on a polynomial", "sums of terms"]
-left_out += ["growth of simple laws"]
+left_out += ["growth of simple laws", "near meetings"]
 noisy = regressor(45, operators=["+", "*", "sin"], layers=2, inputs=4, shares=dict.fromkeys(left_out, 0.0))
 noisy.fit(X, y + 0.05 * y.std() * random.normal(size=60))
 tell(exact.front_, noisy.front_, scored=noisy.scored_)
@@ -117,14 +117,13 @@ def _busy(processes: int) -> Iterator[None]:
 
 
 def test_the_front_is_the_same_whatever_the_threads_the_hashes_and_the_load(tmp_path: Path) -> None:
-    running = [_start(_SHORT, tmp_path, threads=threads, hashes=threads) for threads in ("1", "2")]
-    found = [_ended(process) for process in running]
-    with _busy(2):
-        found.append(_ended(_start(_SHORT, tmp_path, threads="4", hashes="3")))
+    with _busy(1):
+        running = [_start(_SHORT, tmp_path, threads=threads, hashes=threads) for threads in ("1", "4")]
+        found = [_ended(process) for process in running]
     told = json.loads(found[0])
     assert all(told["fronts"]), "nothing was found"
     assert told["scored"] > 0, "no pass with tokens"
-    assert found == found[:1] * 3
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow

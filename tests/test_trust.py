@@ -11,11 +11,11 @@ import pytest
 TRUST = Path(__file__).parents[1] / "benchmarks" / "trust"
 
 SHORT_RUNS = {
-    "kill": ("kill", "--count", "4"),
-    "kill motion": ("kill", "--motion", "--count", "2"),
-    "motion": ("motion", "--count", "8", "--max-time", "0.2"),
-    "fuzz": ("fuzz", "--count", "15", "--max-time", "0.2"),
-    "files": ("files", "--count", "60"),
+    "kill": ("kill", "--count", "2"),
+    "kill motion": ("kill", "--motion", "--count", "1"),
+    "motion": ("motion", "--count", "4", "--max-time", "0.2"),
+    "fuzz": ("fuzz", "--count", "8", "--max-time", "0.2"),
+    "files": ("files", "--count", "30"),
 }
 FULL_RUNS = {
     "kill": ("kill", "--count", "200"),

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from click import ClickException
-from fuzz import raise_timeout
+from fuzzed import raise_timeout
 from tables import TABLES
 
 from symenum import PSERegressor

@@ -5,55 +5,29 @@ from __future__ import annotations
 import argparse
 import re
 import signal
-import time
-import traceback
 import warnings
-from collections import Counter
-from types import FrameType
 
 import numpy as np
+from fuzzed import add_fuzz_arguments, crash, fuzzed, refusal
 from odd_data import OddData, odd_data
 
 from symenum import PSERegressor
 from symenum.expressions import parse
 
-__all__ = ["add_arguments", "fault_of", "main", "raise_timeout"]
+__all__ = ["add_arguments", "fault_of", "main"]
 
 ARGUMENT = re.compile(r"\b(X|y|sample_weight|feature)\b")
 _HANG_SECONDS = 60  # after which a fit counts as hanging: 200 times the default --max-time
-_ROUNDING = 1e-9  # of the root mean square of y: errors of a prediction below it are rounding
 _LATE_SECONDS = 1.0  # that a fit may take beyond its `max_time`
+_ROUNDING = 1e-9  # of the root mean square of y: errors of a prediction below it are rounding
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first data set")
-    parser.add_argument("--max-time", type=float, default=0.3, help="of each fit")
-    parser.add_argument("--verbose", action="store_true")
+    add_fuzz_arguments(parser, count=2000, max_time=0.3)
 
 
 def main(options: argparse.Namespace) -> int:
-    counts: Counter[str] = Counter()
-    slowest = 0.0
-    signal.signal(signal.SIGALRM, raise_timeout)
-    for seed in range(options.first, options.first + options.count):
-        data = odd_data(seed)
-        begin = time.monotonic()
-        fault, result = fault_of(data, seed, options.max_time)
-        seconds = time.monotonic() - begin
-        slowest = max(slowest, seconds)
-        counts["fault" if fault else result] += 1
-        if fault or options.verbose:
-            print(f"{seed}: {data.kind}: {fault or result} ({seconds:.2f} s)", flush=True)
-    print("| data sets | fitted | refused | faults | slowest |")
-    print("| ---: | ---: | ---: | ---: | ---: |")
-    print(f"| {options.count} | {counts['fitted']} | {counts['refused']} | {counts['fault']} | {slowest:.2f} s |")
-    return 1 if counts["fault"] else 0
-
-
-def raise_timeout(number: int, frame: FrameType | None) -> None:
-    """For the alarm of a fit that hangs: an error that says where."""
-    raise TimeoutError("".join(traceback.format_stack(frame)[-4:]))
+    return fuzzed(options, "data sets", odd_data, fault_of)
 
 
 def fault_of(data: OddData, seed: int, max_time: float) -> tuple[str | None, str]:
@@ -65,12 +39,9 @@ def fault_of(data: OddData, seed: int, max_time: float) -> tuple[str | None, str
             warnings.simplefilter("ignore")
             model.fit(data.X, data.y, sample_weight=data.sample_weight)
     except (ValueError, TypeError) as error:
-        if not ARGUMENT.search(str(error)):
-            return f"the refusal names no argument: {type(error).__name__}: {error}", "refused"
-        return (f"good data are refused: {error}" if data.usable else None), "refused"
+        return refusal(error, ARGUMENT, usable=data.usable), "refused"
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__} at {where.filename}:{where.lineno}: {error}", "crashed"
+        return crash(error), "crashed"
     finally:
         signal.alarm(0)
     return _wrong(model, data), "fitted"

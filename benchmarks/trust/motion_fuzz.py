@@ -6,13 +6,11 @@ import argparse
 import re
 import signal
 import time
-import traceback
 import warnings
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from fuzz import raise_timeout
+from fuzzed import add_fuzz_arguments, crash, fuzzed, refusal
 
 from symenum.dynamics import ODERegressor
 
@@ -78,29 +76,11 @@ def odd_motion(seed: int) -> OddMotion:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--first", type=int, default=0, help="number of the first data set")
-    parser.add_argument("--max-time", type=float, default=0.5, help="of each fit")
-    parser.add_argument("--verbose", action="store_true")
+    add_fuzz_arguments(parser, count=500, max_time=0.5)
 
 
 def main(options: argparse.Namespace) -> int:
-    counts: Counter[str] = Counter()
-    slowest = 0.0
-    signal.signal(signal.SIGALRM, raise_timeout)
-    for seed in range(options.first, options.first + options.count):
-        data = odd_motion(seed)
-        begin = time.monotonic()
-        fault, result = fault_of(data, seed, options.max_time)
-        seconds = time.monotonic() - begin
-        slowest = max(slowest, seconds)
-        counts["fault" if fault else result] += 1
-        if fault or options.verbose:
-            print(f"{seed}: {data.kind}: {fault or result} ({seconds:.2f} s)", flush=True)
-    print("| trajectories | fitted | refused | faults | slowest |")
-    print("| ---: | ---: | ---: | ---: | ---: |")
-    print(f"| {options.count} | {counts['fitted']} | {counts['refused']} | {counts['fault']} | {slowest:.2f} s |")
-    return 1 if counts["fault"] else 0
+    return fuzzed(options, "trajectories", odd_motion, fault_of)
 
 
 def fault_of(data: OddMotion, seed: int, max_time: float) -> tuple[str | None, str]:
@@ -115,12 +95,9 @@ def fault_of(data: OddMotion, seed: int, max_time: float) -> tuple[str | None, s
             late = time.process_time() - begin - max_time
             values = model.predict(data.X[-1][-1:])
     except (ValueError, TypeError) as error:
-        if not ARGUMENT.search(str(error)):
-            return f"the refusal names no argument: {type(error).__name__}: {error}", "refused"
-        return (f"good data are refused: {error}" if data.usable else None), "refused"
+        return refusal(error, ARGUMENT, usable=data.usable), "refused"
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__} at {where.filename}:{where.lineno}: {error}", "crashed"
+        return crash(error), "crashed"
     finally:
         signal.alarm(0)
     if not np.isfinite(values).all() and np.isfinite(data.X[-1][-1]).all():

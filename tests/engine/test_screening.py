@@ -120,9 +120,9 @@ def planted(net, seed):
             return x, clean + 0.05 * clean.std() * torch.randn(2_500, generator=generator, dtype=torch.float64)
 
 
-# 15 and 36: steep laws, whose noise leaves thousands of candidates within 1% of the best.
+# 15 and 36 are steep laws, whose noise leaves thousands of candidates within 1% of the best.
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("seeds", [(15, 36), pytest.param(range(5_000, 5_100), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [(15,), pytest.param((36, *range(5_000, 5_100)), marks=pytest.mark.slow)])
 def test_screening_finds_the_best_candidate_of_planted_laws(seeds):
     net = PSRN(2, "koza", 3)
     found = []

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 
 from symenum.bench.jobs import Job, Row, row_from_json, row_to_json
 from symenum.bench.problems import get_set
-from symenum.bench.run import Limits, run_here_limited
+from symenum.bench.run import Limits, run_unjudged
 from symenum.cluster.crew import Crew, Piece, Result, Worker
 from symenum.cluster.messages import Message
 from symenum.cluster.worker import Request
@@ -81,5 +81,5 @@ def run_here(request: Request) -> Message:
     job, limits = Job(**document["job"]), Limits(**document["limits"])
     get_set(job.set).problem(job.problem)  # an error here says which files a worker lacks
     began = time.monotonic()
-    row = run_here_limited(job, limits, str(document["version"]), request.budget.over)
+    row = run_unjudged(job, limits, str(document["version"]), request.budget.over)
     return Message({"row": row_to_json(row), "wall": time.monotonic() - began})

@@ -37,10 +37,10 @@ __all__ = [
     "Limits",
     "Progress",
     "judge_again",
-    "run_here_limited",
     "run_jobs",
     "run_limited",
     "run_plan",
+    "run_unjudged",
     "watches_memory",
 ]
 
@@ -144,24 +144,32 @@ def _run_on_cluster(
     from symenum.cluster import Crew, connected
 
     todo = [job for job in jobs if not store.has(job)]
-    lock, begin, done = threading.Lock(), time.monotonic(), 0
-
     with Judge() as judge, connected(cluster) as executor:
-
-        def keep(row: Row) -> None:
-            nonlocal done
-            with lock:
-                row = _judged(row, judge)
-                store.keep(row)
-                done += 1
-                left = (time.monotonic() - begin) / done * (len(todo) - done)
-                on_progress(Progress(row, done, len(todo), left))
-
+        results = _Results(store, judge, len(todo), on_progress)
         crew = Crew(executor, memory=limits.memory, note=on_note)
-        run_on_crew(todo, crew, limits, version, keep=keep, note=on_note)
+        run_on_crew(todo, crew, limits, version, keep=results.keep, note=on_note)
 
 
-def run_here_limited(job: Job, limits: Limits, version: str, stop: Callable[[], bool]) -> Row:
+class _Results:
+    """Where the rows of `expected` runs go, from whichever thread: they are judged, kept, and told of."""
+
+    def __init__(self, store: Store, judge: Judge, expected: int, on_progress: Callable[[Progress], None]) -> None:
+        self._store, self._judge, self._expected, self._on_progress = store, judge, expected, on_progress
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self.kept = 0
+
+    def keep(self, row: Row) -> None:
+        """Judge the row of one run and keep it."""
+        with self._lock:
+            row = _judged(row, self._judge)
+            self._store.keep(row)
+            self.kept += 1
+            left = (time.monotonic() - self._began) / self.kept * (self._expected - self.kept)
+            self._on_progress(Progress(row, self.kept, self._expected, left))
+
+
+def run_unjudged(job: Job, limits: Limits, version: str, stop: Callable[[], bool]) -> Row:
     """Run one job in a process of its own, on whichever cores are free: its row, not judged yet."""
     return _run(job, limits, version, worker_command, None, None, stop)[0]
 
@@ -180,16 +188,11 @@ def run_jobs(
     """Run the jobs that are not in the store, `parallel` at a time; gives back how many. Ctrl-C keeps what is done."""
     todo = [job for job in jobs if not store.has(job)]
     ended = threading.Event()
-    lock = threading.Lock()
-    begin = time.monotonic()
-    done = 0
-
     places: queue.SimpleQueue[int] = queue.SimpleQueue()  # groups of cores: two runs at a time never share one
     for place in range(max(1, parallel)):
         places.put(place)
 
     def one(job: Job) -> None:
-        nonlocal done
         if ended.is_set():
             return
         place = places.get()
@@ -200,14 +203,10 @@ def run_jobs(
             places.put(place)
         if ending == "stopped":
             return
-        with lock:
-            row = _judged(row, judge)
-            store.keep(row)
-            done += 1
-            left = (time.monotonic() - begin) / done * (len(todo) - done)
-            on_progress(Progress(row, done, len(todo), left))
+        results.keep(row)
 
     with Judge() as judge, ThreadPoolExecutor(max(1, parallel)) as pool:
+        results = _Results(store, judge, len(todo), on_progress)
         futures = [pool.submit(one, job) for job in todo]
         try:
             for future in futures:
@@ -215,7 +214,7 @@ def run_jobs(
         except BaseException:
             ended.set()
             raise
-    return done
+    return results.kept
 
 
 def judge_again(store: Store, rows: Iterable[Row]) -> int:

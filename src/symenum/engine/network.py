@@ -168,11 +168,8 @@ class PSRN:
         """
         budget = Budget(time_limit, stop)
         self._check_options(k, threads, mode)
-        expressions = self._slots(slots)
-        data = check_slots(values, self.inputs)
-        rows, target = _checked_target(y, sample_weight, len(data), seed)
-        passes = [self._pass(expressions, data[rows], target, budget, threads)]
-        return self._run(passes, k, self._is_screened(mode, target), device)[0]
+        one = self._checked_pass(values, y, sample_weight, slots, budget, threads, seed)
+        return self._run([one], k, self._is_screened(mode, one.target), device)[0]
 
     def numbered(
         self,
@@ -188,11 +185,8 @@ class PSRN:
     ) -> NumberedPass:
         """What `search` does on the CPU, in parts with numbers that many machines can share; arguments as there."""
         self._check_options(k, threads, mode)
-        expressions = self._slots(slots)
-        data = check_slots(values, self.inputs)
-        rows, target = _checked_target(y, sample_weight, len(data), seed)
-        one = self._pass(expressions, data[rows], target, Budget(), threads)
-        return NumberedPass(one, k, screened=self._is_screened(mode, target))
+        one = self._checked_pass(values, y, sample_weight, slots, Budget(), threads, seed)
+        return NumberedPass(one, k, screened=self._is_screened(mode, one.target))
 
     def search_many(
         self,
@@ -264,6 +258,22 @@ class PSRN:
             check_whole("threads", threads)
         if mode not in _MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
+
+    def _checked_pass(
+        self,
+        values: object,
+        y: object,
+        sample_weight: object,
+        slots: Iterable[str | Expression] | None,
+        budget: Budget,
+        threads: int | None,
+        seed: int,
+    ) -> Pass:
+        """The pass on what the user gives; arguments as in `search`."""
+        expressions = self._slots(slots)
+        data = check_slots(values, self.inputs)
+        rows, target = _checked_target(y, sample_weight, len(data), seed)
+        return self._pass(expressions, data[rows], target, budget, threads)
 
     def _pass(self, slots: list[Expression], data: Tensor, target: Target, budget: Budget, threads: int | None) -> Pass:
         """The pass on checked data (rows, inputs)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -82,7 +83,7 @@ class Loss(Protocol):
         ...
 
 
-class RowLoss:
+class RowLoss(ABC):
     """A loss that is a weighted mean over rows: a class of your own needs `name` and `rows`, and may say more.
 
     Without `weights`, constants are fitted under the loss by the simplex method, which is slower.
@@ -91,11 +92,12 @@ class RowLoss:
     robust: bool = False
     is_squared: bool = False
 
-    def check(self, y: Tensor) -> None:
+    def check(self, y: Tensor) -> None:  # noqa: B027 (a loss of your own need not have one)
         """Any target will do."""
 
+    @abstractmethod
     def rows(self, y: Tensor, prediction: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} has no method rows(y, prediction)")
+        """The loss of each row (rows,)."""
 
     def total(self, y: Tensor, prediction: Tensor, weight: Tensor) -> float:
         loss = float((self.rows(y, prediction) * weight).sum())

@@ -79,6 +79,11 @@ class Table:
                 return sizes
             sizes = larger
 
+    def extended(self, operator: Tensor, left: Tensor, right: Tensor) -> Table:
+        """The table with further features behind its own: their operators and children, (M,) int64."""
+        columns = ((self.operator, operator), (self.left, left), (self.right, right))
+        return Table(self.slots, self.operators, *(torch.cat(pair) for pair in columns))
+
     def expression(self, number: int) -> Expression:
         """The expression of the feature of that number."""
         which = int(self.operator[number])
@@ -345,8 +350,7 @@ def _extend(table: Table, below: Features, layer: SymbolLayer, numbers: Tensor) 
         left[where] = below.number[a]
         if b is not None:
             right[where] = below.number[b]
-    columns = ((table.operator, operator), (table.left, left), (table.right, right))
-    return Table(table.slots, table.operators, *(torch.cat(pair) for pair in columns)), len(table.operator)
+    return table.extended(operator, left, right), len(table.operator)
 
 
 def usable_features(values: Tensor) -> Tensor:

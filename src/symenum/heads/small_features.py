@@ -81,15 +81,11 @@ def _appended(features: Features, made: Sequence[tuple[int, Tensor, Tensor, Tens
     left, right = torch.cat([one[1] for one in made]), torch.cat([one[2] for one in made])
     operator = torch.cat([torch.full_like(one[1], one[0]) for one in made])
     own = torch.tensor([one.complexity for one in table.operators])[operator]
-    joined = replace(
-        table,
-        operator=torch.cat([table.operator, operator]),
-        left=torch.cat([table.left, left]),
-        right=torch.cat([table.right, right]),
-    )
     cost = own + complexity[left] + torch.where(right >= 0, complexity[right.clamp_min(0)], 0)
     values = torch.cat([features.values, *(one[3] for one in made)])
-    return Features(values, torch.cat([complexity, cost]), torch.arange(len(values)), joined)
+    return Features(
+        values, torch.cat([complexity, cost]), torch.arange(len(values)), table.extended(operator, left, right)
+    )
 
 
 def _renumbered(features: Features, kept: Tensor) -> Features:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -60,14 +61,14 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Requirement:
+class Requirement(ABC):
     """One thing that the user knows; `text` is how it is said."""
 
     text: str
 
+    @abstractmethod
     def verdict(self, law: Expression, box: Box) -> Verdict:
         """What is known of a law with all the work that is allowed."""
-        raise NotImplementedError
 
     def is_broken(self, law: Expression, box: Box) -> bool:
         """Whether a look at some points shows that a law breaks it: quick, and asked of many laws of a search."""

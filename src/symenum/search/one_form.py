@@ -54,7 +54,7 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
-# Chosen by trial on laws of our own with 10 groups of 20 rows: benchmarks/groups.py.
+# Set so that 10 groups of 20 rows (benchmarks/groups.py) take seconds; no other values were compared.
 _FEATURES = 500  # whose pairs are judged by one regression per group
 _LINEAR_FORMS = 40  # such forms of one feature, and of two, that are fitted
 _ALIKE = 1e-9  # 1 - |cosine| up to which two features are one direction

@@ -37,7 +37,7 @@ PROTOCOLS = {"ours": OURS, "paper": PAPER}
 class Rates:
     """Of one system: for each equation the share of the seeds that found it, on the front and as the chosen law.
 
-    `seconds` are those of each fit, per equation.
+    `seconds` are those of the processor that each fit took, per equation.
     """
 
     front: np.ndarray
@@ -46,7 +46,13 @@ class Rates:
 
 
 def run(
-    system: ChaoticSystem, protocol: MotionProtocol, noise: float, seeds: int, max_time: float, show_misses: bool
+    system: ChaoticSystem,
+    protocol: MotionProtocol,
+    noise: float,
+    seeds: int,
+    max_time: float | None,
+    show_misses: bool,
+    max_iterations: int | None = None,
 ) -> Rates:
     """The rates of one system at a level of noise (in standard deviations of each state), `max_time` per equation."""
     front = np.zeros((seeds, len(system.variables)))
@@ -54,14 +60,15 @@ def run(
     seconds: list[float] = []
     for seed in range(seeds):
         t, X = sample(system, protocol, noise, seed)
-        start = time.perf_counter()
+        start = time.process_time()
         model = ODERegressor(
             CHAOTIC_OPERATORS,
             derivative=protocol.derivative,
-            max_time=max_time * len(system.variables),
+            max_time=None if max_time is None else max_time * len(system.variables),
+            max_iterations=max_iterations,
             random_state=seed,
         ).fit(X, t)
-        seconds.append((time.perf_counter() - start) / len(system.variables))
+        seconds.append((time.process_time() - start) / len(system.variables))
         for i, (state, law) in enumerate(zip(model.state_names_, _renamed(system), strict=True)):
             front[seed, i] = any(same_structure(entry.expression, law) for entry in model.fronts_[state])
             chosen[seed, i] = same_structure(model.best_expressions_[state], law)
@@ -84,22 +91,28 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--systems", nargs="*", default=None)
     parser.add_argument("--max-time", type=float, default=30.0, help="seconds per equation")
+    parser.add_argument("--max-iterations", type=int, help="in place of a time: the load of the machine plays no part")
     parser.add_argument("--same-noise", action="store_true", help="one sequence of noise for all columns")
     parser.add_argument("--derivative", default=None, help="instead of the protocol's own")
     parser.add_argument("--misses", action="store_true", help="show the equations that were not chosen")
     options = parser.parse_args()
     systems = [system for system in CHAOTIC if not options.systems or system.name in options.systems]
+    seconds_each = None if options.max_iterations else options.max_time
     for name in options.protocol:
         protocol = PROTOCOLS[name]
         protocol = replace(protocol, same_noise=protocol.same_noise or options.same_noise)
         protocol = replace(protocol, derivative=options.derivative or protocol.derivative)
         print(f"protocol {name}: worst equation of each system, % of {options.seeds} seeds, front / chosen law")
-        print(f"{'system':20s}" + "".join(f"{noise:>15g}%" for noise in options.noise) + "   s/equation", flush=True)
+        print(
+            f"{'system':20s}" + "".join(f"{noise:>15g}%" for noise in options.noise) + "   CPU s/equation", flush=True
+        )
         table: dict[float, list[Rates]] = {noise: [] for noise in options.noise}
         for system in systems:
             cells = []
             for noise in options.noise:
-                rates = run(system, protocol, noise / 100, options.seeds, options.max_time, options.misses)
+                rates = run(
+                    system, protocol, noise / 100, options.seeds, seconds_each, options.misses, options.max_iterations
+                )
                 table[noise].append(rates)
                 cells.append(f"{100 * rates.front.min():8.0f} /{100 * rates.chosen.min():5.0f} ")
             seconds = [second for noise in options.noise for second in table[noise][-1].seconds]

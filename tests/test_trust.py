@@ -12,11 +12,15 @@ TRUST = Path(__file__).parents[1] / "benchmarks" / "trust"
 
 SHORT_RUNS = {
     "kill": ("kill", "--count", "2"),
+    "kill motion": ("kill", "--motion", "--count", "1"),
+    "motion": ("motion", "--count", "4", "--max-time", "0.2"),
     "fuzz": ("fuzz", "--count", "8", "--max-time", "0.2"),
     "files": ("files", "--count", "30"),
 }
 FULL_RUNS = {
     "kill": ("kill", "--count", "200"),
+    "kill motion": ("kill", "--motion", "--count", "40"),
+    "motion": ("motion", "--count", "500"),
     "interrupt": ("interrupt", "--count", "50"),
     "fuzz": ("fuzz", "--count", "2000"),
     "files": ("files", "--count", "20000"),

@@ -1,7 +1,7 @@
 """kill -9 at random moments of a checkpointing fit: can it always be resumed, and is the front never worse?
 
-One search is killed and taken up again, over and over, until it has done all its steps; then its front must be that of
-the same search without a pause, and another search begins.
+One search is killed and taken up again, over and over, until it has done all its steps; then its result must be that of
+the same search without a pause, and another search begins. With `--motion` it is a search for laws of motion.
 """
 
 from __future__ import annotations
@@ -12,52 +12,70 @@ import random
 import signal
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tables import TABLES, Table
+import numpy as np
+from tables import TABLES
 
-from symenum import PSERegressor
+from symenum import ODERegressor, PSERegressor
+from symenum.dynamics.persistence import open_motion_checkpoint
 from symenum.front import Front
 from symenum.search.checkpoint import read_checkpoint
 
 __all__ = ["add_arguments", "main"]
 
 STEPS = 12  # of a search: some seconds, so that it is killed and taken up again several times
+_CPU_TIMES = slice(11, 13)  # fields of /proc/PID/stat behind the name: ticks in the program, and in the system for it
+MOTION_STEPS = 3  # of the search for each of two laws
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A search that is killed: how it begins (its result comes back), goes on, and what its checkpoint holds."""
+
+    begin: Callable[[int, Path | None], object]
+    go_on: Callable[[Path], object]
+    fronts: Callable[[Path], Sequence[Front | None]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--latest", type=float, default=1.5, help="seconds after the start of a process")
+    parser.add_argument(
+        "--latest", type=float, default=1.5, help="seconds of the processor after the start of a process"
+    )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--motion", action="store_true", help="searches for laws of motion")
 
 
 def main(options: argparse.Namespace) -> int:
     rng = random.Random(options.seed)
-    table = TABLES["60 rows x 2"]()
+    trial = Trial(_begin_motion, _resume_motion, _motion_fronts) if options.motion else Trial(_begin, _resume, _fronts)
     kills = lost = worse = finished = different = before_first = 0
     seed = 0
     while kills < options.count:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "checkpoint.json"
-            known: Front | None = None
+            known: Sequence[Front | None] | None = None
             while kills < options.count:
-                done = _killed(table, path, seed, rng.uniform(0.0, options.latest))
+                done = _killed(trial, path, seed, rng.uniform(0.0, options.latest))
                 kills += not done
                 if not path.exists():
                     before_first += 1
                     lost += known is not None
                     continue
                 try:
-                    front = read_checkpoint(path).front
+                    fronts = trial.fronts(path)
                 except ValueError as error:
                     print(error)
                     lost += 1
                     break
-                worse += known is not None and not _not_worse(front, known)
-                known = front
+                worse += known is not None and not all(map(_not_worse, fronts, known))
+                known = fronts
                 if done:
                     finished += 1
-                    different += front != _model(seed).fit(table.X, table.y).front_
+                    different += trial.go_on(path) != trial.begin(seed, None)
                     break
         seed += 1
     print(
@@ -68,9 +86,10 @@ def main(options: argparse.Namespace) -> int:
     return 1 if lost or worse or different else 0
 
 
-def _model(seed: int, checkpoint: Path | None = None) -> PSERegressor:
+def _begin(seed: int, checkpoint: Path | None) -> object:
+    table = TABLES["60 rows x 2"]()
     # Steps of a few tenths of a second: a process that is killed after one second on average shall get somewhere.
-    return PSERegressor(
+    model = PSERegressor(
         "arithmetic",
         max_time=None,
         max_iterations=STEPS,
@@ -81,23 +100,70 @@ def _model(seed: int, checkpoint: Path | None = None) -> PSERegressor:
         random_state=seed,
         checkpoint=checkpoint,
     )
+    return model.fit(table.X, table.y).front_
 
 
-def _killed(table: Table, path: Path, seed: int, after: float) -> bool:
+def _resume(path: Path) -> object:
+    return PSERegressor.resume(path).front_
+
+
+def _fronts(path: Path) -> Sequence[Front | None]:
+    return [read_checkpoint(path).front]
+
+
+def _begin_motion(seed: int, checkpoint: Path | None) -> object:
+    model = ODERegressor(
+        ["+", "-", "*"],
+        max_time=None,
+        max_iterations=MOTION_STEPS,
+        layers=2,
+        inputs=4,
+        top_k=5,
+        random_state=seed,
+        checkpoint=checkpoint,
+    )
+    return _result(model.fit(*_motion(seed)))
+
+
+def _motion(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A short run that no polynomial explains, so that the search makes all of its steps."""
+    t = np.linspace(0.0, 6.0, 40)
+    x = np.sin(1.3 * t) + 0.4 * np.sign(np.sin(2.1 * t))
+    y = np.cos(0.7 * t) ** 3
+    noise = 0.003 * np.random.default_rng(seed).normal(size=(len(t), 2))
+    return np.column_stack([x, y]) + noise, t
+
+
+def _resume_motion(path: Path) -> object:
+    return _result(ODERegressor.resume(path))
+
+
+def _result(model: ODERegressor) -> object:
+    chosen = None if model.trajectories_ is None else model.trajectories_.laws
+    return model.fronts_, model.best_expressions_, chosen
+
+
+def _motion_fronts(path: Path) -> Sequence[Front | None]:
+    names = list(ODERegressor().get_params())
+    progress = open_motion_checkpoint(path, {}, names, with_data=True).progress
+    return [None if one is None else one.front for one in progress]
+
+
+def _killed(trial: Trial, path: Path, seed: int, after: float) -> bool:
     """A process that begins the search or goes on with it, killed after so many seconds; whether it came to the end."""
     child = os.fork()  # torch is imported already, which would take most of the time
     if child == 0:
         try:
             if path.exists():
-                PSERegressor.resume(path)
+                trial.go_on(path)
             else:
-                _model(seed, path).fit(table.X, table.y)
+                trial.begin(seed, path)
         except BaseException as error:
             print(f"a resumed fit failed: {type(error).__name__}: {error}", flush=True)
             os._exit(1)
         os._exit(0)
-    end = time.monotonic() + after
-    while time.monotonic() < end:
+    begin = time.monotonic()
+    while _seconds(child, begin) < after:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
             if status != 0:
@@ -109,6 +175,19 @@ def _killed(table: Table, path: Path, seed: int, after: float) -> bool:
     return os.WIFEXITED(status)
 
 
-def _not_worse(after: Front, before: Front) -> bool:
+def _seconds(child: int, begin: float) -> float:
+    """Of the processor, that the child has had; where the system does not say, of the clock since `begin`."""
+    status = Path(f"/proc/{child}/stat")
+    if not status.exists():
+        return time.monotonic() - begin
+    user, system = status.read_text().rsplit(")", 1)[1].split()[_CPU_TIMES]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _not_worse(after: Front | None, before: Front | None) -> bool:
     """Whether every law of before has one that is as simple and as good."""
-    return all(any(new.complexity <= old.complexity and new.loss <= old.loss for new in after) for old in before)
+    if before is None:
+        return True
+    return after is not None and all(
+        any(new.complexity <= old.complexity and new.loss <= old.loss for new in after) for old in before
+    )

@@ -69,6 +69,7 @@ def odd_motion(seed: int) -> OddMotion:
         X = [np.round(one, 1 - round(np.log10(scale))) if 1e-9 <= scale <= 1e9 else one for one in X]
     elif odd == "infinite":
         X[0][0, 0] = np.inf
+        usable = max(len(X[0]) - 1, *map(len, X[1:]), 0) >= 9
     if odd in ("tie", "back", "nan time"):
         usable = False
     return OddMotion(", ".join([*kinds, "x".join(str(len(one)) for one in t)]), X, t, usable)

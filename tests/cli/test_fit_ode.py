@@ -200,6 +200,17 @@ def test_a_map_needs_no_times_and_validation_no_checkpoint(symenum, tmp_path) ->
     assert "--step map needs none" in " ".join(symenum("fit-ode", tmp_path / "map.csv").stderr.split())
 
 
+def test_units_are_those_of_the_columns_and_of_the_time(symenum, tmp_path) -> None:
+    path = tmp_path / "swing.csv"
+    frame = pandas.DataFrame({"clock": T, "a place": np.cos(T), "v": -np.sin(T)})
+    frame.to_csv(path, index=False)
+    units = ("--units", "a place=m,v=m/s")
+    found = symenum("fit-ode", path, "--time", "clock", *units, "--units", "clock=s", "-q", *QUICK)
+    assert found.output.splitlines()[-2:] == ["a_place' = v", "v' = -a_place"]
+    without = symenum("fit-ode", path, "--time", "clock", *units, *QUICK)
+    assert "--units says nothing of the time: add clock=s" in " ".join(without.stderr.split())
+
+
 def test_a_guess_names_its_state(symenum, swing) -> None:
     found = symenum("fit-ode", swing, "--time", "t", "--states", "x,v", "--guess", "v=a*x + b*v", "-q", *QUICK)
     assert found.stdout.splitlines()[1] == "v' = -4*x"

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from symenum.core.budget import Budget
-from symenum.dynamics.choose_on_trajectories import choose_on_trajectories, make_nodes
+from symenum.dynamics.choose_on_trajectories import (
+    choose_on_trajectories,
+    independent_share,
+    make_nodes,
+    without_functions,
+)
 from symenum.dynamics.noise import measure_noise
 from symenum.dynamics.system import Names
 from symenum.dynamics.trajectory import Piece
@@ -95,3 +100,32 @@ def test_very_long_records_take_part_in_parts(speed: float) -> None:
     assert 1000 < len(nodes.t) <= 4001
     assert sum(one.end - one.first for one in nodes.segments) == len(nodes.t) == len(nodes.samples)
     assert all(np.all(np.diff(nodes.t[one.first : one.end]) > 0) for one in nodes.segments)
+
+
+def test_samples_that_repeat_each_other_count_once() -> None:
+    random = np.random.default_rng(0)
+    white = random.normal(size=4000)
+    assert independent_share(white) > 0.7
+    steps = np.repeat(white[:400], 10)  # ten equal ones in a row: between a tenth and a fifth of all
+    assert 0.05 < independent_share(steps) < 0.2
+    slow = np.sin(np.linspace(0, 3, 4000))
+    assert independent_share(slow) == pytest.approx(20 / 4000)  # never fewer than twenty
+    assert independent_share(np.zeros(10)) == 1
+
+
+def test_what_is_missing_from_all_laws_does_not_speak_for_long_ones() -> None:
+    """A decay that something unknown drives a little: no term is worth its place, and errors of constants say so."""
+    x = (2 * np.exp(-0.5 * T) + 0.05 * np.sin(1.7 * T))[:, None] + 1e-4 * np.random.default_rng(0).normal(size=(201, 1))
+    long = ("-0.5*x1 + 0.01*x1**2 + 0.1*x1**3", "0.1*x1**4 - 0.5*x1 + 0.1*x1**3 + 0.01*x1**2")
+    chosen = choose(x, pool("-0.5*x1", "-0.5*x1 + 0.01", *long))
+    assert chosen.laws[0].complexity <= parse("-0.5*x1 + 0.01").complexity
+    assert chosen.chi_square[0] > 100
+    assert chosen.errors[0][0] > 0.005
+
+
+def test_functions_that_cannot_be_told_from_their_argument_leave() -> None:
+    assert list(map(str, without_functions(parse("x*sin(y) - abs(x)")))) == ["x*y - abs(x)", "x*sin(y) - x", "x*y - x"]
+    assert without_functions(parse("x**3 + exp(y) + sign(x) + cos(x)")) == []
+    X = 0.3 * np.column_stack([np.cos(T), -np.sin(T)])
+    chosen = choose(X + 0.02 * np.random.default_rng(0).normal(size=X.shape), pool("tanh(x2)"), pool("-sin(x1)"))
+    assert [law.complexity for law in chosen.laws] == [parse("x2").complexity, parse("-x1").complexity]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from dynamics.motions import motion, noisy, predator_and_prey
@@ -31,7 +33,8 @@ def laws(model: ODERegressor) -> list:
 
 
 def test_forbidden_variables_by_state() -> None:
-    model = quick(forbidden_variables={"x1": ["x2"]}).fit(noisy(HUNT, 0.02), T)
+    with pytest.warns(UserWarning, match="accounts for how x1 move"):
+        model = quick(forbidden_variables={"x1": ["x2"]}).fit(noisy(HUNT, 0.02), T)
     assert not any("x2" in variables(entry.expression) for entry in model.fronts_["x1"])
     assert same_structure(model.best_expressions_["x2"], parse("x1*x2 - x2"))
     with pytest.raises(ValueError, match="forbidden_variables names 'y', which is no state"):
@@ -47,6 +50,63 @@ def test_constraints_hold_for_all_laws() -> None:
     for law in laws(only):
         inside = [node for node in walk(law) if getattr(node, "operator", None) is not None]
         assert all(node.operator.arity == 2 for node in inside if "x1" in variables(node))
+
+
+SWING = {"x1": "m", "x2": "m/s", "t": "s"}
+
+
+def test_units_leave_out_what_they_forbid_and_a_rate_of_one_is_no_plain_number() -> None:
+    t = np.linspace(0, 12, 150)
+    X = noisy(np.column_stack([np.cos(t), -np.sin(t)]), 0.05)
+    model = quick(operators=["+", "-", "*", "cos", "exp"], units=SWING).fit(X, t)
+    assert [str(law) for law in model.best_expressions_.values()] == ["x2", "-x1"]
+    for law in laws(model):
+        assert not re.search(r"(cos|exp)\(-?x\d\)", str(law))
+        assert "x1 + x2)" not in str(law)
+    with pytest.raises(ValueError, match=r"guesses holds .* which units forbid: cos\(x1\) takes a plain number"):
+        quick(operators=["+", "*", "cos"], units=SWING, guesses=["a*cos(x1)"]).fit(X, t)
+
+
+def test_plain_constants_have_no_units() -> None:
+    t = np.linspace(0, 12, 150)
+    X = noisy(np.column_stack([np.cos(t), -np.sin(t)]), 0.05)
+    with pytest.warns(UserWarning, match="accounts for how x2 move"):
+        model = quick(units=SWING, dimensional_constants=False).fit(X, t)
+    assert str(model.best_expressions_["x1"]) == "x2"  # the velocity; the acceleration has no law without seconds
+    with pytest.raises(ValueError, match=r"no law of .* has the unit of the target"):
+        quick(units={"x1": "m", "x2": "kg", "t": "s"}, dimensional_constants=False).fit(X, t)
+
+
+def test_units_of_velocities_follow() -> None:
+    t = np.linspace(0, 12, 150)
+    model = quick(operators=["+", "-", "*", "sin"], order=2, units={"x1": "m", "t": "s"}).fit(np.cos(t)[:, None], t)
+    assert str(model.best_expressions_["x1"]) == "-x1"
+
+
+@pytest.mark.parametrize(
+    ("units", "message"),
+    [
+        ("names", "units must be a mapping for laws of motion"),
+        ({"x1": "m", "t": "s"}, "units says nothing of 'x2'"),
+        ({"x1": "m", "x2": "m/s"}, "for the time, t"),
+        ({**SWING, "x3": "m"}, "units names 'x3', which is no state or input"),
+        ({**SWING, "x1": "quux"}, "units: 'quux' is no unit"),
+    ],
+)
+def test_units_that_cannot_be_read_are_refused(units: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(units=units).fit(HUNT, T)
+
+
+def test_a_law_of_the_trajectories_keeps_to_what_the_user_knows() -> None:
+    """Leaving out a part of a law may lead to one that the user does not allow."""
+    t = np.linspace(0, 6, 80)
+    X = motion(["0.8*x1 - 0.16*x1**2"], (0.5,), t)
+    known = {"variable_operators": {"x1": ["-", "*"]}, "nested_constraints": {"*": {"*": 1}}}
+    found = quick(model_selection="trajectories", operators=["+", "-", "*"], **known).fit(noisy(X, 0.02), t)
+    names = {node.operator.name for law in found.trajectories_.laws for node in walk(law) if hasattr(node, "operator")}
+    assert "add" not in names
+    assert same_structure(found.best_expressions_["x1"], parse("x1 - x1**2"))
 
 
 def test_a_guess_is_fitted_and_stands_on_the_front() -> None:

@@ -72,7 +72,8 @@ def test_only_a_state_that_does_not_move(rule: str) -> None:
 
 @EITHER_RULE
 def test_a_state_that_moves_evenly_has_a_constant_law(rule: str) -> None:
-    model = quick(rule).fit(np.column_stack([noisy(HUNT, 0.01), 6000 + 2 * T]), T)
+    X = np.column_stack([noisy(HUNT, 0.01), 6000 + 2 * T])[:200]
+    model = quick(rule).fit(X, T[:200])
     assert float(model.predict([[1.0, 1.0, 6000.0]])[0, 2]) == pytest.approx(2, rel=1e-3)
 
 
@@ -124,3 +125,25 @@ def test_states_and_inputs_of_one_name_are_refused() -> None:
     frame = pandas.DataFrame(HUNT, columns=["a", "b"])
     with pytest.raises(ValueError, match="different names"):
         quick().fit(frame, T, frame[["a"]])
+
+
+@pytest.mark.parametrize("rule", ["mdl", "trajectories"])
+def test_a_state_that_was_not_measured_is_missed(rule: str) -> None:
+    """Of an oscillation the positions alone: their rates are no function of them."""
+    t = np.linspace(0, 12, 100)
+    x = np.sin(t)[:, None] + 0.01 * np.random.default_rng(0).normal(size=(100, 1))
+    with pytest.warns(UserWarning, match="accounts for how x1 move.*A state or an input may be missing.*order=2"):
+        quick(rule, operators=["+", "-", "*"]).fit(x, t)
+
+
+def test_laws_that_explain_the_motion_come_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    t = np.linspace(0, 12, 100)
+    X = np.column_stack([np.sin(t), np.cos(t)]) + 0.01 * np.random.default_rng(0).normal(size=(100, 2))
+    quick(operators=["+", "-", "*"]).fit(X, t)
+    assert not [one for one in recwarn if issubclass(one.category, UserWarning)]
+
+
+@pytest.mark.parametrize(("device", "message"), [("gpuu", "device must be 'auto'"), ("cuda:99", "device 'cuda:99'")])
+def test_a_device_that_is_not_there_is_refused_before_the_search(device: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(device=device).fit(HUNT, T)

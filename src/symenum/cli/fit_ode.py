@@ -68,6 +68,8 @@ PICTURE = "trajectories.png"
 )
 @click.option("--validation", type=click.Path(path_type=Path), help="A table of other trajectories to choose laws on.")
 @click.option("--guess", multiple=True, metavar="STATE=FORMULA", help="A law to begin with, such as x=a*x*y + b.")
+@parameter_option("units", help="Of a state, an input or the time; for all of them, or none.")
+@parameter_option("dimensional_constants", default=True, help="With --units: constants may have units, as rates do.")
 @click.option(
     "--loss",
     type=click.Choice(["mse", "huber"]),
@@ -94,6 +96,7 @@ def fit_ode_command(
     quiet: bool,
     validation: Path | None,
     guess: tuple[str, ...],
+    units: Any,
     **settings: Any,
 ) -> None:
     """Search for the laws of motion of the states in DATA, a table with one row for each time.
@@ -104,11 +107,13 @@ def fit_ode_command(
     if time_column is None and settings["step"] != "map":
         raise click.UsageError("Missing option '--time': name the column with the times (--step map needs none).")
     columns = Columns(time_column, split_list(states), split_list(inputs), split_list(drop), trajectory)
+    guesses = _guesses(guess)
     found = _read(data, columns, note)
     held_out = None if validation is None else _read(validation, columns, note)
     if out is not None:
         out = prepare_folder(out, overwrite=overwrite)
-    settings = {**settings, "operators": operators_of(operators), "guesses": _guesses(guess)}
+    settings = {**settings, "operators": operators_of(operators), "guesses": guesses}
+    settings["units"] = _units(units, found, time_column)
     run_fit_ode(found, settings, out=out, quiet=quiet, source=str(data), validation=held_out)
 
 
@@ -117,6 +122,21 @@ def _read(data: Path, columns: Columns, note: Callable[[str], None]) -> Trajecto
     with table_path(data) as path:
         frame = read_frame(path, note)
     return choose_trajectories(frame, columns, note, f"'{data.name}'")
+
+
+def _units(given: Any, found: Trajectories, time_column: str | None) -> Any:
+    """Units by the names that formulas have for the columns of the table, and by ODERegressor's name of the time."""
+    from symenum.dynamics.knowledge import name_of_time
+    from symenum.expressions import formula_names
+
+    if not isinstance(given, Mapping):
+        return given
+    called: dict[str, str] = dict(formula_names(found.columns))
+    if time_column is not None:
+        if time_column not in given:
+            raise InputError(f"--units says nothing of the time: add {time_column}=s, or whatever its unit is.")
+        called |= {time_column: name_of_time(tuple(called.values()))}
+    return {called.get(name, name): unit for name, unit in given.items()}
 
 
 def _guesses(texts: Sequence[str]) -> dict[str, list[str]] | None:

@@ -5,6 +5,10 @@ the fronts among them, are fitted to the samples by multiple shooting, starts an
 residuals of the fitted motion, and the law. First each equation is judged for itself, the other states being those that
 were measured, smoothed. Then the best few of each take part in systems whose states are all followed.
 
+Where no law leaves as little as the errors of the samples, something is missing from all of them, and what they leave
+is no noise: neighbouring samples repeat each other. Only so many of them count as tell something of their own
+(`independent_share`); else each would speak for long laws that follow what is missing.
+
 A system also pays where it blows up from points among the data: laws that only hold on the measured curve are no laws.
 """
 
@@ -15,6 +19,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +34,24 @@ from symenum.dynamics.shared_parts import symbols, ties
 from symenum.dynamics.shooting import Followed, Nodes, Segment, Shot, blow_ups, follow
 from symenum.dynamics.system import Names
 from symenum.dynamics.trajectory import Piece
-from symenum.expressions import Apply, Constant, Expression, Variable, evaluate, simplify, walk
+from symenum.expressions import (
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    apply,
+    evaluate,
+    fold,
+    simplify,
+    variables,
+    walk,
+)
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import nice_number, with_one_less
-from symenum.fitting.free_constants import form_of, free_constants, with_leaves
+from symenum.fitting.free_constants import form_as_printed, form_of, free_constants, with_leaves
 from symenum.fitting.recognise import constant_bits
+from symenum.heads.operator_grammar import NO_PRIOR, Prior
+from symenum.operators import Operator
 from symenum.operators.traits import Role
 from symenum.sanity import Policy
 from symenum.selection import description_length
@@ -69,6 +87,9 @@ _MAX_STEPS = 1000  # of such a simulation
 _DIGITS = (1, 2, 3, 4, 5, 6)  # significant ones that constants are rounded to
 _LARGEST_WHOLE = 1e6  # larger numbers stay as they are
 _MIN_SECONDS = 1e-3  # of a budget that is over already: a Budget needs a limit above 0
+_MORE_THAN_NOISE = 4.0  # chi-square of a sample from which on a law leaves twice what noise would: something is missing
+_LEAST_INDEPENDENT = 20.0  # samples that count at least: some segments of a few periods
+_NEAR_ZERO, _STRAIGHT = (1e-3, 2e-3), 1e-5  # where a smooth odd function has one slope, up to so much
 _TINY = 1e-300  # near the smallest normal double: logarithms are taken of at least this
 
 
@@ -156,24 +177,47 @@ class _Judge:
     noise: Sequence[Noise]
     names: Names
     budget: Budget  # of all fits
+    priors: Sequence[Prior]  # what the user knows of the law of each state
     judged: dict[tuple[int, Expression], tuple[float, Expression] | None] = field(default_factory=dict)
     best: dict[int, float] = field(default_factory=dict)  # bits of the best law of each equation alone
+    least: dict[int, float] = field(default_factory=dict)  # chi-square of the law of each equation that leaves least
+    share: dict[int, float] = field(default_factory=dict)  # part of a state's samples that are independent, if below 1
     policies: dict[int, Policy] = field(default_factory=dict)
 
     def alone(self, state: int, law: Expression) -> tuple[float, Expression] | None:
-        """Bits and fitted law of one equation, all other states as measured; None where it cannot be followed."""
+        """Chi-square and fitted law of one equation, the other states as measured; None: it cannot be followed."""
         key = (state, form_of(law))
         if key not in self.judged:
             shot = self.shot([state], [law], self._hopeless([state], [law], self.best.get(state, math.inf)))
             self.judged[key] = None
             if shot is not None:
                 fitted = shot.laws[-1]
-                bits = self.bits(state, float(shot.chi_square[0]), fitted)
-                best = self.best.get(state, math.inf)
-                if bits > best + _NEAR_BITS or self.is_sane(state, fitted):
-                    self.judged[key] = (bits, fitted)
-                    self.best[state] = min(bits, best)
+                chi_square = float(shot.chi_square[0])
+                near = self.bits(state, chi_square, fitted) <= self.best.get(state, math.inf) + _NEAR_BITS
+                if not near or self.is_sane(state, fitted):
+                    self.judged[key] = (chi_square, fitted)
+                    self._learn_share(state, chi_square, shot)
+                    bits = self.bits(state, chi_square, fitted)
+                    self.best[state] = min(bits, self.best.get(state, math.inf))
         return self.judged[key]
+
+    def _learn_share(self, state: int, chi_square: float, shot: Shot) -> None:
+        """How many samples are independent, from what the law leaves, if it leaves less than all before it."""
+        if chi_square >= self.least.get(state, math.inf):
+            return
+        self.least[state] = chi_square
+        share = 1.0
+        if chi_square > _MORE_THAN_NOISE * len(self.nodes.t):
+            left = (self.nodes.samples[:, state] - shot.states[0]) / self.nodes.errors[:, state]
+            share = independent_share(left)
+        if share != self.share.get(state, 1.0):
+            self.share[state] = share
+            known = [one for (of, _), one in self.judged.items() if of == state and one is not None]
+            self.best[state] = min((self.bits(state, *one) for one in known), default=math.inf)
+
+    def independent(self, states: Sequence[int]) -> float:
+        """How many samples of these states are independent."""
+        return len(self.nodes.t) * sum(self.share.get(state, 1.0) for state in states)
 
     def is_sane(self, state: int, law: Expression) -> bool:
         """Whether a scientist would print the law: no pole among the data, no limit in disguise (`symenum.sanity`)."""
@@ -184,6 +228,12 @@ class _Judge:
             target = Target(y, torch.full((len(y),), 1 / len(y), dtype=torch.float64))
             self.policies[state] = Policy.of(columns, target, sanity="on")
         return self.policies[state].reason(law) is None
+
+    def shorter(self, state: int, law: Expression) -> list[Expression]:
+        """The law without one of its parts or functions, in all ways that the user's knowledge allows."""
+        prior = self.priors[state]
+        found = dict.fromkeys([*with_one_less(law), *without_functions(law)])
+        return [one for one in found if not prior.active or prior.allows(one)]
 
     def are_sane(self, laws: Sequence[Expression]) -> bool:
         """Whether all laws of a system are."""
@@ -197,7 +247,7 @@ class _Judge:
         """The sum of squares from which on laws are _HOPELESS bits behind others of so many bits."""
         n = len(self.nodes.t)
         written = sum(description_length(law, n) for law in laws)
-        allowed = 2 * (bits + _HOPELESS - written) / (n * len(states))
+        allowed = 2 * (bits + _HOPELESS - written) / self.independent(states)
         least = sum(self.noise[state].numerical for state in states)
         return n * max(least, len(states) * 2.0**allowed) if allowed < _LARGEST_POWER else math.inf
 
@@ -222,10 +272,25 @@ class _Judge:
         return _BLOW_UP * lost
 
     def bits(self, state: int, chi_square: float, law: Expression) -> float:
-        n = len(self.nodes.t)
+        n, independent = len(self.nodes.t), self.independent([state])
         least = max(self.noise[state].numerical, _TINY)
         odd = _FREE_EXPONENT * count_free_exponents(law)
-        return 0.5 * n * math.log2(max(chi_square / n, least)) + description_length(law, n) + odd
+        return 0.5 * independent * math.log2(max(chi_square / n, least)) + description_length(law, n) + odd
+
+
+def independent_share(left: Array) -> float:
+    """Which part of the residuals (n,) tells something of its own: one of so many as repeat each other.
+
+    They repeat each other for as long as their autocorrelation, summed until it first vanishes, says.
+    """
+    n = len(left)
+    spectrum = np.abs(np.fft.rfft(left, 2 * n)) ** 2  # of twice the length: the ends do not meet
+    products = np.fft.irfft(spectrum)[:n]
+    if not products[0] > 0:
+        return 1.0
+    correlation = products / products[0]
+    until = int(np.argmax(correlation <= 0)) or n
+    return min(1.0, max(1 / (1 + 2 * float(np.sum(correlation[1:until]))), _LEAST_INDEPENDENT / n))
 
 
 @dataclass(frozen=True)
@@ -274,6 +339,7 @@ def choose_on_trajectories(
     start: Sequence[Expression] | None = None,
     known: Sequence[Expression] | None = None,
     keep: Callable[[tuple[Expression, ...]], object] | None = None,
+    priors: Sequence[Prior] | None = None,
 ) -> Chosen | None:
     """The system of laws with the shortest description; None where no system of them can be followed in time.
 
@@ -281,12 +347,12 @@ def choose_on_trajectories(
     `start`: laws that are tried together before all others, such as those of another rule. `known`: laws that an
     earlier choice had come to before its time was over; they are taken if this one ends early with worse ones, and do
     not lead it, so that a choice with enough time is that of one without a pause. `keep` gets the laws of each better
-    system.
+    system. `priors`: what the user knows of the law of each state.
     """
     if len(names.states) > _MOST_STATES:
         return None
     timer = _Timer(max_time, stopping)
-    judge = _Judge(nodes, noise, names, timer.until(1.0))
+    judge = _Judge(nodes, noise, names, timer.until(1.0), priors or [NO_PRIOR] * len(pools))
     most = max(_LEAST_FORMS, _FORM_NODES // len(nodes.t))
     laws = [[candidate.expression for candidate in pool[:most]] for pool in pools]
     best = None
@@ -299,8 +365,12 @@ def choose_on_trajectories(
     for shares in _SHARES if len(pools) > 1 else _SHARES[:1]:
         if best is not None:
             # Smoothed states are wrong by a part of their noise; those of a fitted system by far less.
-            judge = replace(judge, nodes=_along(nodes, names, best), judged={}, best={}, policies={})
+            judge = replace(judge, nodes=_along(nodes, names, best), judged={}, best={}, least={}, policies={})
+        before = dict(judge.share)
         ranked = _rank_all(judge, laws, timer, *shares[:2])
+        if best is not None and judge.share != before:  # its bits were counted by other shares
+            seen.clear()
+            best = _system_with_price(judge, best.laws) or best
         if all(ranked):
             best = _best_system(judge, ranked, best, timer.until(shares[2]), seen)
         if best is not None and keep is not None:
@@ -320,7 +390,8 @@ def _chosen(judge: _Judge, best: _System, seen: Sequence[_System]) -> Chosen:
     """The result: the best system, the errors of its constants, and what else was tried for each equation."""
     n, shot = len(judge.nodes.t), best.shot
     chi_square = tuple(float(value) / n for value in shot.chi_square)
-    scale = math.sqrt(max(sum(chi_square) / len(chi_square), _TINY))
+    independent = judge.independent(range(len(best.laws)))
+    scale = math.sqrt(max(sum(chi_square) / len(chi_square), _TINY) * n * len(chi_square) / independent)
     errors = (shot.standard_errors() * scale).tolist()
     of_laws = []
     for law in best.laws:
@@ -334,10 +405,10 @@ def _chosen(judge: _Judge, best: _System, seen: Sequence[_System]) -> Chosen:
 
 def _others(best: _System, seen: Sequence[_System], i: int) -> tuple[tuple[Expression, float], ...]:
     """The law of equation i, and those of systems that differ in it alone, with the bits that they add."""
-    forms = list(map(form_of, best.written))
+    forms = list(map(form_as_printed, best.written))  # a reader sees no law twice, whatever the order of its terms
     found = {forms[i]: (best.written[i], 0.0)}
     for system in seen:
-        own = list(map(form_of, system.written))
+        own = list(map(form_as_printed, system.written))
         alone = own[:i] == forms[:i] and own[i + 1 :] == forms[i + 1 :]
         added = system.total - best.total
         # The chosen law stays as it is written, whatever digits other fits of its form have.
@@ -358,10 +429,12 @@ def _written(judge: _Judge, laws: Sequence[Expression], shot: Shot) -> tuple[tup
     samples = n * len(laws)
     least = max(float(np.mean([one.numerical for one in judge.noise])), _TINY)
 
-    def residual_bits(squares: float) -> float:
-        return 0.5 * samples * math.log2(max(squares / samples, least))
+    independent = judge.independent(range(len(laws)))
 
-    errors = shot.standard_errors() * math.sqrt(max(total / samples, least))
+    def residual_bits(squares: float) -> float:
+        return 0.5 * independent * math.log2(max(squares / samples, least))
+
+    errors = shot.standard_errors() * math.sqrt(max(total / samples, least) * samples / independent)
     values = np.array(shot.constants)
     free = list(range(len(values)))
 
@@ -439,6 +512,52 @@ def _rounder_numbers(value: float, error: float) -> list[float]:
     return [float(f"{value:.{digits}g}") for digits in _DIGITS] + ([] if nice is None else [nice.value])
 
 
+def without_functions(law: Expression) -> list[Expression]:
+    """The law with the argument in the place of one of its functions that look like it near zero, or of all of them.
+
+    On a short way a sine is a straight line, and so is a hyperbolic tangent: noise lets any of them fit a little better
+    than the argument itself, which people would write.
+
+    >>> from symenum.expressions import parse
+    >>> print(*without_functions(parse("2*x*sin(y) - tanh(x) + cos(x)")), sep="; ")
+    2*x*y - tanh(x) + cos(x); 2*x*sin(y) - x + cos(x); 2*x*y - x + cos(x)
+    """
+
+    def visit(node: Expression, below: tuple[list[Expression], ...]) -> list[Expression]:
+        """The variants of the node: with one function left out, then, if there are several, without any."""
+        if not isinstance(node, Apply):
+            return []
+        found = [
+            apply(node.operator, *node.operands[:at], one, *node.operands[at + 1 :])
+            for at, variants in enumerate(below)
+            for one in variants
+        ]
+        return [*found, node.operands[0]] if _is_near_its_argument(node.operator) else found
+
+    bare = fold(law, _bare)
+    found = dict.fromkeys(simplify(one) for one in [*fold(law, visit), bare] if one != law)
+    return [one for one in found if variables(one)]
+
+
+def _bare(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+    """The node without its function, if it is one that looks like its argument near zero."""
+    if not isinstance(node, Apply):
+        return node
+    return operands[0] if _is_near_its_argument(node.operator) else apply(node.operator, *operands)
+
+
+@lru_cache(maxsize=256)  # of a few operators, asked for each node of many laws
+def _is_near_its_argument(operator: Operator) -> bool:
+    """Whether a function of one operand is odd and smooth at 0, a straight line there; or equal to it above 0."""
+    if operator.role is Role.MAGNITUDE:
+        return True  # of what has one sign
+    if operator.arity != 1 or operator.traits.parity != -1 or operator.role is Role.NEGATION:
+        return False
+    with np.errstate(all="ignore"):
+        slopes = [float(operator.function(torch.tensor([h], dtype=torch.float64))[0]) / h for h in _NEAR_ZERO]
+    return all(math.isfinite(slope) and slope != 0 for slope in slopes) and math.isclose(*slopes, rel_tol=_STRAIGHT)
+
+
 def count_free_exponents(law: Expression) -> int:
     """How many powers of the law have an exponent with more digits than people write.
 
@@ -488,7 +607,10 @@ def _rank_alone(
     judge: _Judge, state: int, laws: Sequence[Expression], budget: Budget
 ) -> list[tuple[float, Expression]]:
     """The laws of one equation by their bits, those that arise by leaving out a part among them."""
-    found: list[tuple[float, Expression]] = []
+    found: list[tuple[float, Expression]] = []  # chi-square and law
+
+    def by_bits() -> list[tuple[float, Expression]]:
+        return sorted(((judge.bits(state, *one), one[1]) for one in found), key=lambda one: one[0])
 
     def add(law: Expression) -> None:
         known = (state, form_of(law)) in judge.judged
@@ -501,15 +623,14 @@ def _rank_alone(
             break
         add(law)
     for _ in range(_ROUNDS):
-        found.sort(key=lambda one: one[0])
         before = len(judge.judged)
-        for _, law in found[:_SHORTENED]:
-            for shorter in with_one_less(law):
+        for _, law in by_bits()[:_SHORTENED]:
+            for shorter in judge.shorter(state, law):
                 if not budget.over():
                     add(shorter)
         if len(judge.judged) == before:
             break
-    return sorted(found, key=lambda one: one[0])
+    return by_bits()
 
 
 def _best_system(
@@ -539,7 +660,7 @@ def _best_system(
             longer = None
             while longer is not best:
                 longer = best
-                best = _best_change(judge, longer, i, with_one_less(longer.laws[i]), tried, budget, seen)
+                best = _best_change(judge, longer, i, judge.shorter(i, longer.laws[i]), tried, budget, seen)
         if best is before or budget.over():
             break
     return best

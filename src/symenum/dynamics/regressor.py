@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from symenum.core.budget import Budget
+from symenum.core.devices import choose_devices
 from symenum.core.exactness import overflow_allowed
 from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
@@ -73,6 +74,7 @@ from symenum.expressions import Expression, evaluate, formula_names, to_sympy, w
 from symenum.expressions.render import SHOWN_DIGITS
 from symenum.fitting.free_constants import free_constants
 from symenum.front import Front
+from symenum.heads.operator_grammar import Prior
 from symenum.operators import Operator, get_operators
 from symenum.run_directory.layout import RunPlace
 from symenum.search import Settings
@@ -85,6 +87,8 @@ Rows = int | Sequence[int] | Mapping[str, int] | None
 """Rows of `equations_`: one for all states, one for each, or some by state; None: the chosen ones."""
 
 _SEARCH_SHARE = 0.55  # part of the time for the search; fits to the trajectories get the rest, and what is left over
+_UNEXPLAINED = 0.2  # part of the variance of the rates: less may be a term that is small, more is no law of motion
+_BEYOND_NOISE = 25.0  # chi-square of what a law leaves that is five times as large as noise would
 _LOSSES = ("mse", "huber")
 _STEPS = ("time", "map")
 _MIN_SECONDS = 1e-3  # for the equations that come when the time is over: a Budget needs a limit above 0
@@ -123,6 +127,12 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     guesses : Sequence[str] | Mapping[str, Sequence[str]] | None, default None
         formulas to begin with, for all laws or by state, such as {"x1": ["a*x1 - b*x1*x2"]}; names that are no
         variables are constants to be fitted
+    units : Mapping[str, str] | None, default None
+        the units of all states and inputs, and of the time `t` (`time`, where a state is called t), such as {"x1": "m",
+        "t": "s"}; those of velocities follow. No law then adds a length to a time, or takes the sine of a length
+    dimensional_constants : bool, default True
+        with units: whether constants may have the unit that is missing at their place, as rates have; else they are
+        plain numbers
     loss : str, default "mse"
         "mse", or "huber": samples that lie far off a smooth motion are pulled in, so that they do not decide
     checkpoint : str | Path | None, default None
@@ -204,6 +214,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         variable_operators: Mapping[str, Iterable[str | Operator]] | None = None,
         forbidden_variables: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         guesses: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        units: Mapping[str, str] | None = None,
+        dimensional_constants: bool = True,
         loss: str = "mse",
         system_complexity: int | None = None,
         model_selection: str = BY_TRAJECTORIES,
@@ -236,6 +248,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.variable_operators = variable_operators
         self.forbidden_variables = forbidden_variables
         self.guesses = guesses
+        self.units = units
+        self.dimensional_constants = dimensional_constants
         self.loss = loss
         self.system_complexity = system_complexity
         self.model_selection = model_selection
@@ -331,7 +345,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         held_out = self._held_out(validation, given[0])
         pieces = without_outliers(given) if self.loss == "huber" else given
         system = without_forbidden(self._system(pieces, seed), self.state_names_, self.forbidden_variables)
-        settings = settings_of_each(self, system, self.state_names_, self._settings(seed), seed)
+        settings = settings_of_each(self, system, self._names, self._settings(seed), seed, is_map=self.step == "map")
         before = 0.0 if saved is None else saved.elapsed
         stopping = Budget()
         begin = time.monotonic()
@@ -346,8 +360,9 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
                 try:
                     found = self._search(system, settings, seed, stopping, observers, so_far, keeper)
                     known = None if saved is None else saved.chosen
+                    priors = [one.prior for one in settings]
                     self.trajectories_ = self._choose_on_trajectories(
-                        system, pieces, found, begin, stopping, known, keeper
+                        system, pieces, found, priors, begin, stopping, known, keeper
                     )
                 finally:
                     if keeper is not None:
@@ -408,6 +423,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         system: System,
         pieces: Sequence[Piece],
         found: Sequence[Discovery],
+        priors: Sequence[Prior],
         begin: float,
         stopping: Budget,
         known: Sequence[Expression] | None,
@@ -433,7 +449,8 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         by_averages = [found[i].front[int(np.argmin(system.equations[i].bits(found[i].front)))] for i in moving]
         start = [one.expression for one in by_averages]
         keep = None if keeper is None else keeper.keep_system
-        chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping, start, known, keep)
+        own = [priors[i] for i in moving]
+        chosen = choose_on_trajectories(pools, nodes, noise, names, remaining, stopping, start, known, keep, own)
         if chosen is None:
             return None
         judged = [system.equations[i].judge(law) for i, law in zip(moving, chosen.laws, strict=True)]
@@ -516,8 +533,29 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = sum(one.iterations for one in found)
         self.scored_ = sum(one.scored for one in found)
         self.interrupted_ = any(one.interrupted for one in found)
+        asked_to_stop = self.interrupted_ or "a callback asked to stop" in self.stop_reason_.values()
+        if self.step == "time" and self.system_complexity is None and not asked_to_stop:
+            self._warn_of_unexplained(system)
         self._size = system.size
         self._start = tuple(float(values[0]) for values in system.columns.values())
+
+    def _warn_of_unexplained(self, system: System) -> None:
+        """Warn of states whose chosen laws leave far more than noise can: something that drives them is not known."""
+        unexplained = []
+        for equation, (state, row) in zip(system.equations, self.selected_.items(), strict=True):
+            entry = self.fronts_[state][row]
+            beyond_noise = equation.chi_square(entry.expression) > _BEYOND_NOISE
+            if entry.loss > _UNEXPLAINED * equation.variance and beyond_noise:
+                unexplained.append(state)
+        if unexplained:
+            higher = "" if self.order == 2 else "; order=2, if only positions were measured"
+            warnings.warn(
+                f"no law was found that accounts for how {', '.join(unexplained)} move: more than a fifth of the "
+                "variance of the rates is left, and it is not noise. A state or an input may be missing: give it "
+                f"in X or u{higher}; or search longer, or with more operators",
+                UserWarning,
+                stacklevel=7,  # to the caller of `fit` or `resume`, past their decorators
+            )
 
     @property
     def constants_(self) -> pandas.DataFrame:
@@ -755,6 +793,7 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         parameters = {**self.get_params(deep=False), "model_selection": "best"}
         check_parameters(parameters)
+        choose_devices(self.device, work=0)  # a device that is not there is refused even where no pass needs one
         if not isinstance(self.constants, bool):
             raise ValueError(f"constants must be True or False for laws of motion, not {self.constants!r}")
         if self.step not in _STEPS:

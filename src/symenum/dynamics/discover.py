@@ -133,7 +133,7 @@ def distinct_terms(terms: Sequence[Expression], averages: Array, most: int = _MA
     unit = centred / np.where(varying, size, 1.0)
     repeated = np.triu(np.abs(unit.T @ unit) > 1 - _SAME_COLUMN, 1).any(axis=0)
     which = np.flatnonzero(varying & ~repeated)
-    return Terms(tuple(terms[i] for i in which), averages[:, which], most)
+    return Terms(tuple(terms[int(i)] for i in which), averages[:, which], most)
 
 
 @dataclass

@@ -1,10 +1,11 @@
-"""Measured fields on a regular grid of times and one or two axes, checked; errors say which axis is wrong, and where."""
+"""Measured fields on a regular grid of times and one or two axes, checked; errors say which axis is wrong and where."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from symenum.core.target import refuse_dates_and_masks
 from symenum.expressions import formula_names
 
-__all__ = ["AXES", "FieldData", "make_field_data"]
+__all__ = ["AXES", "FieldData", "like_given", "make_field_data"]
 
 Array = npt.NDArray[np.float64]
 
@@ -43,7 +44,7 @@ class FieldData:
 
 
 def make_field_data(u: object, t: object, axes: Sequence[object], least: Sequence[int]) -> FieldData:
-    """The checked fields. `axes`: the places along x, or along x and y; `least`: of times and of places along each axis.
+    """The checked fields. `axes`: places along x, or x and y; `least`: numbers of times and of places along each axis.
 
     `u`: one field as an array (times, x) or (times, x, y); or several: a mapping from names to such arrays, a list of
     them, or one array whose last axis counts the fields. `t` and `axes`: arrays in even steps, or a step.
@@ -105,10 +106,11 @@ def _default_names(count: int) -> tuple[str, ...]:
 
 def _array(name: str, data: object) -> Array:
     refuse_dates_and_masks(name, data)
-    if np.iscomplexobj(data):
-        raise ValueError(f"{name} must be real numbers: give real and imaginary parts as two fields")
     try:
-        return np.array(data, dtype=np.float64, order="C")
+        given: npt.NDArray[Any] = np.asarray(data)
+        if given.dtype.kind == "c":
+            raise ValueError("it holds complex ones; give real and imaginary parts as two fields")
+        return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from error
 
@@ -153,3 +155,13 @@ def _places(name: str, given: object, count: int) -> Array:
                 f"is {steps[at]:g} where most are {usual:g}: interpolate u to a regular grid"
             )
     return places
+
+
+def like_given(u: object, arrays: list[Array]) -> object:
+    """One array for each field, in the form in which the fields `u` were given: mapping, list, last axis, or alone."""
+    if isinstance(u, Mapping):
+        return dict(zip(u, arrays, strict=True))
+    shape = arrays[0].shape
+    if isinstance(u, (list, tuple)) and np.ndim(u[0]) == len(shape):
+        return arrays
+    return arrays[0] if np.ndim(u) == len(shape) else np.stack(arrays, axis=-1)  # type: ignore[arg-type]

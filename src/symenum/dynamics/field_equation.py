@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.signal import savgol_filter
+from scipy.signal import savgol_coeffs, savgol_filter
 
 from symenum.core.budget import Budget
 from symenum.core.seeds import stream
@@ -17,12 +17,14 @@ from symenum.dynamics.equation import Equation
 from symenum.dynamics.field_data import FieldData
 from symenum.dynamics.field_form import FieldForm, Orders, best_smoothing, make_field_form
 from symenum.dynamics.field_terms import FieldNames, Moved, field_library, moved
-from symenum.expressions import Expression, evaluate, variables
+from symenum.expressions import Constant, Expression, evaluate, variables
+from symenum.expressions.derivative import derivative
 from symenum.operators import Operator
 
 __all__ = ["FieldColumns", "FieldEquation", "FieldSystem", "make_field_system", "make_field_terms"]
 
 Array = npt.NDArray[np.float64]
+ZERO = Constant(0)
 
 _DEGREE = 4  # of the local polynomials that smooth fields, as for states; two more for derivatives from the third on
 _MAX_POINTS = 2000  # of the grid that the search on points is given: it takes no more rows
@@ -56,21 +58,37 @@ class FieldColumns(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self.names.known)
 
+    def kernels(self, name: str) -> list[Array]:
+        """The weights of samples along time and each axis, away from the edges, whose sums a column is."""
+        number, orders = self.names.known[name]
+        if sum(orders) == 0 and not self.smooth:
+            return [np.ones(1)] * (1 + len(orders))
+        kernels = []
+        for axis, (order, window) in enumerate(zip((0, *orders), self.smoothing[number], strict=True)):
+            length, degree = _window(self.data.shape[axis], int(window), order)
+            kernels.append(savgol_coeffs(length, degree, deriv=order, delta=self.data.steps[axis], use="dot"))
+        return kernels
+
     def derivative(self, number: int, orders: Sequence[int]) -> Array:
         """A derivative of a smoothed field; `orders` along time and each axis."""
-        values = self.data.values[number]
+        values: Array = self.data.values[number]
         for axis, (order, window) in enumerate(zip(orders, self.smoothing[number], strict=True)):
             values = _local(values, int(window), order, self.data.steps[axis], axis)
         return values
 
 
+def _window(points: int, window: int, order: int) -> tuple[int, int]:
+    """The length of a window and the degree of its polynomial, for a derivative of that order."""
+    degree = _DEGREE + 2 * max(0, (order - 1) // 2)
+    longest = points - (points + 1) % 2  # windows are odd
+    length = min(max(window, degree + 3), longest)
+    return length, min(degree, length - 1)
+
+
 def _local(values: Array, window: int, order: int, step: float, axis: int) -> Array:
     """The derivative of that order along an axis, by local polynomials."""
-    degree = _DEGREE + 2 * max(0, (order - 1) // 2)
-    longest = values.shape[axis] - (values.shape[axis] + 1) % 2  # windows are odd
-    window = min(max(window, degree + 3 - degree % 2), longest)
-    degree = min(degree, window - 1)
-    found: Array = savgol_filter(values, window, degree, deriv=order, delta=step, axis=axis, mode="interp")
+    length, degree = _window(values.shape[axis], window, order)
+    found: Array = savgol_filter(values, length, degree, deriv=order, delta=step, axis=axis, mode="interp")
     return found
 
 
@@ -91,10 +109,39 @@ class FieldAverages:
     def _of_density(self, part: Moved) -> Array:
         key = (part.density, part.orders)
         if key not in self._known:
-            values = evaluate(part.density, self.columns)
-            values = np.broadcast_to(values, self.form.data.shape)
-            self._known[key] = self.form.average_derivative(values, part.orders)
+            values = np.broadcast_to(evaluate(part.density, self.columns), self.form.data.shape)
+            self._known[key] = self.form.average_derivative(values - self._bias(part.density), part.orders)
         return self._known[key]
+
+    def _bias(self, density: Expression) -> Array:
+        """By how much noise raises the mean of a density, to second order: σ² for u², 3σ²u for u³.
+
+        Windows take the scatter out of an average and not this.
+        """
+        total = np.zeros(self.form.data.shape)
+        used = variables(density)
+        for i, first in enumerate(used):
+            for second in used[: i + 1]:
+                covariance = self._covariance(first, second)
+                by_first = derivative(density, first) if covariance else None
+                curvature = None if by_first is None else derivative(by_first, second)
+                if curvature is not None and curvature != ZERO:
+                    share = 0.5 if first == second else 1.0
+                    total += share * covariance * evaluate(curvature, self.columns)
+        return total
+
+    def _covariance(self, first: str, second: str) -> float:
+        """Of the errors of two columns at one point."""
+        (number, _), (other, _) = self.names.known[first], self.names.known[second]
+        if number != other:
+            return 0.0
+        product = 1.0
+        for one, two in zip(self.columns.kernels(first), self.columns.kernels(second), strict=True):
+            # Kernels are centred: the shorter one stands in the middle of the longer one.
+            margin = (len(one) - len(two)) // 2
+            longer, shorter = (one, two) if margin >= 0 else (two, one)
+            product *= float(longer[abs(margin) : abs(margin) + len(shorter)] @ shorter)
+        return product * float(self.form.noise[number]) ** 2
 
     def slopes(self, law: Expression) -> dict[tuple[int, int], Array]:
         """How the law's density depends on each field, by the derivatives that a sample's error enters through.

@@ -31,7 +31,9 @@ _MIN_INDEPENDENT = 3  # rows that count as independent at least, as in every for
 
 # Chosen by trial on the equations of `symenum.bench.problems.fields`, FIELD_PROBLEMS and random ones: half and twice of
 # each are beside them in benchmarks/RESULTS.md.
-_TIME_FACTOR = 0.6  # half a window of time, in windows of the local polynomials that fit the samples best: as for states
+_TIME_FACTOR = (
+    0.6  # half a window of time, in windows of the local polynomials that fit the samples best: as for states
+)
 _SPACE_FACTOR = 1.3  # the same in space, where derivatives of higher order are taken
 _MIN_HALF_TIME, _MIN_HALF_SPACE = 8, 12  # half a window, in points
 _MAX_HALF = 0.25  # half a window, as a part of the axis
@@ -42,7 +44,7 @@ _INDEPENDENT_DISTANCE = 0.5  # half widths between windows that count as indepen
 
 
 def least_points(max_order: int) -> tuple[int, int]:
-    """The least number of times, and of points along an axis: windows of `_MIN_HALF_SHORT` points and a few to slide."""
+    """The least numbers of times, and of points along an axis: short windows, and a few points to slide."""
     half = max(_MIN_HALF_SHORT, max_order + 2)
     return 2 * (_MIN_HALF_SHORT + 1) + 1, 2 * (half + 1) + 1
 

@@ -69,6 +69,7 @@ class Moved:
 def moved(law: Expression, names: FieldNames) -> list[Moved]:
     """The law as a sum of derivatives of densities.
 
+    >>> from symenum.expressions import parse
     >>> for one in moved(parse("3*u*u_xx - u_xxx"), FieldNames(("u",), ("x",), 4)):
     ...     print(one.factor, one.density, one.orders)
     1.5 u**2 (2,)
@@ -98,7 +99,7 @@ def _of_term(term: Expression, names: FieldNames) -> list[Moved]:
     if len(slopes) == 1 and powers[slopes[0]] == 1:
         return _by_parts(others, slopes[0], names) or whole
     if len(slopes) == 2 and not others and all(powers[one] == 1 for one in slopes):
-        return _half_square(*slopes, names) or whole
+        return _half_square(slopes[0], slopes[1], names) or whole
     return whole
 
 

@@ -25,11 +25,11 @@ from symenum.dynamics.derivatives import Differentiator, SavitzkyGolay, even, no
 from symenum.dynamics.trajectory import Piece
 
 __all__ = [
+    "WINDOW_POWER",
     "Form",
     "Grid",
     "PointForm",
     "Slopes",
-    "WINDOW_POWER",
     "WeakForm",
     "half_width",
     "make_grid",

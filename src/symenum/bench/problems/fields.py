@@ -70,7 +70,9 @@ class FieldSamples:
 def solve_fields(problem: FieldProblem, seed: int = 0) -> FieldSamples:
     """Follow the fields of a problem. `seed`: of what is random in the start."""
     solver = _Solver.make(problem)
-    axes = tuple(np.arange(n) * (length / n) for n, length in zip(problem.points, problem.lengths, strict=True))
+    axes: tuple[Array, ...] = tuple(
+        np.linspace(0, length, n, endpoint=False) for n, length in zip(problem.points, problem.lengths, strict=True)
+    )
     coordinates = np.meshgrid(*axes, indexing="ij")
     start = problem.start(coordinates, np.random.default_rng(seed))
     state = np.stack([np.fft.rfftn(start[name]) for name in problem.laws])
@@ -90,7 +92,7 @@ def solve_fields(problem: FieldProblem, seed: int = 0) -> FieldSamples:
     }
     if not all(np.isfinite(u).all() for u in fields.values()):
         raise ValueError(f"{problem.name}: the solver blew up; take more steps")
-    return FieldSamples(fields, np.arange(problem.times) * between, axes)
+    return FieldSamples(fields, np.linspace(0, problem.time, problem.times), axes)
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def _split(field: str, law: Expression, waves: Sequence[Spectrum]) -> tuple[Spec
 
 
 def _waves(names: Sequence[str], count: int, size: float, mean: float = 0.0) -> Start:
-    """Each field a sum of the `count` longest waves of each axis with random amplitudes, of standard deviation `size`."""
+    """Each field a sum of the `count` longest waves of each axis, random, of standard deviation `size`."""
 
     def start(axes: Sequence[Array], random: np.random.Generator) -> dict[str, Array]:
         found = {}
@@ -276,17 +278,11 @@ FIELD_PROBLEMS = (
         151,
         _waves("u", 16, 0.5),
     ),
-    FieldProblem(
-        "wave equation", {"u": "v", "v": "2.25*u_xx"}, (10.0,), (128,), 6.0, 151, _waves("uv", 5, 1.0), 20
-    ),
+    FieldProblem("wave equation", {"u": "v", "v": "2.25*u_xx"}, (10.0,), (128,), 6.0, 151, _waves("uv", 5, 1.0), 20),
     FieldProblem("sine-Gordon", {"u": "v", "v": "u_xx - sin(u)"}, (20.0,), (200,), 10.0, 151, _waves("uv", 5, 1.5), 20),
-    FieldProblem(
-        "modified KdV", {"u": "-3*u**2*u_x - u_xxx"}, (30.0,), (256,), 3.0, 151, _waves("u", 5, 0.8), 40
-    ),
+    FieldProblem("modified KdV", {"u": "-3*u**2*u_x - u_xxx"}, (30.0,), (256,), 3.0, 151, _waves("u", 5, 0.8), 40),
     FieldProblem("Kardar-Parisi-Zhang", {"u": "0.3*u_xx + 0.5*u_x**2"}, (15.0,), (128,), 3.0, 101, _waves("u", 5, 1.0)),
-    FieldProblem(
-        "porous medium", {"u": "u*u_xx + u_x**2"}, (15.0,), (128,), 1.5, 101, _waves("u", 5, 0.3, 1.2), 80
-    ),
+    FieldProblem("porous medium", {"u": "u*u_xx + u_x**2"}, (15.0,), (128,), 1.5, 101, _waves("u", 5, 0.3, 1.2), 80),
     FieldProblem(
         "Gray-Scott",
         {"u": "0.2*u_xx - u*v**2 + 0.04 - 0.04*u", "v": "0.1*v_xx + u*v**2 - 0.1*v"},
@@ -297,8 +293,14 @@ FIELD_PROBLEMS = (
         _waves("uv", 10, 0.2, 0.6),
     ),
     FieldProblem(
-        "flow around in 2D", {"u": "0.7*u_x - 0.4*u_y + 0.06*u_xx + 0.06*u_yy"}, (8.0, 8.0), (48, 48), 3.0, 61,
-        _waves("u", 5, 1.0), 2,
+        "flow around in 2D",
+        {"u": "0.7*u_x - 0.4*u_y + 0.06*u_xx + 0.06*u_yy"},
+        (8.0, 8.0),
+        (48, 48),
+        3.0,
+        61,
+        _waves("u", 5, 1.0),
+        2,
     ),
 )
 """Other equations: settings were looked at on these and on random ones."""

@@ -33,7 +33,8 @@ class FieldProblem:
     """u_t = F of each field on [0, length) along each axis, followed for `time` and kept at `times` times.
 
     `start`: from the coordinates of all points and random numbers to the fields at time 0. `steps`: of the solver
-    between two of the times that are kept. `skip`: time before the first of them.
+    between two of the times that are kept. `skip`: time before the first of them. `operators`: those that its laws
+    need beyond derivatives.
     """
 
     name: str
@@ -45,6 +46,7 @@ class FieldProblem:
     start: Start
     steps: int = 10
     skip: float = 0.0
+    operators: str = "arithmetic"
 
     @property
     def trees(self) -> dict[str, Expression]:
@@ -279,7 +281,17 @@ FIELD_PROBLEMS = (
         _waves("u", 16, 0.5),
     ),
     FieldProblem("wave equation", {"u": "v", "v": "2.25*u_xx"}, (10.0,), (128,), 6.0, 151, _waves("uv", 5, 1.0), 20),
-    FieldProblem("sine-Gordon", {"u": "v", "v": "u_xx - sin(u)"}, (20.0,), (200,), 10.0, 151, _waves("uv", 5, 1.5), 20),
+    FieldProblem(
+        "sine-Gordon",
+        {"u": "v", "v": "u_xx - sin(u)"},
+        (20.0,),
+        (200,),
+        10.0,
+        151,
+        _waves("uv", 5, 1.5),
+        20,
+        operators="koza",
+    ),
     FieldProblem("modified KdV", {"u": "-3*u**2*u_x - u_xxx"}, (30.0,), (256,), 3.0, 151, _waves("u", 5, 0.8), 40),
     FieldProblem("Kardar-Parisi-Zhang", {"u": "0.3*u_xx + 0.5*u_x**2"}, (15.0,), (128,), 3.0, 101, _waves("u", 5, 1.0)),
     FieldProblem("porous medium", {"u": "u*u_xx + u_x**2"}, (15.0,), (128,), 1.5, 101, _waves("u", 5, 0.3, 1.2), 80),

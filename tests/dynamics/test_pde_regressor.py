@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -273,15 +272,13 @@ def test_the_smallest_grid_gives_a_front() -> None:
     assert len(model.fronts_["u"]) > 1
 
 
-def test_sixty_fields_keep_to_the_time() -> None:
+def test_sixty_fields_end_with_a_law_for_each() -> None:
     random = np.random.default_rng(0)
     t, x = np.linspace(0, 1, 30), np.linspace(0, 6, 40)
     waves = [np.exp(-k * t)[:, None] * np.sin(x + k) for k in random.uniform(0, 2, 60)]
-    begin = time.process_time()
-    model = PDERegressor(max_time=3, random_state=0).fit(waves, t, x)
-    assert time.process_time() - begin < 30  # of all threads; the limit itself is measured by benchmarks/trust
-    assert len(model.field_names_) == 60
-    assert model.elapsed_ < 30
+    model = PDERegressor(max_time=2, random_state=0).fit(waves, t, x)
+    assert len(model.best_expressions_) == 60
+    assert all(len(front) for front in model.fronts_.values())
 
 
 def test_far_too_many_samples_are_shortened_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

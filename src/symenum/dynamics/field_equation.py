@@ -98,6 +98,7 @@ class FieldAverages:
     def __init__(self, form: FieldForm, names: FieldNames, columns: FieldColumns) -> None:
         self.form, self.names, self.columns = form, names, columns
         self._known: dict[tuple[Expression, Orders], Array] = {}
+        self._covariances: dict[tuple[str, str], float] = {}
 
     def of(self, law: Expression) -> Array:
         """The averages (rows,) of a law; not finite where it is not."""
@@ -135,13 +136,19 @@ class FieldAverages:
         (number, _), (other, _) = self.names.known[first], self.names.known[second]
         if number != other:
             return 0.0
+        if (first, second) not in self._covariances:
+            self._covariances[first, second] = self._overlap(first, second) * float(self.form.noise[number]) ** 2
+        return self._covariances[first, second]
+
+    def _overlap(self, first: str, second: str) -> float:
+        """The sum of the products of the weights that two columns give to samples."""
         product = 1.0
         for one, two in zip(self.columns.kernels(first), self.columns.kernels(second), strict=True):
             # Kernels are centred: the shorter one stands in the middle of the longer one.
             margin = (len(one) - len(two)) // 2
             longer, shorter = (one, two) if margin >= 0 else (two, one)
             product *= float(longer[abs(margin) : abs(margin) + len(shorter)] @ shorter)
-        return product * float(self.form.noise[number]) ** 2
+        return product
 
     def slopes(self, law: Expression) -> dict[tuple[int, int], Array]:
         """How the law's density depends on each field, by the derivatives that a sample's error enters through.

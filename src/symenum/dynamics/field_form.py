@@ -34,7 +34,7 @@ _MIN_INDEPENDENT = 3  # rows that count as independent at least, as in every for
 _TIME_FACTOR = (
     0.6  # half a window of time, in windows of the local polynomials that fit the samples best: as for states
 )
-_SPACE_FACTOR = 1.3  # the same in space, where derivatives of higher order are taken
+_SPACE_FACTOR = 1.0  # the same in space, where derivatives of higher order are taken
 _MIN_HALF_TIME, _MIN_HALF_SPACE = 8, 12  # half a window, in points
 _MAX_HALF = 0.25  # half a window, as a part of the axis
 _MIN_HALF_SHORT = 4  # half a window, in points, where the axis is short

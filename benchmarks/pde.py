@@ -7,7 +7,8 @@ and coefficients (`symenum.bench.problems.fields`). A system counts as recovered
 of its fields, the true set of terms; a constant is free. Behind the stroke: the largest relative error of its
 coefficients, the worst of all recovered seeds. Noise is independent from sample to sample, in per cent of each field's
 standard deviation. Without noise there is one run, with noise one for each seed. `--max-time` is for a system, all
-fields together; `seconds` are the longest of a row. Settings were looked at on `own` and on `random` 0 to 15 only.
+fields together; `seconds` are the longest of a row, with those of the CPU, which a busy machine does not change much.
+Settings were looked at on `own` and on `random` 0 to 15 only.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Run:
 
     error: float | None
     seconds: float
+    cpu: float
     laws: dict[str, Expression]
 
 
@@ -62,14 +64,14 @@ def worst_error(found: Expression, law: Expression) -> float:
 
 def run(problem: FieldProblem, samples: FieldSamples, seed: int, max_time: float) -> Run:
     """Fit one draw of the noise."""
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     model = PDERegressor(problem.operators, max_time=max_time, random_state=seed)
     model.fit(samples.fields, samples.t, *samples.axes)
-    seconds = time.perf_counter() - begin
+    seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     laws, true = model.best_expressions_, problem.trees
     if not all(same_structure(laws[name], law) for name, law in true.items()):
-        return Run(None, seconds, laws)
-    return Run(max(worst_error(laws[name], law) for name, law in true.items()), seconds, laws)
+        return Run(None, seconds, cpu, laws)
+    return Run(max(worst_error(laws[name], law) for name, law in true.items()), seconds, cpu, laws)
 
 
 def main() -> None:
@@ -90,25 +92,26 @@ def main() -> None:
         if not problems:
             continue
         print(f"\n{name}: recovered of {options.seeds} draws (1 without noise), largest error of a coefficient")
-        print("| equation |" + "".join(f" {noise:g}% |" for noise in options.noise) + " seconds |")
+        print("| equation |" + "".join(f" {noise:g}% |" for noise in options.noise) + " seconds (CPU) |")
         print("|---|" + "---|" * (len(options.noise) + 1), flush=True)
         found = dict.fromkeys(options.noise, 0.0)
         for problem in problems:
             clean = solve_fields(problem)
-            cells, seconds = [], []
+            cells, every = [], []
             for noise in options.noise:
                 seeds = range(options.seeds if noise else 1)
                 runs = [run(problem, clean.noisy(noise / 100, seed), seed, options.max_time) for seed in seeds]
                 errors = [one.error for one in runs if one.error is not None]
                 found[noise] += len(errors) / len(runs)
                 cells.append(f"{len(errors)}/{len(runs)}" + (f", {100 * max(errors):.2g}%" if errors else ""))
-                seconds += [one.seconds for one in runs]
+                every += runs
                 if options.misses:
                     for seed, one in zip(seeds, runs, strict=True):
                         if one.error is None:
                             laws = "; ".join(f"{field}_t = {to_text(law, 4)}" for field, law in one.laws.items())
                             print(f"  {problem.name} {noise:g}% seed {seed}: {laws}")
-            print(f"| {problem.name} | " + " | ".join(cells) + f" | {max(seconds):.1f} |", flush=True)
+            longest, cpu = max(one.seconds for one in every), max(one.cpu for one in every)
+            print(f"| {problem.name} | " + " | ".join(cells) + f" | {longest:.1f} ({cpu:.1f}) |", flush=True)
         total = " | ".join(f"{value:.1f} of {len(problems)}" for value in found.values())
         print(f"| all | {total} | |", flush=True)
 

@@ -29,8 +29,8 @@ Orders = tuple[int, ...]
 _LINES = 60  # lines along an axis that smoothing and noise are looked at on: their median differs by a few per cent
 _MIN_INDEPENDENT = 3  # rows that count as independent at least, as in every form
 
-# Chosen by trial on the equations of `symenum.bench.problems.fields`, FIELD_PROBLEMS and random ones: half and twice of
-# each are beside them in benchmarks/RESULTS.md.
+# Chosen by trial on the equations of `symenum.bench.problems.fields`, FIELD_PROBLEMS and random ones: what other values
+# do stands in benchmarks/RESULTS.md.
 _TIME_FACTOR = (
     0.6  # half a window of time, in windows of the local polynomials that fit the samples best: as for states
 )

@@ -4,8 +4,9 @@
     python benchmarks/cluster.py equality [--settings 50] [--workers 3]
     python benchmarks/cluster.py overhead [--passes 20]
     python benchmarks/cluster.py faults [--kills 100] [--drivers 20] [--terms 20]
-    python benchmarks/cluster.py islands [--laws 40] [--seconds 30] [--workers 4] [--jobs 3]
+    python benchmarks/cluster.py islands [--laws 40] [--seconds 30] [--workers 4] [--cores 4]
     python benchmarks/cluster.py model
+    python benchmarks/cluster.py device [--limit 470] [--inputs 10] [--workers 1 4 8 16] [--laws 40] [--first 1]
 
 Workers are those of Dask's LocalCluster, one thread each; where `distributed` is not installed, or with `--executor
 processes`, they are processes of `concurrent.futures`. Each table says which.
@@ -16,12 +17,16 @@ and modes; the shortlist of the workers beside that of one process, bit for bit.
 one worker and without a cluster, in turn. `faults`: workers killed with -9 and -15 at random moments of passes, one
 that is stopped (SIGSTOP), drivers that are killed and resumed, a cache that cannot be written; what came out beside
 what should. `islands`: random laws recovered by one worker in some seconds, by several workers in as many, and by one
-worker in as many times more. `model`: the constants of docs/scaling.md, measured here.
+worker in as many times more. `model`: the constants of docs/scaling.md, measured here. `device`: on a machine that is
+borrowed for some minutes, `efficiency` without the row without a cluster, and in the time that is left `islands`, with
+as many laws as fit.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
+import importlib
 import importlib.util
 import os
 import random
@@ -33,23 +38,30 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from symenum import PSRN, PSERegressor
 from symenum.bench.judge import recovered
-from symenum.bench.problems.random_laws import DEVELOPMENT, EVERY_OPERATOR
+from symenum.bench.problems.random_laws import DEVELOPMENT, EVERY_OPERATOR, random_law
 from symenum.cluster import Crew, connected, search_network
 from symenum.cluster.check import measure_crew
 from symenum.core.threads import cores_limited
 
 ROWS, BEST = 32, 30  # of a pass: those of a search
 ISLAND_SEED = 0
+ISLAND_WORKERS = 4  # of one search in `device`
+WARMING = 8.0  # seconds in which a process has surely imported what an island needs
+JUDGED = 2.0  # seconds after a search in which its front is compared with the law
+STARTED = 25.0  # seconds in which all processes have started, and that are left at the end
 FAULT_INPUTS = 5  # of the passes in which workers are killed: 1.3e9 candidates, some seconds of one core
 FAULT_WORKERS = 3
 OVERHEAD_INPUTS = 5
@@ -288,35 +300,169 @@ def driver_kills(count: int) -> None:
         print(f"| driver killed (-9) and resumed | {count} | {count} | {right} | 0 | {longest:.1f} s |", flush=True)
 
 
-def recovers(number: int, arm: str, seconds: float, workers: int) -> tuple[int, str, bool]:
-    """Whether an arm recovers a random law, on the front."""
-    law = DEVELOPMENT.law(number)
+_pools: dict[int, ProcessPoolExecutor] = {}  # of this process, by the number of their processes
+
+
+def workers_here(count: int) -> ProcessPoolExecutor:
+    """So many processes that have imported what they need: those of a cluster run before a search begins."""
+    if count not in _pools:
+        pool = _pools[count] = ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+        # A process of a pool that ends waits for its own processes; 100: before their queue is closed, which has 10.
+        Finalize(None, pool.shutdown, exitpriority=100)
+        with connected(pool) as executor:
+            Crew(executor).gathered(count, SETTLED)
+        list(pool.map(warmed, [WARMING] * count))
+    return _pools[count]
+
+
+def warmed(seconds: float) -> None:
+    """Import what an island needs; the process is busy for so long, so that each of a pool gets one such call."""
+    began = time.monotonic()
+    importlib.import_module("symenum.estimator.islands")
+    importlib.import_module("symenum.estimator.regressor")
+    time.sleep(max(0.0, began + seconds - time.monotonic()))
+
+
+def recovers(number: int, arm: str, seconds: float, workers: int) -> tuple[int, str, bool, float]:
+    """Whether an arm recovers a random law, on the front, and the seconds of the search."""
+    law = random_law(DEVELOPMENT, number)
+    X, y = law.sample()
     warnings.simplefilter("ignore")
-    cluster = workers if arm == "cluster" else None
+    cluster = workers_here(workers) if arm == "cluster" else None
     with cores_limited(1):
+        began = time.monotonic()
         model = PSERegressor(
             EVERY_OPERATOR, max_time=seconds, random_state=ISLAND_SEED, device="cpu", cluster=cluster
-        ).fit(*law.sample())
-    return number, arm, any(recovered(entry.expression, law) for entry in model.front_)
+        ).fit(X, y)
+        taken = time.monotonic() - began
+    return number, arm, any(recovered(entry.expression, law) for entry in model.front_), taken
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search of `islands`: the law's number, the arm, its seconds, and the cores that it takes."""
+
+    number: int
+    arm: str
+    seconds: float
+    cores: int
+
+
+def searches(numbers: range, workers: int, seconds: float, cores: int) -> list[Search]:
+    """Those of all arms, the long ones first."""
+    arms = (("longer", workers * seconds, 1), ("cluster", seconds, workers), ("alone", seconds, 1))
+    return [Search(number, arm, limit, min(count, cores)) for arm, limit, count in arms for number in numbers]
+
+
+def makespan(todo: Sequence[Search], cores: int) -> float:
+    """Seconds of all searches on so many cores, in the order in which `run_searches` starts them."""
+    left, running, now, free = [*todo], list[tuple[float, int]](), 0.0, cores
+    while left or running:
+        for one in [*left]:
+            if one.cores <= free:
+                left.remove(one)
+                free -= one.cores
+                heapq.heappush(running, (now + one.seconds + JUDGED, one.cores))
+        now, given = heapq.heappop(running)
+        free += given
+    return now
+
+
+def run_searches(todo: Sequence[Search], cores: int, workers: int) -> list[tuple[Search, bool, float]]:
+    """What each search has found; as many at once as there are cores for, each in a process of its own kind."""
+    left, free, found = [*todo], cores, list[tuple[Search, bool, float]]()
+    # Searches on a cluster run in processes of their own, whose workers stay from law to law.
+    drivers = max(1, cores // workers)
+    with (
+        ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as single,
+        ProcessPoolExecutor(drivers, mp_context=get_context("spawn")) as several,
+    ):
+        running: dict[Future[tuple[int, str, bool, float]], Search] = {}
+        while left or running:
+            for one in [*left]:
+                if one.cores <= free:
+                    left.remove(one)
+                    free -= one.cores
+                    pool = several if one.arm == "cluster" else single
+                    running[pool.submit(recovers, one.number, one.arm, one.seconds, workers)] = one
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                one = running.pop(future)
+                free += one.cores
+                _, _, right, taken = future.result()
+                found.append((one, right, taken))
+                print(f"law {one.number}, {one.arm}: {'recovered' if right else 'not'}, {taken:.1f} s", flush=True)
+    return found
 
 
 def islands(options: argparse.Namespace) -> None:
     workers, seconds = options.workers[0], options.seconds
-    arms = (("alone", seconds), ("cluster", seconds), ("longer", workers * seconds))
+    cores = options.cores or len(os.sched_getaffinity(0))
     numbers = range(options.first, options.first + options.laws)
-    counts = {arm: set[int]() for arm, _ in arms}
-    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        todo = [pool.submit(recovers, number, arm, limit, workers) for number in numbers for arm, limit in arms]
-        for future in as_completed(todo):
-            number, arm, found = future.result()
-            if found:
-                counts[arm].add(number)
-    print(f"random laws {numbers.start} to {numbers.stop - 1} of the development set, one thread for each worker")
-    print("| who | seconds | recovered |\n|---|---|---|")
+    print_islands(
+        run_searches(searches(numbers, workers, seconds, cores), cores, workers), numbers, workers, seconds, cores
+    )
+
+
+def print_islands(
+    found: Sequence[tuple[Search, bool, float]], numbers: range, workers: int, seconds: float, cores: int
+) -> None:
+    """The table of the arms, and the laws that only some of them recover."""
+    print(
+        f"random laws {numbers.start} to {numbers.stop - 1} of the development set, one thread for each worker, "
+        f"searches side by side on {cores} cores"
+    )
+    print("| who | seconds | recovered | longest search |\n|---|---|---|---|")
     names = {"alone": "one worker", "cluster": f"{workers} workers (processes)", "longer": "one worker"}
-    for arm, limit in arms:
-        print(f"| {names[arm]} | {limit:g} | {len(counts[arm])} of {len(numbers)} |")
-    print(f"by {workers} workers only, not by one in {seconds:g} s: {sorted(counts['cluster'] - counts['alone'])}")
+    recovered_by: dict[str, set[int]] = {}
+    for arm, limit in (("alone", seconds), ("cluster", seconds), ("longer", workers * seconds)):
+        recovered_by[arm] = {one.number for one, right, _ in found if one.arm == arm and right}
+        longest = max(taken for one, _, taken in found if one.arm == arm)
+        print(f"| {names[arm]} | {limit:g} | {len(recovered_by[arm])} of {len(numbers)} | {longest:.1f} s |")
+    for arm, other in (("cluster", "alone"), ("alone", "cluster"), ("cluster", "longer"), ("longer", "cluster")):
+        print(f"recovered by `{arm}` and not by `{other}`: {sorted(recovered_by[arm] - recovered_by[other])}")
+
+
+def device(options: argparse.Namespace) -> None:
+    """Efficiency, then islands, within a limit: the machine is lent for some minutes."""
+    end = time.monotonic() + options.limit
+    cores = options.cores or len(os.sched_getaffinity(0))
+    print(f"Python {sys.version.split()[0]}, torch {torch.__version__}, {cores} cores, {options.executor}", flush=True)
+    if not options.no_pass:
+        passes_on_workers(options)
+    for laws in range(options.laws, 0, -1):
+        numbers = range(options.first, options.first + laws)
+        todo = searches(numbers, ISLAND_WORKERS, options.seconds, cores)
+        if makespan(todo, cores) + STARTED < end - time.monotonic():
+            print(f"{laws} of {options.laws} laws fit into {end - time.monotonic():.0f} s", flush=True)
+            found = run_searches(todo, cores, ISLAND_WORKERS)
+            print_islands(found, numbers, ISLAND_WORKERS, options.seconds, cores)
+            return
+    print(f"no law fits into {end - time.monotonic():.0f} s")
+
+
+def passes_on_workers(options: argparse.Namespace) -> None:
+    """One pass by so many workers, the most first, and then the efficiency of each against one worker."""
+    net = PSRN(options.inputs, "koza", 3, max_memory=8 << 30)
+    X, y = data_of(options.inputs, 0)
+    began = time.monotonic()
+    print(f"{net.sizes[-1]:.4g} candidates, {ROWS} rows, best {BEST}; {options.executor}; ", end="")
+    print(f"mask {time.monotonic() - began:.1f} s, once for an architecture", flush=True)
+    taken: dict[int, float] = {}
+    lists = []
+    for workers in sorted(options.workers, reverse=True):
+        with cluster_of(workers, options.executor) as crew:
+            began = time.perf_counter()
+            lists.append(search_network(net, X, y, BEST, crew=crew))
+            taken[workers] = time.perf_counter() - began
+        print(f"{workers} workers: {taken[workers]:.2f} s", flush=True)
+    print("| workers | seconds | candidates a second | efficiency |\n|---|---|---|---|")
+    base = min(taken)
+    for workers in sorted(taken):
+        part = base * taken[base] / (workers * taken[workers])
+        print(f"| {workers} | {taken[workers]:.1f} | {net.sizes[-1] / taken[workers]:.3g} | {part:.2f} |")
+    print("shortlists: " + ("all equal, bit for bit" if all(one == lists[0] for one in lists) else "NOT EQUAL"))
+    sys.stdout.flush()
 
 
 def model(options: argparse.Namespace) -> None:
@@ -345,11 +491,11 @@ def model(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = {one.__name__: one for one in (efficiency, equality, overhead, faults, islands, model)}
+    commands = {one.__name__: one for one in (efficiency, equality, overhead, faults, islands, model, device)}
     parser.add_argument("command", choices=commands)
     parser.add_argument("--workers", type=int, nargs="+", help="numbers of workers")
     parser.add_argument("--executor", choices=("auto", "dask", "processes"), default="auto")
-    parser.add_argument("--inputs", type=int, default=9)
+    parser.add_argument("--inputs", type=int, default=10, help="of the pass: 10 are 1.4e11 candidates")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--settings", type=int, default=50)
     parser.add_argument("--passes", type=int, default=20)
@@ -359,13 +505,14 @@ def main() -> None:
     parser.add_argument("--laws", type=int, default=40)
     parser.add_argument("--first", type=int, default=1, help="number of the first random law")
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument(
-        "--jobs", type=int, default=1, help="random laws at a time; each takes the cores of its workers"
-    )
+    parser.add_argument("--cores", type=int, help="cores for searches side by side; all of the machine by default")
+    parser.add_argument("--limit", type=float, default=470.0, help="seconds of `device` in all")
+    parser.add_argument("--no-pass", action="store_true", help="`device` without the pass")
     options = parser.parse_args()
     if options.executor == "auto":
         options.executor = "dask" if importlib.util.find_spec("distributed") else "processes"
-    options.workers = options.workers or {"efficiency": [1, 2, 4], "equality": [3]}.get(options.command, [4])
+    defaults = {"efficiency": [1, 2, 4], "equality": [3], "device": [1, 4, 8, 16]}
+    options.workers = options.workers or defaults.get(options.command, [4])
     commands[options.command](options)
 
 

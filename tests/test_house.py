@@ -224,3 +224,16 @@ def test_the_estimator_imports_no_parts_of_scikit_learn_that_few_searches_use() 
     command = "import sys; from symenum import PSERegressor; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
     assert not {"sklearn.ensemble", "sklearn.gaussian_process", "matplotlib", "rich"} & set(done.stdout.split())
+
+
+def test_a_test_that_writes_into_the_working_tree_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for write in (
+        lambda: Path("file.json").write_text("{}", encoding="utf-8"),
+        lambda: Path("results").mkdir(),
+        lambda: Path("absent").replace("file.json"),
+    ):
+        with pytest.raises(pytest.fail.Exception, match="into the working tree: use tmp_path"):
+            write()
+    assert not Path("file.json").exists()
+    assert not Path("results").exists()

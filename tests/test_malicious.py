@@ -13,7 +13,8 @@ import pytest
 from click import ClickException
 
 from symenum import PSERegressor
-from symenum.cli.outputs import read_labels, read_model
+from symenum.cli.outputs import read_model
+from symenum.estimator.table_labels import read_labels
 from symenum.expressions import parse
 
 RNG = np.random.default_rng(0)
@@ -89,7 +90,9 @@ def test_models_that_are_code_are_refused(equation: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["", "[" * 100_000, "null", '{"format": "symenum labels", "version": 1, "target": 3}'])
 def test_files_that_are_something_else_are_refused(text: str, tmp_path: Path) -> None:
-    for path, read in ((tmp_path / "model.json", read_model), (tmp_path / "checkpoint.labels.json", None)):
-        path.write_text(text)
-        with pytest.raises(ClickException):
-            read(path) if read else read_labels(tmp_path / "checkpoint.json")
+    for name in ("model.json", "checkpoint.labels.json"):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ClickException):
+        read_model(tmp_path / "model.json")
+    with pytest.raises(ValueError, match=r"cannot be read|does not belong|damaged"):
+        read_labels(tmp_path / "checkpoint.json")

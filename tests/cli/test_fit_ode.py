@@ -132,7 +132,7 @@ def test_sigterm_ends_the_search_with_its_laws(symenum, swing, monkeypatch) -> N
 
     fit = ODERegressor.fit
 
-    def terminated(self, *data):
+    def terminated(self, *data, **more):
         def send(report) -> None:
             if not sent:
                 sent.append(report)
@@ -140,7 +140,7 @@ def test_sigterm_ends_the_search_with_its_laws(symenum, swing, monkeypatch) -> N
 
         sent: list[object] = []
         self.callbacks = [*self.callbacks, send]
-        return fit(self, *data)
+        return fit(self, *data, **more)
 
     monkeypatch.setattr(ODERegressor, "fit", terminated)
     result = symenum("fit-ode", swing, "--time", "t", "--states", "x,v", "--seed", "0")
@@ -203,7 +203,7 @@ def test_a_map_needs_no_times_and_validation_no_checkpoint(symenum, tmp_path) ->
 def test_a_guess_names_its_state(symenum, swing) -> None:
     found = symenum("fit-ode", swing, "--time", "t", "--states", "x,v", "--guess", "v=a*x + b*v", "-q", *QUICK)
     assert found.stdout.splitlines()[1] == "v' = -4*x"
-    wrong = symenum("fit-ode", swing, "--time", "t", "--guess", "a*x", *QUICK)
+    wrong = symenum("fit-ode", swing, "--time", "t", "--drop", "note", "--guess", "a*x", *QUICK)
     assert "--guess must be STATE=FORMULA" in " ".join(wrong.stderr.split())
 
 

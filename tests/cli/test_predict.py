@@ -168,10 +168,11 @@ def test_the_table_of_the_fit_itself_is_predicted_with_its_dates_and_texts(
 
 
 @pytest.mark.parametrize("name", ["dates", "kinds", "two"])
+@pytest.mark.parametrize("which", ["model.json", "checkpoint.json"])
 def test_a_model_that_was_loaded_and_saved_again_predicts_dates_and_texts_as_before(
-    encoded: Path, tmp_path: Path, name: str
+    encoded: Path, tmp_path: Path, name: str, which: str
 ) -> None:
-    PSERegressor.load(encoded / name).save(tmp_path / "again")
+    PSERegressor.load(encoded / name / which).save(tmp_path / "again")
     before, after = (
         symenum("predict", saved, encoded / f"{name}.csv") for saved in (encoded / name, tmp_path / "again")
     )

@@ -9,6 +9,10 @@ from cluster.unreliable import Clock, Unreliable
 from symenum import PSRN, make_operator
 from symenum.cluster import ClusterError, Crew, InProcess, connected, search_network
 from symenum.cluster import network as network_module
+from symenum.cluster.messages import Message
+from symenum.core.threads import Job
+from symenum.engine import cpu
+from symenum.engine.shortlist import Scorer
 
 SETTINGS = range(12)  # benchmarks/cluster.py equality has 50, with real processes
 
@@ -45,6 +49,41 @@ def test_data_go_to_each_worker_once() -> None:
     assert sorted(with_data) == ["w0", "w1"]
 
 
+def test_all_workers_build_their_banks_before_the_driver_builds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, X, y, options = random_setting(3)
+    executor = Unreliable(3)
+    sent_before: list[int] = []
+    build = cpu.numbered_jobs
+
+    def counting(scorer: Scorer) -> list[tuple[int, Job]]:
+        sent_before.append(len(executor.sent))
+        return build(scorer)
+
+    crew = Crew(executor)
+    crew.gathered(3, 5.0)
+    monkeypatch.setattr(cpu, "numbered_jobs", counting)
+    search_network(net, X, y, crew=crew, **options)
+    assert [(one.document["first"], one.document["last"]) for _, one in executor.sent[:3]] == [(0, 0)] * 3
+    assert min(sent_before) >= 1  # the first bank of all is a worker's or the driver's, with the first pieces sent
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_the_last_pieces_are_small_so_that_all_workers_end_together(workers: int) -> None:
+    net, X, y, options = random_setting(0)
+    executor = Unreliable(workers)
+    crew = Crew(executor)
+    crew.gathered(workers, 5.0)
+    search_network(net, X, y, crew=crew, **options)
+    sizes = net.numbered(X, y, options["k"], options["sample_weight"], mode=options["mode"]).sizes
+    spans = [(one.document["first"], one.document["last"]) for _, one in executor.sent if one.document["last"]]
+    left = sum(sizes)
+    for first, last in spans:
+        pairs = sum(sizes[first:last])
+        assert pairs <= left / (2 * workers) + max(sizes[first:last])
+        left -= pairs
+    assert left == 0
+
+
 def test_a_worker_that_dies_costs_its_piece_only() -> None:
     net, X, y, options = random_setting(3)
     deaths = iter([False, True, False, True])
@@ -57,7 +96,7 @@ def test_a_worker_that_dies_costs_its_piece_only() -> None:
 
 def test_a_worker_that_hangs_is_done_without() -> None:
     net, X, y, options = random_setting(3)
-    executor = Unreliable(2, lambda name, request: "hangs" if name == "w0" else "fine")
+    executor = Unreliable(2, lambda name, request: "hangs" if name == "w0" and request.document["last"] else "fine")
     notes: list[str] = []
     crew = Crew(executor, note=notes.append, clock=Clock(5.0))
     crew.gathered(2, 1000.0)
@@ -66,11 +105,14 @@ def test_a_worker_that_hangs_is_done_without() -> None:
 
 
 def test_a_part_that_fails_twice_is_reported() -> None:
+    def poisoned(name: str, request: Message) -> str:
+        return "ValueError: no" if request.document["first"] == 0 < request.document["last"] else "fine"
+
     net, X, y, options = random_setting(3)
-    executor = Unreliable(3, lambda name, request: "ValueError: no" if request.document["first"] == 0 else "fine")
+    executor = Unreliable(3, poisoned)
     with pytest.raises(ClusterError, match=r"a part of the pass could not be done: ValueError: no"):
         search_network(net, X, y, crew=Crew(executor), **options)
-    tried = [name for name, request in executor.sent if request.document["first"] == 0]
+    tried = [name for name, request in executor.sent if poisoned(name, request) != "fine"]
     assert len(set(tried)) == 2  # once more, and elsewhere
 
 

@@ -12,8 +12,8 @@ from symenum.core.seeds import sample_rows, stream, torch_stream
 from symenum.core.target import Target
 from symenum.search.problem import Settings, make_task
 
-# Points on which functions are compared, and operators and plug-ins are tried: the same for all searches.
-_PROBES = {"engine/distinct.py", "expressions/algebra.py", "operators/probing.py", "plugins.py"}
+# Points on which functions are compared, operators and plug-ins tried and workers timed: the same for all searches.
+_PROBES = {"cluster/check.py", "engine/distinct.py", "expressions/algebra.py", "operators/probing.py", "plugins.py"}
 
 
 def test_a_stream_follows_from_seed_and_purpose() -> None:

@@ -29,3 +29,14 @@ def test_a_formula_in_any_unit_does_not_warn() -> None:
         warnings.simplefilter("error")
         found = fit_constants("a*x1 + b*exp(x2)", X * 1e-160, Y)
     assert np.isfinite(found.loss)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_a_law_is_found_in_units_whose_squares_are_no_doubles(unit: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a move that fails warns
+        model = PSERegressor(max_time=None, max_iterations=40, random_state=0).fit(
+            X[:30, :2] * unit, X[:30, 0] ** 2 / X[:30, 1]
+        )
+    # x1**2 would be 0 or infinite: the law is written with square roots
+    assert model.front_[-1].loss < 1e-20

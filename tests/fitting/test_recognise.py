@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symenum.expressions import evaluate
+from symenum.expressions import Expression, evaluate, walk
 from symenum.fitting.recognise import RECOGNITION, constant_bits, nice_number, plain_number, recognise
 
 fractions = st.tuples(st.integers(-30, 30).filter(bool), st.integers(1, 12)).map(lambda pair: pair[0] / pair[1])
@@ -132,3 +133,25 @@ def test_shorter_constants_are_never_dearer_than_fitted_ones(rows: int) -> None:
     cheap = [constant_bits(value, rows) for value in (0.0, 1.0, -2.0, 0.5, 1 / 3, 0.7, 2 * math.pi, 12345.0)]
     assert all(bits <= fitted for bits in cheap)
     assert cheap[0] <= cheap[1] <= cheap[2] <= cheap[3] <= cheap[4]
+
+
+@pytest.mark.parametrize("relative_error", [1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-6])
+@pytest.mark.parametrize("exact", [False, True])
+def test_of_random_constants_fewer_than_one_in_a_hundred_is_taken_for_irrational(
+    relative_error: float, exact: bool
+) -> None:
+    constants = 10 ** np.random.default_rng(7).uniform(-2, 2, 2000)
+    found = [recognise(float(value), relative_error * value, exact=exact) for value in constants]
+    irrational = [number for number in found if number is not None and any(map(is_irrational, walk(number.expression)))]
+    assert len(irrational) < 20
+
+
+def is_irrational(node: Expression) -> bool:
+    return str(node) in ("pi", "E") or str(node).startswith("sqrt")
+
+
+def test_the_rarer_a_number_is_written_the_more_digits_it_takes_to_recognise_it() -> None:
+    assert recognise(0.0920, 3e-4, exact=False) is None  # 1/(4*E) is 0.09197
+    assert str(recognise(1 / (4 * math.e) + 1e-6, 2e-6, exact=False).expression) == "1/(4*E)"
+    assert str(recognise(math.pi + 0.01, 0.015, exact=False).expression) == "pi"
+    assert str(recognise(2 * math.pi + 0.01, 0.015, exact=False).expression) == "2*pi"

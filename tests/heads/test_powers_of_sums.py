@@ -19,6 +19,7 @@ KOZA = get_operators("koza")
     [
         ("5*x1/(x2**2 + 3*x1*x3)**1.5", 3, 1),
         ("(x1*x4 + 2*x2)/sqrt(x3**2 + x4**2)", 4, 2),
+        ("3*x1**2.5/(x1**2.5 + 7)", 1, 1),
     ],
 )
 def test_powers_of_sums_are_found(law: str, slots: int, sums: int) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from symenum.bench.judge.plausibility import has_unresolved_wave
 from symenum.expressions import parse
-from symenum.sanity.resolution import is_resolved
+from symenum.sanity.region import Region
+from symenum.sanity.resolution import is_resolved, waves_end
 
 RNG = np.random.default_rng(0)
 DATA = {
@@ -34,3 +35,14 @@ def test_waves_that_the_rows_do_not_resolve(text: str) -> None:
 def test_waves_that_the_rows_resolve(text: str) -> None:
     assert is_resolved(parse(text), DATA)
     assert not has_unresolved_wave(parse(text), DATA)
+
+
+@pytest.mark.parametrize("text", ["cos(1/sin(t))", "x*sin(x/(z - 1.5))", "exp(cos(x)/4 + sin(1/(x - 1)))"])
+def test_waves_beside_a_pole_of_their_argument_have_no_end(text: str) -> None:
+    assert not waves_end(parse(text), Region(DATA))
+    assert has_unresolved_wave(parse(text), DATA)
+
+
+@pytest.mark.parametrize("text", ["sin(2/(x + 1))", "cos(z/exp(x))", "1/(x - 1) + sin(x)", "tanh(1/(x - 1))"])
+def test_waves_of_arguments_without_a_pole_end(text: str) -> None:
+    assert waves_end(parse(text), Region(DATA))

@@ -21,7 +21,6 @@ from symenum.cli.options import in_options, parameter_options, split_list, was_g
 from symenum.cli.outputs import (
     CHECKPOINT,
     REPORT,
-    Labels,
     Model,
     Result,
     RunSummary,
@@ -51,6 +50,7 @@ from symenum.core.interrupts import ctrl_c_ignored, sigterm_as_ctrl_c
 from symenum.display.progress import Observer, Report, observer_for_command
 from symenum.display.table import LawRow, r_squared_text, rows_of, short_text, text_table, weighted_loss_text
 from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.table_labels import TableLabels
 from symenum.run_directory.layout import RunPlace
 
 __all__ = ["fit_command", "make_regressor", "operators_of", "run_fit"]
@@ -189,7 +189,7 @@ def fit_command(
     if chosen_example is not None:
         note(chosen_example.story)
     source = str(data) if data is not None else f"example {example}"
-    checkpoint = _labelled_checkpoint(checkpoint, out, Labels(table.target, table.columns, source, table.encoding))
+    checkpoint = _labelled_checkpoint(checkpoint, out, TableLabels(table.target, table.columns, source, table.encoding))
     run_fit(
         table,
         {**settings, "checkpoint": checkpoint},
@@ -226,7 +226,7 @@ def _read_table(
         return choose_columns(frame, choice, note, f"'{path.name}'")
 
 
-def _labelled_checkpoint(checkpoint: Path | None, out: Path | None, labels: Labels) -> Path | None:
+def _labelled_checkpoint(checkpoint: Path | None, out: Path | None, labels: TableLabels) -> Path | None:
     """The file of the checkpoint, --checkpoint or one in --out, with the labels written beside it; or None."""
     path = checkpoint or (None if out is None else out / CHECKPOINT)
     if path is not None:

@@ -169,12 +169,8 @@ def _fit(
 
     held_out = None if validation is None else (validation.states, validation.times, validation.inputs)
     try:
-        if found is None:
-            assert checkpoint is not None  # one of the two is there
-            before = ODERegressor.saved_parameters(checkpoint)
-        else:
-            before = {}
-        whole = {**before, **settings}
+        before = {} if checkpoint is None else ODERegressor.saved_parameters(checkpoint)
+        whole = {**ODERegressor().get_params(), **before, **settings}
         rule = rule_while_searching(whole["model_selection"], RULE_IF_HELD_OUT)
         title = title_of(MAP if whole["step"] == "map" else whole["order"])
         progress = observer_for_command(title, rule, whole["max_time"], quiet=quiet, several=True)

@@ -1,27 +1,24 @@
-"""The folder of `--out`, and the files that only the command line writes beside those of `saved_results`.
+"""The folder of `--out`, and the files that the command line writes beside those of `saved_results`.
 
-These are report.html, and the labels of the table beside a checkpoint. A file appears under its name only when it is
-whole: it is written under another name, flushed to the disk and renamed. While the search runs, the estimator writes
-its steps and laws to the same folder (`symenum.run_directory`).
+These are report.html, and the labels of the table beside a checkpoint (`table_labels`). A file appears under its name
+only when it is whole: it is written under another name, flushed to the disk and renamed. While the search runs, the
+estimator writes its steps and laws to the same folder (`symenum.run_directory`).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
-from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 from symenum.cli.messages import InputError, say
 from symenum.cli.tables import Table
-from symenum.core.files import write_whole
+from symenum.estimator import table_labels
 from symenum.estimator.saved_results import (
     CHECKPOINT,
-    Encoding,
     Result,
     RunSummary,
     error_lines,
@@ -33,11 +30,11 @@ from symenum.estimator.saved_results import (
     stated_confidence,
     write_results,
 )
+from symenum.estimator.table_labels import TableLabels
 
 __all__ = [
     "CHECKPOINT",
     "REPORT",
-    "Labels",
     "Model",
     "Result",
     "RunSummary",
@@ -48,7 +45,6 @@ __all__ = [
     "front_csv",
     "model_json",
     "prepare_folder",
-    "read_labels",
     "read_model",
     "stated_confidence",
     "write_labels",
@@ -56,8 +52,6 @@ __all__ = [
 ]
 
 REPORT = "report.html"
-_LABELS_FORMAT = "symenum labels"
-_LABELS_VERSION = 1  # of the labels beside a checkpoint, like FORMAT_VERSION
 _TRIAL_BYTES = 1 << 16  # written to try a folder: 64 KiB, about the size of the results
 
 
@@ -177,58 +171,10 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
     return report_page(content)
 
 
-@dataclass(frozen=True)
-class Labels:
-    """The names of a table, written beside a checkpoint, which holds numbers only.
-
-    The name of the target, the names of the variables' columns in the file, the file that the table came from, and how
-    its dates and texts became numbers.
-    """
-
-    target: str
-    columns: tuple[str, ...]
-    source: str
-    encoding: Encoding = field(default_factory=Encoding)
-
-
-def write_labels(checkpoint: Path, labels: Labels) -> None:
+def write_labels(checkpoint: Path, labels: TableLabels) -> None:
     """Write the labels beside the checkpoint; an error if the folder cannot be written."""
-    path = _labels_path(checkpoint)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps({"format": _LABELS_FORMAT, "version": _LABELS_VERSION, **asdict(labels)}))
+        table_labels.write_labels(checkpoint, labels)
     except OSError as error:
-        why = error.strerror or error
+        path, why = table_labels.labels_path(checkpoint), error.strerror or error
         raise InputError(f"--checkpoint: '{path}' cannot be written ({why}): name another one.") from error
-
-
-def read_labels(checkpoint: Path) -> Labels | None:
-    """The labels that `write_labels` has written, None where there are none; an error for any other file.
-
-    A checkpoint that was made in Python has none: the names that it needs are in the checkpoint itself.
-    """
-    path = _labels_path(checkpoint)
-    if not path.exists():
-        return None
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
-    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
-        _LABELS_FORMAT,
-        _LABELS_VERSION,
-    ):
-        raise InputError(f"'{path}' does not belong to a checkpoint of this symenum.")
-    target, columns, source = document.get("target"), document.get("columns"), document.get("source")
-    named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-    if not isinstance(target, str) or not isinstance(source, str) or not named:
-        raise InputError(f"'{path}' is damaged: it names no target, columns and source.")
-    try:
-        encoding = Encoding.read(document.get("encoding"))
-    except ValueError as error:
-        raise InputError(f"'{path}' is damaged: {error}.") from error
-    return Labels(target, tuple(columns or ()), source, encoding)
-
-
-def _labels_path(checkpoint: Path) -> Path:
-    return checkpoint.with_name(f"{checkpoint.stem}.labels.json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["predict_command"]
 
-_TARGET = "y"  # of a model that was fitted in Python, where a target need not have a name
 _SHOWN = 40  # characters of a cell or a name in a message
 
 
@@ -56,7 +54,8 @@ def predict_command(
     note = silent if quiet else say
     if out is not None and out.exists() and not overwrite:
         raise InputError(f"--out: '{out}' is there already: name another file, or add --overwrite.")
-    saved, target, encoding = _open(result)
+    saved = _open(result)
+    target, encoding = saved.target, saved.origin.encoding
     law = _law(saved, index)
     with table_path(data) as path:
         frame = read_frame(path, note, header=header, delimiter=delimiter)
@@ -77,27 +76,14 @@ def predict_command(
     note(f"Written to '{out}'.")
 
 
-def _open(path: Path) -> tuple[SavedModel, str, Encoding]:
-    """The saved model, the name of its target, and how dates and texts of its table became numbers."""
-    from symenum.cli.outputs import read_labels
+def _open(path: Path) -> SavedModel:
     from symenum.estimator import PSERegressor
     from symenum.estimator.persistence import open_saved
-    from symenum.estimator.saved_results import CHECKPOINT, MODEL, Encoding, read_result
 
     try:
-        saved = open_saved(path, {}, PSERegressor._get_param_names())
-        model = path / MODEL if path.is_dir() else path
-        if saved.training is None:
-            result = read_result(model)
-            return saved, result.target, result.encoding
-        labels = read_labels(path / CHECKPOINT if path.is_dir() else path)
+        return open_saved(path, {}, PSERegressor._get_param_names())
     except ValueError as error:
         raise InputError(f"{error}.") from error
-    if labels is None:
-        return saved, _TARGET, Encoding()
-    if len(labels.columns) != len(saved.names):
-        raise InputError(f"'{path}' and the file of its labels do not belong together.")
-    return replace(saved, columns=labels.columns), labels.target, labels.encoding
 
 
 def _law(saved: SavedModel, index: int | None) -> Expression:

@@ -13,10 +13,11 @@ from symenum.cli.fit import run_fit
 from symenum.cli.fit_ode import run_fit_ode
 from symenum.cli.messages import InputError, say, silent
 from symenum.cli.options import parameter_option, parameter_options, was_given
-from symenum.cli.outputs import CHECKPOINT, Labels, Model, prepare_folder, read_labels
+from symenum.cli.outputs import CHECKPOINT, Model, prepare_folder
 from symenum.cli.tables import ColumnChoice, Table, hold_out
 from symenum.estimator.parameters import PARAMETERS
 from symenum.estimator.saved_results import holds_laws_of_motion
+from symenum.estimator.table_labels import TableLabels, labels_path, read_labels
 
 __all__ = ["resume_command"]
 
@@ -73,7 +74,7 @@ def resume_command(
         return
     if cluster is not None:
         changes["cluster"] = cluster
-    table, settings, source, is_array = _read_checkpoint(path, changes, read_labels(path))
+    table, settings, source, is_array = _read_checkpoint(path, changes)
     table, validation_table = hold_out(table, ColumnChoice(), silent if quiet else say, validation)
     if validation_table is None and settings["model_selection"] == "validation":
         raise click.UsageError(
@@ -97,16 +98,15 @@ def resume_command(
 
 def _is_of_motion(path: Path) -> bool:
     """Whether the file is the checkpoint of a search for laws of motion."""
+    from symenum.search.checkpoint import MOTION_FORMAT, format_of
+
     try:
-        with path.open("rb") as file:
-            return b'"symenum motion checkpoint"' in file.read(64)  # a file names its format at the beginning
+        return format_of(path) == MOTION_FORMAT
     except OSError:
         return False  # what is wrong with it is said when it is read
 
 
-def _read_checkpoint(
-    path: Path, changes: dict[str, Any], labels: Labels | None
-) -> tuple[Table, dict[str, Any], str, bool]:
+def _read_checkpoint(path: Path, changes: dict[str, Any]) -> tuple[Table, dict[str, Any], str, bool]:
     """The table of the fit, the parameters of PSERegressor, the file of the table, and whether X was an array."""
     import pandas
 
@@ -116,16 +116,16 @@ def _read_checkpoint(
     try:
         found = open_checkpoint(path, changes, list(PSERegressor().get_params()), with_data=True)
     except ValueError as error:
-        hint = "" if labels is not None else " A search with code of your own goes on with PSERegressor.resume."
+        hint = "" if labels_path(path).exists() else " A search with code of your own goes on with PSERegressor.resume."
         raise InputError(f"{error}.{hint}") from error
     data = found.data
     if data is None:
         raise InputError(f"'{path}' has come without its data: go on with PSERegressor.resume.")
     names = data.variables
-    if labels is None:
-        labels = Labels(_TARGET, data.columns or names, str(path))
-    if len(names) != len(labels.columns):
-        raise InputError(f"'{path}' and the file of its labels do not belong together: go on with PSERegressor.resume.")
+    try:
+        labels = read_labels(path, len(names)) or TableLabels(_TARGET, data.columns or names, str(path))
+    except ValueError as error:
+        raise InputError(f"{error}: go on with PSERegressor.resume.") from error
     weights = None if data.weight is None else pandas.Series(data.weight)
     y = pandas.Series(data.y, name=labels.target)
     y_error = None if data.y_error is None else pandas.Series(data.y_error)

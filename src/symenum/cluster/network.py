@@ -3,7 +3,7 @@
 The driver knows how many pairs of columns each part has, hands out runs of parts of about a second at each worker's
 measured speed, and puts what comes back into one pool. The limit of that pool goes along with the next parts, so that
 no worker evaluates what could not stay. Slots and target go to each worker once; the bank is built there, since that
-takes less time than to send it (docs/scaling.md).
+takes less time than to send it (docs/scaling.md), by all workers and the driver at the same time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["scan_parts", "search_network"]
 _PIECE_SECONDS = 1.0  # of work in a piece: a thousand times what a message takes, and all that a killed worker loses
 _FIRST_SPEED = 1e8  # pairs of columns a second, before a worker has shown its own: a slow core's
 _FIRST_PIECE, _LATER_PIECE = 30.0, 5.0  # seconds that a piece should take at most: a worker's first one builds the bank
-_END = 4  # pieces that each worker should still get of what is left, so that all end at about the same time
+_END = 2  # pieces that each worker should still get of what is left, so that all end at about the same time
 _FINDS = ("loss", "complexity", "number", "signature")
 
 
@@ -75,7 +75,7 @@ def search_network(
     arrays = {"values": check_slots(values, net.inputs).numpy(), "y": _column(y)}
     if sample_weight is not None:
         arrays["weight"] = _column(sample_weight)
-    source = _Parts(whole, encode(Message(document, arrays)))
+    source = _Parts(whole, encode(Message(document, arrays)), crew)
     crew.run(source, budget)
     if source.error:
         raise ClusterError(f"a part of the pass could not be done: {source.error}")
@@ -89,26 +89,36 @@ def _column(values: object) -> npt.NDArray[np.float64]:
 
 @dataclass
 class _Parts:
-    """The parts of a pass, as pieces: contiguous runs of numbers."""
+    """The parts of a pass, as pieces: contiguous runs of numbers.
+
+    A worker's first piece has no part: it builds the bank, while the driver builds its own and counts the parts.
+    """
 
     whole: NumberedPass
     data: bytes
+    crew: Crew
     pairs: int = 0  # scanned
     error: str = ""
     _next: int = 0
     _waiting: int = 0  # parts that are with workers
+    _left: int = 0  # pairs of columns that nobody has been given
+    _began: set[str] = field(default_factory=set)  # workers that have their first piece
     _speed: dict[str, float] = field(default_factory=dict)  # of workers, in pairs a second
 
     def __post_init__(self) -> None:
         self.pool = self.whole.new_pool()
-        self._left = sum(self.whole.sizes)
 
     def next(self, worker: Worker) -> Piece | None:
+        if worker.name not in self._began:
+            self._began.add(worker.name)
+            return self._piece(0, 0, _FIRST_PIECE)
         sizes, first = self.whole.sizes, self._next
         if first == len(sizes):
             return None
+        if not first:
+            self._left = sum(sizes)
         speed = self._speed.get(worker.name) or max(self._speed.values(), default=0.0) or _FIRST_SPEED
-        wanted = min(_PIECE_SECONDS * speed, self._left / _END)
+        wanted = min(_PIECE_SECONDS * speed, self._left / (_END * max(1, len(self.crew.workers))))
         last, pairs = first + 1, sizes[first]
         while last < len(sizes) and pairs < wanted:
             pairs += sizes[last]
@@ -116,8 +126,10 @@ class _Parts:
         self._next = last
         self._left -= pairs
         self._waiting += last - first
+        return self._piece(first, last, _LATER_PIECE if worker.name in self._speed else _FIRST_PIECE)
+
+    def _piece(self, first: int, last: int, seconds: float) -> Piece:
         limit = np.array([self.pool.limit])
-        seconds = _LATER_PIECE if worker.name in self._speed else _FIRST_PIECE
         return Piece("pass", (first, last), {"first": first, "last": last}, {"limit": limit}, self.data, seconds)
 
     def done(self, piece: Piece, result: Result) -> None:
@@ -125,7 +137,7 @@ class _Parts:
         self._waiting -= last - first
         pairs = int(result.document["pairs"])
         self.pairs += pairs
-        if result.seconds > 0 and result.document["scanning"] > 0:
+        if pairs and result.document["scanning"] > 0:
             self._speed[result.worker.name] = pairs / float(result.document["scanning"])
         if result.arrays:
             self.pool.add(Finds(*(torch.from_numpy(result.arrays[name].copy()) for name in _FINDS)))
@@ -134,7 +146,9 @@ class _Parts:
         self.error = self.error or error
 
     def finished(self) -> bool:
-        return bool(self.error) or (self._next == len(self.whole.sizes) and not self._waiting)
+        if self.error or not self._began:  # who asks for the sizes builds the bank: not before the workers do so, too
+            return bool(self.error)
+        return self._next == len(self.whole.sizes) and not self._waiting
 
 
 # On a worker

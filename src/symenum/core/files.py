@@ -12,7 +12,6 @@ import hashlib
 import io
 import os
 import threading
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,8 @@ from platformdirs import user_cache_path
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+from symenum.core.user_warnings import warn_user
 
 __all__ = ["cache_folder", "cached_numbers", "key_of", "write_whole"]
 
@@ -103,8 +104,7 @@ def _store(path: Path, numbers: npt.NDArray[np.int64]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, _header(len(numbers)) + numbers.astype("<i8").tobytes())
     except OSError as error:
-        warnings.warn(
+        warn_user(
             f"could not store the duplicate mask in {path.parent} ({error}); it will be computed again next time. "
             "Set SYMENUM_CACHE to a folder that can be written.",
-            stacklevel=2,
         )

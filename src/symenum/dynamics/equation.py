@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Target
 from symenum.dynamics.forms import Form
 from symenum.expressions import Constant, Expression, evaluate, simplify, variables
@@ -29,8 +30,8 @@ __all__ = ["EXACT", "Equation", "outer_terms"]
 Array = npt.NDArray[np.float64]
 ONE = Constant(1)
 
-EXACT = 1e-20
-"""`numerics` of an equation whose rows are samples as they are: rounding of the tenth digit."""
+EXACT = (10 * EXACTNESS.noise_free) ** 2
+"""1e-20: `numerics` of an equation whose rows are samples as they are: rounding of the tenth digit."""
 _SIGMAS = 3.0  # standard errors of chi-square: a law within them of 1 leaves no more than noise
 _FEW_DIGITS = (1, 2, 3)  # significant digits that people write coefficients in
 _SAME_NUMBER = 1e-9  # relative: a number of few digits is recognised (1/4, π) if it is this near

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +28,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target, Training
 from symenum.core.threads import single_threaded
+from symenum.core.user_warnings import warn_user
 from symenum.display.table import rows_of, terminal_width, text_table
 from symenum.estimator.parameters import PARAMETERS, knows_words_of_pysr
 from symenum.estimator.regressor import PSERegressor
@@ -243,10 +243,9 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         odds = self.decision_function(X, index)
         undefined = int(np.isnan(odds).sum())
         if undefined:
-            warnings.warn(
+            warn_user(
                 f"the law is not defined on {undefined} of {len(odds)} rows: they get the class {self.classes_[0]!r}",
                 RuntimeWarning,
-                stacklevel=2,
             )
         predicted: npt.NDArray[Any] = self.classes_[(odds > 0).astype(int)]
         return predicted

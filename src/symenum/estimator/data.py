@@ -6,7 +6,6 @@ An error names the argument that is wrong; those of scikit-learn's checks do not
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Target, Training, check_errors, check_target, refuse_dates_and_masks
+from symenum.core.user_warnings import warn_user
 from symenum.estimator.missing_cells import Kept, handle_missing
 from symenum.estimator.unit_text import FROM_NAMES, unit_in_name
 from symenum.expressions.parse import formula_names
@@ -126,11 +126,10 @@ class FitData:
             raise ValueError(
                 f"{size}, {limit}; not even {_LEAST_SAMPLE} rows fit: leave out columns, or raise max_memory"
             )
-        warnings.warn(
+        warn_user(
             f"{size}, {limit}: the search works on {fitting:,} rows drawn at random, and losses are those on them; "
             "raise max_memory for more",
             UserWarning,
-            stacklevel=5,
         )
         part = sample_rows(len(rows), fitting, seed, "rows that fit into memory")
         return _table(self.X, rows[part]), target.at(part), rows[part].numpy()
@@ -183,11 +182,10 @@ def _warn_of_outlier(y: Array, numbers: npt.NDArray[np.int64]) -> None:
     row = int(deviation.argmax())
     second = float(np.partition(deviation, -2)[-2])
     if deviation[row] > _LARGE_OUTLIER * second > 0:
-        warnings.warn(
+        warn_user(
             f"y has {y[row]:.3g} in row {numbers[row]} (the first is 0), more than {_LARGE_OUTLIER:g} times as far out "
             "as any other row: laws will follow this row alone. Leave it out if it is an error",
             UserWarning,
-            stacklevel=5,
         )
 
 

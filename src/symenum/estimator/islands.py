@@ -23,6 +23,7 @@ from symenum.core.exactness import overflow_allowed
 from symenum.core.files import write_whole
 from symenum.core.memory import large_blocks_returned
 from symenum.core.threads import single_threaded
+from symenum.core.user_warnings import warn_user
 from symenum.estimator.data import FitData
 from symenum.estimator.formulas import check_constants
 from symenum.estimator.persistence import Start, json_parameters, parameters_from_json
@@ -89,7 +90,7 @@ def on_cluster(
 
 
 def _warn(line: str) -> None:
-    warnings.warn(f"cluster: {line}", RuntimeWarning, stacklevel=2)
+    warn_user(f"cluster: {line}", RuntimeWarning)
 
 
 def _no_workers(crew: Any) -> None:

@@ -6,13 +6,14 @@ error in any case.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas
+
+from symenum.core.user_warnings import warn_user
 
 __all__ = ["MISSING_RULES", "Kept", "handle_missing"]
 
@@ -106,4 +107,4 @@ def _rows(values: Any, rows: Flags) -> Any:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=6)  # the line that calls fit
+    warn_user(text)

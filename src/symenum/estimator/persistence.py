@@ -14,7 +14,6 @@ import io
 import json
 import math
 import struct
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,6 +30,7 @@ import pandas
 from symenum.core.files import write_whole
 from symenum.core.memory import memory_limit
 from symenum.core.target import Training
+from symenum.core.user_warnings import warn_user
 from symenum.estimator.data import FitData
 from symenum.estimator.formulas import check_constants
 from symenum.estimator.knowledge import complexity_weights
@@ -45,6 +45,7 @@ from symenum.estimator.saved_results import (
     holds_laws_of_motion,
     read_result,
 )
+from symenum.estimator.table_labels import TableLabels, read_labels
 from symenum.estimator.unit_text import FROM_NAMES
 from symenum.expressions import Apply, Constant, Variable, parse, variables
 from symenum.expressions.candidate import Candidate
@@ -55,7 +56,7 @@ from symenum.front import Front
 from symenum.operators import Operator, get_operators
 from symenum.run_directory.layout import RunPlace
 from symenum.search import Outcome, State, Task
-from symenum.search.checkpoint import FORMAT, Checkpoint, CheckpointWriter, read_document, restored
+from symenum.search.checkpoint import FORMAT, Checkpoint, CheckpointWriter, format_of, read_document, restored
 from symenum.selection import DEFAULT_RULE, DISCOUNT, choose_law, rule_while_searching
 
 __all__ = [
@@ -248,11 +249,10 @@ def make_room_for(path: Path, data: Path, kind: str, contents: Callable[[], byte
             write_whole(data, contents())
     except OSError as error:
         if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError)):
-            warnings.warn(
+            warn_user(
                 f"checkpoint: the data could not be written to '{data}' ({error.strerror or error}): to go on from the "
                 "checkpoint, give the data again",
                 RuntimeWarning,
-                stacklevel=6,  # the line that calls fit
             )
         else:
             raise ValueError(
@@ -264,9 +264,7 @@ def _refuse_other_file(path: Path, kind: str) -> None:
     """Raise an error unless `path` is a checkpoint of that kind or empty: no other file is overwritten."""
     if path.is_dir():
         raise ValueError(f"checkpoint must name a file, and '{path}' is a folder: '{path / 'checkpoint.json'}', say")
-    with path.open("rb") as file:
-        first_bytes = file.read(64)  # a checkpoint names its format at the beginning
-    if first_bytes and f'"{kind}"'.encode() not in first_bytes:
+    if path.stat().st_size and format_of(path) != kind:
         what = kind.removeprefix("symenum ")
         raise ValueError(f"checkpoint: '{path}' is no {what} of symenum and is not overwritten: name another file")
 
@@ -493,9 +491,9 @@ def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -
             raise ValueError(f"the folder '{path}' holds no result of symenum: there is no {MODEL} in it")
     if not file.exists():
         raise ValueError(f"there is no '{path}': name a folder of symenum fit --out, its {MODEL}, or a checkpoint")
-    with file.open("rb") as stream:
-        is_checkpoint = b'"symenum checkpoint"' in stream.read(64)  # a file names its format at the beginning
-    return _from_checkpoint(file, changes, names) if is_checkpoint else _from_result(file, changes, names)
+    if format_of(file) is None:
+        return _from_result(file, changes, names)
+    return _from_checkpoint(file, changes, names)  # where it is one of motion, the reader says what to do
 
 
 def _from_result(path: Path, changes: Mapping[str, Any], names: Collection[str]) -> SavedModel:
@@ -573,9 +571,16 @@ def _from_checkpoint(path: Path, changes: Mapping[str, Any], names: Collection[s
     selected = choose_law(front.from_zero(), rule, None, training, loss)
     run = RunSummary(state.elapsed, state.iteration, state.scored, "", front.floor)
     parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
+    labels = read_labels(path, len(data.variables))
+    columns = data.columns if labels is None else labels.columns
     return SavedModel(
-        parameters, front, selected, data.variables, data.columns, run, "as the checkpoint has it", True, training
-    )
+        parameters, front, selected, data.variables, columns, run, "as the checkpoint has it", True, training,
+        target=found.target if labels is None else labels.target, origin=_origin(labels),
+    )  # fmt: skip
+
+
+def _origin(labels: TableLabels | None) -> Origin:
+    return Origin() if labels is None else Origin(labels.source, None, labels.encoding)
 
 
 def _of_groups(path: Path, found: OpenedCheckpoint, groups: Any) -> SavedModel:
@@ -591,5 +596,5 @@ def _of_groups(path: Path, found: OpenedCheckpoint, groups: Any) -> SavedModel:
     parameters = {name: value for name, value in found.parameters.items() if name != "checkpoint"}
     return SavedModel(
         parameters, front, selected, every, None, run, "as the checkpoint has it", True, target=found.target,
-        groups=groups,
+        origin=_origin(read_labels(path)), groups=groups,
     )  # fmt: skip

@@ -54,10 +54,11 @@ MODEL = "model.json"
 """The file that holds the whole result."""
 CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
-_MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # of `symenum fit-ode`
+_MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # only of `symenum fit-ode`
+_LAW_FILES = (MODEL, "front.csv", "law.txt", "law.tex", "law.py", "constants.csv")  # only of `symenum fit`
 RUN_FILES = (
-    *(MODEL, "front.csv", "law.txt", "law.tex", "law.py", "report.html", "constants.csv"),
-    *(CHECKPOINT, "checkpoint.labels.json"),
+    *_LAW_FILES,
+    *("report.html", CHECKPOINT, "checkpoint.labels.json"),
     *(RUN, EVENTS, FRONT),
     *_MOTION_FILES,
 )
@@ -230,8 +231,8 @@ def files_of_a_run(folder: Path) -> list[str]:
 
 def holds_laws_of_motion(folder: Path) -> bool:
     """Whether the folder is one of `symenum fit-ode`, and of no `symenum fit`."""
-    found = set(files_of_a_run(folder)) - {RUN, EVENTS, FRONT}
-    return bool(found) and found <= set(_MOTION_FILES)
+    found = set(files_of_a_run(folder))
+    return bool(found & set(_MOTION_FILES)) and not found & set(_LAW_FILES)
 
 
 def write_results(folder: Path, result: Result) -> list[Path]:

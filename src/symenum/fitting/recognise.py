@@ -48,12 +48,27 @@ _MANTISSA_BITS = 53.0  # of a double: a number that is not nice
 _MAX_ZERO_WINDOW = 0.05  # a value known worse than this is not recognised as zero
 
 
-def _irrationals() -> tuple[tuple[float, Expression], ...]:
-    """π, e, √2, √3 and √π: values and expressions."""
+@dataclass(frozen=True)
+class _Irrational:
+    """An irrational number whose multiples are nice. `rank`: 1 for those that people write most; `inverse_rank`: the
+    same for its inverse. A rank of 4 asks for four times the evidence and costs two bits more."""
+
+    value: float
+    symbol: Expression
+    rank: int
+    inverse_rank: int
+
+
+def _irrationals() -> tuple[_Irrational, ...]:
     pi, e = (Constant(NAMED_CONSTANTS[name], name) for name in ("pi", "E"))
-    roots = [apply("sqrt", inside) for inside in (Constant(2), Constant(3), pi)]
-    values = [math.pi, math.e, math.sqrt(2), math.sqrt(3), math.sqrt(math.pi)]
-    return tuple(zip(values, [pi, e, *roots], strict=True))
+    root2, root3, root_pi = (apply("sqrt", inside) for inside in (Constant(2), Constant(3), pi))
+    return (
+        _Irrational(math.pi, pi, 1, 2),
+        _Irrational(math.e, e, 3, 6),
+        _Irrational(math.sqrt(2), root2, 1, 2),
+        _Irrational(math.sqrt(3), root3, 2, 4),
+        _Irrational(math.sqrt(math.pi), root_pi, 3, 4),
+    )
 
 
 _IRRATIONALS = _irrationals()
@@ -235,15 +250,18 @@ def _offer_decimals(value: float, found: _Found) -> None:
 
 
 def _offer_irrationals(value: float, found: _Found) -> None:
-    for base, symbol in _IRRATIONALS:
+    for base in _IRRATIONALS:
         for q in _MULTIPLE_DENOMINATORS:
-            for unit, inverse in ((base, False), (1 / base, True)):
+            for unit, rank, inverse in ((base.value, base.rank, False), (1 / base.value, base.inverse_rank, True)):
                 p = round(value * q / unit)
                 if not p or abs(p) > _MAX_MULTIPLE or math.gcd(p, q) != 1:
                     continue
-                cost = _IRRATIONAL_BITS + math.log2(1 + abs(p)) + math.log2(q)
-                if found.wants(p * unit / q, cost, unit / (q * _MAX_MULTIPLE)):
-                    found.best = _multiple(p * unit / q, abs(p), q, symbol, inverse, cost)
+                cost = _IRRATIONAL_BITS + math.log2(rank) + math.log2(1 + abs(p)) + math.log2(q)
+                # Each of the ten units (five numbers and their inverses) has about p·q multiples per octave that are
+                # as simple as this one, so the multiples of all units lie about that near to each other.
+                spacing = abs(value) / (2 * len(_IRRATIONALS) * rank * abs(p) * q)
+                if found.wants(p * unit / q, cost, spacing):
+                    found.best = _multiple(p * unit / q, abs(p), q, base.symbol, inverse, cost)
 
 
 def _multiple(value: float, p: int, q: int, symbol: Expression, inverse: bool, cost: float) -> Number:

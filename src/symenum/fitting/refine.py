@@ -10,7 +10,6 @@ Not for a form whose constants have names (`form`), nor for a loss other than th
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +22,7 @@ from symenum.core.budget import Budget
 from symenum.core.devices import choose_devices, device_failed
 from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows, stream
+from symenum.core.user_warnings import warn_user
 from symenum.expressions import Constant, Expression, evaluate
 from symenum.fitting.batch_evaluation import HOST, Blocks, DeviceBlocks, Machine, Slopes
 from symenum.fitting.batch_program import Array, Flags, Integers, Program, compile_program
@@ -263,9 +263,9 @@ def _run(task: _Task, starts: int) -> tuple[Array, _Task]:
             raise
         if isinstance(error, torch.cuda.OutOfMemoryError):
             torch.cuda.empty_cache()
-            warnings.warn("the GPU has no memory left to fit constants: the CPU does it", stacklevel=2)
+            warn_user("the GPU has no memory left to fit constants: the CPU does it")
         else:
-            warnings.warn(f"the GPU failed while constants were fitted ({error}): the CPU does it", stacklevel=2)
+            warn_user(f"the GPU failed while constants were fitted ({error}): the CPU does it")
         return _run(task.on_cpu(), starts)
 
 

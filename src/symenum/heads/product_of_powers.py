@@ -8,6 +8,7 @@ have found.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -283,6 +284,7 @@ def damped(t: Tensor) -> Tensor:
 
     d(log y) = dy/y: with weights times y², a residual on log|y| is to first order one on y.
     """
-    square = t.square()
+    exponent = math.frexp(float(t.abs().median()))[1]
+    square = (t / 2.0 ** (exponent - 1)).square()  # in a unit of its own: y near 1e300 has no square
     middle = float(square.median())
     return square.clamp(middle * (1 / _DAMPING), middle * _DAMPING) / middle if middle > 0 else torch.ones_like(t)

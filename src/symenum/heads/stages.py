@@ -843,8 +843,8 @@ class AllHeads:
 
     @property
     def fitted_exponents(self) -> bool:
-        """Whether sums of powers have slots enough to be more than features, and not too many to be fitted."""
-        return 1 < len(self.data.stand_ins) <= _MAX_FITTED_SLOTS and self.alike
+        """Whether there are not too many slots for sums of powers to be fitted, and units let them stand in a sum."""
+        return len(self.data.stand_ins) <= _MAX_FITTED_SLOTS and self.alike
 
     @property
     def alike(self) -> bool:

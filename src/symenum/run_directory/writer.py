@@ -12,7 +12,6 @@ import os
 import platform
 import threading
 import traceback
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from symenum.core.files import write_whole
+from symenum.core.user_warnings import warn_user
 from symenum.display.progress import Report
 from symenum.display.table import rows_of, selected_row
 from symenum.run_directory.layout import EVENTS, FORMAT, FORMAT_VERSION, FRONT, FRONT_FORMAT, RUN, STOP, RunFacts
@@ -111,11 +111,10 @@ class RunWriter:
         self._lock.release()
         if self._refused is not None:
             why = self._refused.strerror or self._refused
-            warnings.warn(
+            warn_user(
                 f"run_dir: the folder '{self._folder}' could not be written ({why}), so a part of this run is missing "
                 "there",
                 RuntimeWarning,
-                stacklevel=2,
             )
 
     def __call__(self, report: Report) -> None:

@@ -23,7 +23,7 @@ from symenum.sanity.constants import are_counted, are_of_a_size, rounding_error
 from symenum.sanity.domains import is_defined
 from symenum.sanity.intervals import Array
 from symenum.sanity.region import Region
-from symenum.sanity.resolution import is_resolved
+from symenum.sanity.resolution import is_resolved, waves_end
 from symenum.sanity.shapes import Shape
 
 __all__ = [
@@ -106,7 +106,11 @@ class Policy:
             return UNRESOLVED
         if rounding_error(law, self.columns) > _MAX_ROUNDING_ERROR * self._y_size:
             return UNREADABLE_CONSTANT
-        if self.sanity != "allow_poles" and not is_defined(law, self.region, self._largest):
+        if self.sanity == "allow_poles":
+            return None
+        if not waves_end(law, self.region):
+            return UNRESOLVED
+        if not is_defined(law, self.region, self._largest):
             return POLE
         return None
 

@@ -11,7 +11,6 @@ The tests are in `pair_tests`; the same scan on a GPU is in `cuda_pairs`.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +25,7 @@ from symenum.core.budget import Budget
 from symenum.core.devices import choose_devices, device_failed
 from symenum.core.exactness import EXACTNESS
 from symenum.core.threads import Job, available_cores, run_jobs, torch_threads
+from symenum.core.user_warnings import warn_user
 
 __all__ = [
     "BestPairs",
@@ -344,10 +344,10 @@ def run_on_best_device(run: Callable[[torch.device], Result], *, work: int, devi
                 raise
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 torch.cuda.empty_cache()
-                warnings.warn(f"the GPU has no memory left for the head {head!r}: it runs on the CPU", stacklevel=2)
+                warn_user(f"the GPU has no memory left for the head {head!r}: it runs on the CPU")
             else:
                 why = str(error).strip().partition("\n")[0]
-                warnings.warn(f"the GPU failed in the head {head!r} ({why}): it runs on the CPU", stacklevel=2)
+                warn_user(f"the GPU failed in the head {head!r} ({why}): it runs on the CPU")
     return run(CPU)
 
 

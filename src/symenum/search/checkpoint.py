@@ -12,13 +12,13 @@ import json
 import math
 import time
 import types
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from symenum.core.files import write_whole
+from symenum.core.user_warnings import warn_user
 from symenum.expressions import Apply, Constant, Expression, Variable, parse
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
@@ -34,6 +34,7 @@ __all__ = [
     "CheckpointWriter",
     "ReadExpression",
     "document_of",
+    "format_of",
     "packed",
     "packed_state",
     "read_checkpoint",
@@ -108,6 +109,13 @@ def restored_state(data: Any, generator: str, read: ReadExpression = parse) -> S
     found = unpacked(_StateFields, fields, read, "state")
     _check(found, found.front)
     return State(**vars(found), generator=of_generator)
+
+
+def format_of(path: Path) -> str | None:
+    """`FORMAT` or `MOTION_FORMAT` where the file begins as such a checkpoint does, whole or not; OSError as `open`."""
+    with path.open("rb") as file:
+        beginning = file.read(64)
+    return next((kind for kind in (FORMAT, MOTION_FORMAT) if f'"{kind}"'.encode() in beginning), None)
 
 
 def read_checkpoint(path: Path, read: ReadExpression = parse) -> Checkpoint:
@@ -228,11 +236,10 @@ class CheckpointWriter:
         except OSError as error:
             if not self._warned:
                 why = error.strerror or error
-                warnings.warn(
+                warn_user(
                     f"checkpoint: '{self.path}' could not be written ({why}); the search goes on, and each later step "
                     "tries again",
                     RuntimeWarning,
-                    stacklevel=2,
                 )
             self._warned = True
         else:

@@ -5,7 +5,6 @@ A state and a report are plain values: a search can be stopped, written down and
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from symenum.core.devices import DeviceLostError
 from symenum.core.dimensions import DIMENSIONLESS, solve_exponents
 from symenum.core.memory import return_freed_memory
 from symenum.core.threads import single_threaded
+from symenum.core.user_warnings import warn_user
 from symenum.expressions import Constant, Expression, Variable, apply, same_function, simplify
 from symenum.expressions.algebra import number_constant
 from symenum.expressions.candidate import Candidate
@@ -104,13 +104,11 @@ def _turn(task: Task, move: Move, state: State, budget: Budget) -> tuple[list[Ca
     except CutShortError:
         return [], state
     except DeviceLostError as error:
-        warnings.warn(f"{error}; the search goes on on the CPU", RuntimeWarning, stacklevel=2)
+        warn_user(f"{error}; the search goes on on the CPU", RuntimeWarning)
         return [], replace(state, on_cpu=True)
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        warnings.warn(
-            f"the move {move.name!r} failed ({why}); the search goes on without it", RuntimeWarning, stacklevel=2
-        )
+        warn_user(f"the move {move.name!r} failed ({why}); the search goes on without it", RuntimeWarning)
         return [], state.with_record(replace(state.record(move.name), ended=True, error=why))
 
 

@@ -18,10 +18,11 @@ import click
 from symenum.cli.fit import run_fit
 from symenum.cli.fit_ode import Columns, choose_trajectories, run_fit_ode
 from symenum.cli.messages import say
-from symenum.cli.outputs import CHECKPOINT, Labels, write_labels
+from symenum.cli.outputs import CHECKPOINT, write_labels
 from symenum.cli.tables import ColumnChoice, choose_columns
 from symenum.core.files import write_whole
 from symenum.estimator.parameters import PARAMETERS
+from symenum.estimator.table_labels import TableLabels
 from symenum.run_directory import REQUEST
 from symenum.studio.answers import RequestError
 from symenum.studio.tables import read_table
@@ -103,7 +104,7 @@ def _search_law(folder: Path, request: Mapping[str, Any], frame: Any) -> None:
     table = choose_columns(frame, choice, say, "The table")
     columns = {**table.X, table.target: table.y}
     write_whole(folder / "data.csv", type(table.X)(columns).to_csv(index=False))
-    write_labels(folder / CHECKPOINT, Labels(table.target, table.columns, request["source"], table.encoding))
+    write_labels(folder / CHECKPOINT, TableLabels(table.target, table.columns, request["source"], table.encoding))
     settings = {
         "model_selection": PARAMETERS["model_selection"].default,
         **search_parameters(parameters),

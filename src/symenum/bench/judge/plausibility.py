@@ -67,7 +67,8 @@ def has_pole_in_box(law: Expression, columns: dict[str, Array], y: Array, seed: 
 def has_unresolved_wave(law: Expression, columns: dict[str, Array]) -> bool:
     """Whether a sine or cosine of the law changes its sign between neighbouring rows unseen, or at nearly every row.
 
-    Neighbours are rows with neighbouring values of the wave's argument; rows with the same value are one.
+    Neighbours are rows with neighbouring values of the wave's argument; rows with the same value are one. A wave whose
+    argument grows without end in the box of the columns counts as well.
     """
     for node in walk(law):
         if isinstance(node, Apply) and node.operator.periodic and variables(node.operands[0]):
@@ -78,5 +79,7 @@ def has_unresolved_wave(law: Expression, columns: dict[str, Array]) -> bool:
                 continue
             changes = np.diff(np.floor(argument / (period / 2)))
             if np.mean(changes >= 2) > _MISSED or np.mean(changes >= 1) > _FLIPPED:
+                return True
+            if has_pole_in_box(node.operands[0], columns, argument):
                 return True
     return False

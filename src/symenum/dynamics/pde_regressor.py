@@ -7,7 +7,6 @@ It checks parameters and holds results. The rows of the equations are made in `f
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from symenum.core.exactness import overflow_allowed
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.threads import single_threaded
+from symenum.core.user_warnings import warn_user
 from symenum.display.progress import observer_for_estimator
 from symenum.dynamics.discover import Discovery, SystemReport, discover
 from symenum.dynamics.display import FIELD, law_table, title_of
@@ -212,11 +212,9 @@ class PDERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         if fewer >= data.shape[0]:
             return data
         begin = (data.shape[0] - fewer) // 2
-        warnings.warn(
+        warn_user(
             f"u has {data.values.size} samples: the search takes {fewer} of the {data.shape[0]} times, those in the "
-            "middle; give a part of the grid to choose others",
-            UserWarning,
-            stacklevel=2,
+            "middle; give a part of the grid to choose others"
         )
         return FieldData(data.names, data.values[:, begin : begin + fewer], data.t[begin : begin + fewer], data.axes)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from symenum.bench.problems import register_set
     from symenum.bench.systems import register_system
     from symenum.display.plots import plot_fit, plot_front, plot_residuals
-    from symenum.dynamics import ODERegressor
+    from symenum.dynamics import ODERegressor, PDERegressor
     from symenum.dynamics.display import plot_trajectories
     from symenum.engine import PSRN, Candidate, Shortlist
     from symenum.estimator import FittedForm, PSERegressor, SymbolicClassifier, SymbolicTransformer, fit_constants
@@ -29,6 +29,7 @@ __all__ = [
     "OPERATORS",
     "OPERATOR_SETS",
     "ODERegressor",
+    "PDERegressor",
     "PSERegressor",
     "PSRN",
     "Candidate",
@@ -59,7 +60,7 @@ _PARTS = {
     "symenum.bench.problems": ("register_set",),
     "symenum.bench.systems": ("register_system",),
     "symenum.display.plots": ("plot_fit", "plot_front", "plot_residuals"),
-    "symenum.dynamics": ("ODERegressor",),
+    "symenum.dynamics": ("ODERegressor", "PDERegressor"),
     "symenum.dynamics.display": ("plot_trajectories",),
     "symenum.engine": ("PSRN", "Candidate", "Shortlist"),
     "symenum.estimator": ("FittedForm", "PSERegressor", "SymbolicClassifier", "SymbolicTransformer", "fit_constants"),

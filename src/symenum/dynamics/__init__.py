@@ -1,4 +1,4 @@
-"""Dynamics: laws of motion from noisy trajectories."""
+"""Dynamics: laws of motion from noisy trajectories, and of fields on grids."""
 
 from symenum.dynamics.derivatives import (
     DERIVATIVES,
@@ -9,6 +9,7 @@ from symenum.dynamics.derivatives import (
     SmoothingSpline,
 )
 from symenum.dynamics.discover import SystemReport
+from symenum.dynamics.pde_regressor import PDERegressor
 from symenum.dynamics.regressor import ODERegressor
 from symenum.dynamics.simulate import Simulation, simulate
 
@@ -18,6 +19,7 @@ __all__ = [
     "Differentiator",
     "Motion",
     "ODERegressor",
+    "PDERegressor",
     "SavitzkyGolay",
     "Simulation",
     "SmoothingSpline",

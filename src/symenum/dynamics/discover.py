@@ -29,7 +29,7 @@ from symenum.search import Settings, State, StepReport, Task, make_task, run
 from symenum.search.run import time_is_over
 from symenum.selection import description_length
 
-__all__ = ["Discovery", "Progress", "SystemReport", "Terms", "discover", "make_terms"]
+__all__ = ["Discovery", "Progress", "SystemReport", "Terms", "discover", "distinct_terms", "make_terms"]
 
 Array = npt.NDArray[np.float64]
 
@@ -80,10 +80,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of the library that are distinct on the rows, without 1, and their averages (rows, terms)."""
+    """The terms of the library that are distinct on the rows, without 1, and their averages (rows, terms).
+
+    `most`: terms of a sum.
+    """
 
     terms: tuple[Expression, ...]
     averages: Array
+    most: int = _MAX_TERMS
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,11 @@ def make_terms(equation: Equation, settings: Settings, *, bounded: bool = False)
     finite, values = term_values(wanted, equation.columns)
     if not finite:
         return Terms((), np.empty((equation.form.rows, 0)))
-    averages = equation.form.average(values)
+    return distinct_terms(finite, equation.form.average(values))
+
+
+def distinct_terms(terms: Sequence[Expression], averages: Array, most: int = _MAX_TERMS) -> Terms:
+    """The terms whose averages (rows, terms) differ from a·f + b for each earlier one f; `most` of them in a sum."""
     centred = averages - averages.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
     # Of a column that hardly varies beside its mean only rounding is left.
@@ -125,7 +133,7 @@ def make_terms(equation: Equation, settings: Settings, *, bounded: bool = False)
     unit = centred / np.where(varying, size, 1.0)
     repeated = np.triu(np.abs(unit.T @ unit) > 1 - _SAME_COLUMN, 1).any(axis=0)
     which = np.flatnonzero(varying & ~repeated)
-    return Terms(tuple(finite[i] for i in which), averages[:, which])
+    return Terms(tuple(terms[int(i)] for i in which), averages[:, which], most)
 
 
 @dataclass
@@ -386,7 +394,7 @@ def _sums_of_terms(
         return [], []
     cost = np.array([term.complexity + _COEFFICIENT_COST for term in terms.terms])
     rows = len(equation.left_side)
-    max_terms = min(_MAX_TERMS, max(1, equation.form.independent // _ROWS_PER_TERM), max(1, rows - _MIN_FREE_ROWS))
+    max_terms = min(terms.most, max(1, equation.form.independent // _ROWS_PER_TERM), max(1, rows - _MIN_FREE_ROWS))
     normal = normal_equations(terms.averages, equation.left_side, cost)
     subsets = best_subsets(normal, max_terms, min(_MAX_COMPLEXITY, settings.max_complexity), budget)
     found: list[Candidate] = []

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from symenum.dynamics.regressor import ODERegressor
 
 __all__ = [
+    "FIELD",
     "LANGUAGES",
     "MAP",
     "RULE_IF_HELD_OUT",
@@ -50,6 +51,8 @@ LANGUAGES = ("python", "numpy", "c", "scipy", "modelica")
 """Languages of `system_source`."""
 MAP = 0
 """What stands for the order of a map, whose laws give the next state and no derivative."""
+FIELD = -1
+"""What stands for the order of a field, whose derivative by time is one of several."""
 RULE_IF_HELD_OUT = "mdl"
 """The rule that marks a law while the search runs, where held-out blocks decide at its end."""
 START_WINDOW = 15
@@ -106,9 +109,11 @@ def system_html(fronts: Mapping[str, Front], chosen: Sequence[int], order: int) 
 def left_side(state: str, order: int) -> str:
     """The derivative of a state in text, or its next value.
 
-    >>> left_side("x", 1), left_side("q", 2), left_side("n", MAP)
-    ("x'", "q''", 'n(t+1)')
+    >>> left_side("x", 1), left_side("q", 2), left_side("n", MAP), left_side("u", FIELD)
+    ("x'", "q''", 'n(t+1)', 'u_t')
     """
+    if order == FIELD:
+        return f"{state}_t"
     return f"{state}(t+1)" if order == MAP else state + "'" * order
 
 
@@ -116,7 +121,10 @@ def system_latex(laws: Mapping[str, Expression], order: int, precision: int) -> 
     """The laws as one aligned LaTeX environment (package amsmath)."""
     lines = []
     for name, law in laws.items():
-        left = f"{latex_name(name)}(t+1)" if order == MAP else latex_name(name, dots=order)
+        if order == FIELD:
+            left = latex_name(left_side(name, order))
+        else:
+            left = f"{latex_name(name)}(t+1)" if order == MAP else latex_name(name, dots=order)
         lines.append(f"{left} &= {to_latex(written(law), precision)}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 

@@ -25,6 +25,7 @@ from symenum.dynamics.derivatives import Differentiator, SavitzkyGolay, even, no
 from symenum.dynamics.trajectory import Piece
 
 __all__ = [
+    "WINDOW_POWER",
     "Form",
     "Grid",
     "PointForm",
@@ -34,13 +35,15 @@ __all__ = [
     "make_grid",
     "make_measured_form",
     "make_point_form",
+    "window_weights",
 ]
 
 Array = npt.NDArray[np.float64]
 Slopes = Mapping[tuple[int, int], Array]
 """Derivatives (points,) of a law along the motion, by (state, k): with respect to the k-th derivative of the state."""
 
-_POWER = 4  # p of the windows: up to the third derivative they vanish at their ends, and second ones are needed
+WINDOW_POWER = 4
+"""p of the windows: up to the third derivative they vanish at their ends, and second ones are needed."""
 _COLUMNS_AT_ONCE = 64  # columns of one Fourier transform: bounds its memory
 _MIN_INDEPENDENT = 3  # rows that every form counts as independent at least
 
@@ -82,6 +85,30 @@ class Form(Protocol):
 # The weak form
 
 
+def window_weights(half: int, order: int, step: float = 1.0, power: int = WINDOW_POWER) -> Array:
+    """The weights (2·half + 1,) of ∫φ x, -∫φ' x, ∫φ'' x, …: averages of the derivative of that order of samples x.
+
+    φ = (1 - u²)^power, with ∫φ = 1. Sums are not integrals: small multiples of φ are added, so that the averages of
+    polynomials agree for all orders, up to t⁵ for first and second derivatives and two degrees more for each further
+    pair.
+    """
+    u = np.arange(-half, half + 1) / half
+    window = (1 - u**2) ** power
+    unit: Array = window / window.sum()
+    if order == 0:
+        return unit
+    plain = ((1 - np.polynomial.Polynomial([0, 1]) ** 2) ** power).deriv(order)(u)
+    odd = order % 2
+    corrections = 2 + (order - 1) // 2
+    basis = np.stack([plain, *(unit * u ** (odd + 2 * i) for i in range(corrections))])
+    powers = [odd + 2 * i for i in range(corrections + 1)]
+    # math.perm(power, order) is 0 for a power below the order.
+    wanted = [math.perm(k, order) * float(unit @ u ** max(0, k - order)) for k in powers]
+    moments = np.stack([basis @ u**k for k in powers])
+    weights: Array = np.linalg.solve(moments, wanted) @ basis / (half * step) ** order
+    return weights
+
+
 @dataclass(frozen=True)
 class Grid:
     """A piece on even steps: samples `X`, smoothed ones and their derivatives, each (n, states); `U` (n, inputs)."""
@@ -121,28 +148,11 @@ class WeakForm:
 
     @cached_property
     def _window(self) -> Array:
-        u = np.arange(-self.half, self.half + 1) / self.half
-        window = (1 - u**2) ** _POWER
-        unit: Array = window / window.sum()
-        return unit
+        return window_weights(self.half, 0)
 
     def _weights(self, order: int, step: float) -> Array:
-        """The weights (2·half + 1,) of ∫φ x, -∫φ' x or ∫φ'' x for order 0, 1 or 2.
-
-        Sums are not integrals: small multiples of φ are added, so that all three agree for polynomials up to t⁵.
-        """
-        if order == 0:
-            return self._window
-        u = np.arange(-self.half, self.half + 1) / self.half
-        plain = ((1 - np.polynomial.Polynomial([0, 1]) ** 2) ** _POWER).deriv(order)(u)
-        odd = order % 2
-        basis = np.stack([plain, *(self._window * u**power for power in (odd, odd + 2))])
-        powers = (odd, odd + 2, odd + 4)
-        # math.perm(power, order) is 0 for a power below the order.
-        wanted = [math.perm(k, order) * float(self._window @ u ** max(0, k - order)) for k in powers]
-        moments = np.stack([basis @ u**power for power in powers])
-        weights: Array = np.linalg.solve(moments, wanted) @ basis / (self.half * step) ** order
-        return weights
+        """The weights (2·half + 1,) of ∫φ x, -∫φ' x or ∫φ'' x for order 0, 1 or 2."""
+        return self._window if order == 0 else window_weights(self.half, order, step)
 
     @property
     def stride(self) -> int:

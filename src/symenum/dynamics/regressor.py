@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas
-import sympy
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -35,9 +34,6 @@ from symenum.dynamics.discover import Discovery, Progress, SystemReport, discove
 from symenum.dynamics.display import (
     MAP,
     law_table,
-    print_system,
-    system_html,
-    system_latex,
     system_source,
     watching,
 )
@@ -54,6 +50,7 @@ from symenum.dynamics.persistence import (
     signature_of,
 )
 from symenum.dynamics.report import motion_report
+from symenum.dynamics.results import LawsOfStates, Rows
 from symenum.dynamics.run_record import end_motion_run, open_motion_run
 from symenum.dynamics.selection import (
     BY_TRAJECTORIES,
@@ -70,8 +67,7 @@ from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_
 from symenum.dynamics.trajectory import Piece, column_names, make_map_pieces, make_pieces, names_for, with_measured
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.saved_results import CHECKPOINT
-from symenum.expressions import Expression, evaluate, formula_names, to_sympy, written
-from symenum.expressions.render import SHOWN_DIGITS
+from symenum.expressions import Expression, evaluate, formula_names, written
 from symenum.fitting.free_constants import free_constants
 from symenum.front import Front
 from symenum.heads.operator_grammar import Prior
@@ -83,8 +79,6 @@ from symenum.selection.evidence import INDISTINCT
 __all__ = ["ODERegressor"]
 
 Array = npt.NDArray[np.float64]
-Rows = int | Sequence[int] | Mapping[str, int] | None
-"""Rows of `equations_`: one for all states, one for each, or some by state; None: the chosen ones."""
 
 _SEARCH_SHARE = 0.55  # part of the time for the search; fits to the trajectories get the rest, and what is left over
 _UNEXPLAINED = 0.2  # part of the variance of the rates: less may be a term that is small, more is no law of motion
@@ -94,7 +88,7 @@ _STEPS = ("time", "map")
 _MIN_SECONDS = 1e-3  # for the equations that come when the time is over: a Budget needs a limit above 0
 
 
-class ODERegressor(BaseEstimator):  # type: ignore[misc]
+class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
     """Laws of motion x' = f(x, u), q'' = f(q, q', u), or x(t+1) = f(x(t), u(t)), from noisy trajectories.
 
     Parameters
@@ -672,14 +666,6 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         missing = dict.fromkeys((*self._variables, *self._names.accelerations), np.zeros_like(system.points[:, 0]))
         return replace(equation, columns={**missing, **system.columns}, _normalised={})
 
-    def sympy(self, index: Rows = None) -> dict[str, sympy.Expr]:
-        """The laws as SymPy expressions, by state."""
-        return {name: to_sympy(law) for name, law in self._laws(index).items()}
-
-    def latex(self, index: Rows = None, precision: int = SHOWN_DIGITS) -> str:
-        """The system in LaTeX (package amsmath)."""
-        return system_latex(self._laws(index), self._kind, precision)
-
     def export(self, language: str, index: Rows = None) -> str:
         """The system as source text: "python", "numpy", "c", "scipy", "modelica" or "latex".
 
@@ -697,19 +683,6 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         """Write all about the fit to one HTML page: laws, constants, alternatives, motion, fronts and settings."""
         check_is_fitted(self, "fronts_")
         write_whole(Path(path), motion_report(self))
-
-    def __str__(self) -> str:
-        if not hasattr(self, "fronts_"):
-            return repr(self)
-        return print_system(self.fronts_, self.judged_, list(self.selected_.values()), self._kind, self.shared_parts_)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """What a notebook shows: the fronts; before a fit, scikit-learn's diagram of the parameters."""
-        if not hasattr(self, "fronts_"):
-            shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-            return shown
-        table = system_html(self.fronts_, list(self.selected_.values()), self._kind)
-        return {"text/plain": str(self), "text/html": table}
 
     @property
     def _kind(self) -> int:
@@ -853,22 +826,6 @@ class ODERegressor(BaseEstimator):  # type: ignore[misc]
         self.velocity_names_ = derivative_names(self.state_names_, in_formulas) if self.order == 2 else ()
         taken = (*in_formulas, *self.velocity_names_)
         self.acceleration_names_ = derivative_names(self.state_names_, taken, "_ddot") if self.coupled else ()
-
-    def _laws(self, index: Rows) -> dict[str, Expression]:
-        """The law of each state, by the rows of `index`."""
-        check_is_fitted(self, "fronts_")
-        if index is None:
-            rows: Mapping[str, int] = self.selected_
-        elif isinstance(index, (int, np.integer)):
-            rows = dict.fromkeys(self.state_names_, int(index))
-        elif isinstance(index, Mapping):
-            rows = {**self.selected_, **index}
-        else:
-            rows = dict(zip(self.state_names_, index, strict=True))
-        unknown = set(rows) - set(self.state_names_)
-        if unknown:
-            raise ValueError(f"index names {', '.join(sorted(unknown))}; states are {', '.join(self.state_names_)}")
-        return {name: self.fronts_[name][rows[name]].expression for name in self.state_names_}
 
     def _input(self, u: object, t: Array) -> Callable[[float], Array] | None:
         """The inputs as a function of time, (inputs,); None where the laws have none."""

@@ -9,6 +9,7 @@ have clocks of their own.
 """
 
 # What waits with a timeout keeps the clock of the wall: these modules are imported before it is exchanged.
+import argparse
 import concurrent.futures
 import inspect
 import multiprocessing.connection
@@ -34,8 +35,12 @@ def _clock() -> float:
 
 
 def main() -> None:
-    if len(sys.argv) < 2 or not Path(sys.argv[1]).is_file():
-        raise SystemExit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("script", type=Path)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="those of the script")
+    script = parser.parse_args().script
+    if not script.is_file():
+        parser.error(f"there is no file {script}")
     time.monotonic = _clock  # before symenum takes it as a default
     from symenum import PSERegressor
 

@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from symenum.cli import fit as fit_module
-from symenum.cli import main, outputs
+from symenum.cli import main
 from symenum.cli.outputs import read_model
 from symenum.core.devices import DeviceLostError
+from symenum.estimator import saved_results
 from symenum.expressions import evaluate
 
 DATA = "a,b,y\n1,2,3\n2,5,4\n3,7,9\n"
@@ -181,7 +182,7 @@ def test_a_disk_that_fails_at_the_end_costs_nothing(symenum, table, tmp_path, mo
         if not path.name.endswith(".labels.json"):  # these are written before the search
             raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(outputs, "write_whole", fails)
+    monkeypatch.setattr(saved_results, "write_whole", fails)
     monkeypatch.setattr(fit_module, "write_whole", fails)
     result = symenum("fit", table(DATA), "--out", tmp_path / "out", *(["--quiet"] if quiet else []))
     assert result.exit_code == 1

@@ -13,6 +13,7 @@ import pytest
 from symenum.cli import outputs
 from symenum.cli.messages import InputError
 from symenum.cli.outputs import Result, model_json, read_model
+from symenum.core.files import write_whole
 from symenum.display.table import LawRow
 from symenum.estimator.saved_results import FittedNumber
 from symenum.expressions import parse
@@ -75,7 +76,7 @@ def test_a_half_written_file_is_never_seen(tmp_path, monkeypatch):
     path.write_text("old")
     monkeypatch.setattr(os, "fsync", lambda number: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):
-        outputs.write_whole(path, "new")
+        write_whole(path, "new")
     assert path.read_text() == "old"
     assert [found.name for found in tmp_path.iterdir()] == ["front.csv"]
 

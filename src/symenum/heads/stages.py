@@ -278,7 +278,7 @@ STAGES = (
             lambda sizes: sizes.starts(_POWERS_OF_SUMS, 128),
             lambda sizes: sizes.fits(4 * sizes.k) * sizes.share_fitted(_POWERS_OF_SUMS),
         ),
-        lambda heads: heads.fitted_exponents,
+        lambda heads: heads.fitted_sums,
     ),
     StageRow(
         "sums of powers",
@@ -843,8 +843,17 @@ class AllHeads:
 
     @property
     def fitted_exponents(self) -> bool:
-        """Whether there are not too many slots for sums of powers to be fitted, and units let them stand in a sum."""
-        return len(self.data.stand_ins) <= _MAX_FITTED_SLOTS and self.alike
+        """Whether sums of powers have slots enough to be more than features, and not too many to be fitted."""
+        return 1 < len(self.data.stand_ins) <= _MAX_FITTED_SLOTS and self.alike
+
+    @property
+    def fitted_sums(self) -> bool:
+        """Whether powers of sums may be fitted: also of one slot, since x**2.5/(x**2.5 + 7) is no feature.
+
+        One slot comes with few rows more often than several do: without rows enough there is nothing to do.
+        """
+        one = len(self.data.stand_ins) == 1 and self.sizes.share_fitted(_POWERS_OF_SUMS) > 0
+        return one or self.fitted_exponents
 
     @property
     def alike(self) -> bool:

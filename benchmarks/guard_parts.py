@@ -32,6 +32,7 @@ from chaotic import Rates
 from chaotic import run as run_chaotic
 from emps import paper_front as emps_front
 from engine import data as engine_data
+from fuzzed import raise_timeout
 from heads import pair_heads
 from odd_data import odd_data
 
@@ -171,7 +172,7 @@ def emps() -> Figures:
 
 def fuzzed() -> Figures:
     """Tables of every kind that people hand to `fit`: those without a fault."""
-    signal.signal(signal.SIGALRM, fuzz.raise_timeout)
+    signal.signal(signal.SIGALRM, raise_timeout)
     faults = []
     for seed in range(FUZZ_TABLES):
         fault, _ = fuzz.fault_of(odd_data(seed), seed, FUZZ_SECONDS)

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from typing import overload
 
 from symenum.core.exactness import EXACTNESS
+from symenum.core.memory import LAWS_REMEMBERED
 from symenum.core.target import Target
 from symenum.expressions import Apply, Expression, same_function, variables, walk
 from symenum.expressions.algebra import with_joined_powers
@@ -235,7 +236,7 @@ def with_digits_of(law: Expression, other: Expression) -> Expression | None:
     return changed if digits and same_function(changed, other) else None
 
 
-@lru_cache(maxsize=20_000)  # as for `_plainness`
+@lru_cache(LAWS_REMEMBERED)  # as for `_plainness`
 def _parts(law: Expression) -> tuple[int, frozenset[str], tuple[str, ...]]:
     """The number of fitted constants, the variables, and the functions in order: told faster than how a law prints.
 
@@ -249,7 +250,7 @@ def _parts(law: Expression) -> tuple[int, frozenset[str], tuple[str, ...]]:
     return len(free_leaves(law)), frozenset(variables(law)), tuple(sorted(functions))
 
 
-@lru_cache(maxsize=20_000)  # the same laws are compared in every step of a search, which has some thousands at hand
+@lru_cache(LAWS_REMEMBERED)  # the same laws are compared in every step of a search, which has some thousands at hand
 def _plainness(expression: Expression) -> tuple[int, int, str]:
     """Constants of many digits, length of the text, and the text: the lower, the plainer."""
     text = str(expression)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 __all__ = [
     "DEFAULT_MEMORY",
+    "LAWS_REMEMBERED",
     "LEAST_MEMORY",
     "large_blocks_returned",
     "machine_memory",
@@ -30,6 +31,9 @@ DEFAULT_MEMORY = 4 << 30
 """Bytes that a search may take on a machine with at least 8 GiB: half of a common laptop's memory."""
 LEAST_MEMORY = 400_000_000
 """Smallest limit in bytes that is accepted: what benchmarks/trust/memory.py measures for 30 columns or 1e6 rows."""
+LAWS_REMEMBERED = 4096
+"""Laws of which a function keeps what it has found: those that a search has at hand. With five times as many, Python's
+collector of garbage held fits up by a second in a process that had made a thousand of them (benchmarks/trust fuzz)."""
 _MACHINE_SHARE = 0.5  # part of the machine's memory for a search; the rest is for the data and other programs
 _UNKNOWN_MACHINE = 8 << 30  # bytes that are assumed where the system does not tell: a common laptop
 # Bytes of each unit in a text such as "2GB" (decimal) or "2GiB" (binary).

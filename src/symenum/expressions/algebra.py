@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from symenum.core.exactness import EPSILON
+from symenum.core.memory import LAWS_REMEMBERED
 from symenum.expressions.tree import Apply, Constant, Expression, Variable, apply, fold, natural_key, variables, walk
 from symenum.operators import OPERATORS, Operator
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE, Role
@@ -390,7 +391,7 @@ def with_factor(factor: Expression, term: Expression) -> Expression:
 # exp(2*log(x)), which has no value on negative numbers.
 
 
-@lru_cache(maxsize=20_000)  # every find is asked for this, again and again; a search has some thousands at hand
+@lru_cache(LAWS_REMEMBERED)  # every find is asked for this, again and again; a search has some thousands at hand
 def with_joined_powers(expression: Expression) -> Expression:
     """The expression with the powers of each base in a product as one power, where an exponent is a fitted number.
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TypeAlias, TypeVar
 
+from symenum.core.memory import LAWS_REMEMBERED
 from symenum.operators import Operator, get_operator
 
 __all__ = [
@@ -227,7 +228,7 @@ def natural_key(name: str) -> tuple[tuple[str | int, ...], str]:
     return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), name
 
 
-@lru_cache(maxsize=20_000)  # the same laws are evaluated again and again; a search has some thousands at hand
+@lru_cache(LAWS_REMEMBERED)  # the same laws are evaluated again and again; a search has some thousands at hand
 def variables(expression: Expression) -> tuple[str, ...]:
     """The names of the variables that occur, each once, in natural order."""
     names: set[str] = set()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeGuard
 
+from symenum.core.memory import LAWS_REMEMBERED
 from symenum.expressions import Apply, Constant, Expression, apply, evaluate, fold, simplify, variables
 from symenum.expressions.algebra import as_product, as_sum, product_of, with_factor
 from symenum.expressions.written import written
@@ -297,14 +298,14 @@ def _shortened(node: Expression, below: tuple[list[Expression], ...]) -> list[Ex
 # which signs, order and factors of terms do not count either.)
 
 
-@lru_cache(maxsize=4096)  # asked for the laws of a front and those near it in every step
+@lru_cache(LAWS_REMEMBERED)  # asked for the laws of a front and those near it in every step
 def form_of(law: Expression) -> Expression:
     """The law with 1 for each of its constants but exponents: laws that differ in these only have the same form."""
     law = freed(law)
     return with_constants(law, [1.0] * len(free_constants(law, integers=False)), integers=False)
 
 
-@lru_cache(maxsize=20_000)  # a front compares the same laws in every step; a search has thousands
+@lru_cache(LAWS_REMEMBERED)  # a front compares the same laws in every step; a search has thousands
 def form_as_printed(law: Expression) -> Expression:
     """The law as it is printed, all its numbers alike but whole exponents.
 

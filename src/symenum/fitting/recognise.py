@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from symenum.core.exactness import EPSILON, EXACTNESS
+from symenum.core.memory import LAWS_REMEMBERED
 from symenum.expressions import NAMED_CONSTANTS, Constant, Expression, apply, walk
 from symenum.expressions.algebra import LARGEST_DENOMINATOR
 
@@ -296,13 +297,13 @@ def _bits_of_nice(value: float) -> float:
     return math.inf if number is None else number.cost
 
 
-@lru_cache(maxsize=20_000)  # the same laws are compared in every step of a search
+@lru_cache(LAWS_REMEMBERED)  # the same laws are compared in every step of a search
 def count_unsnapped(expression: Expression) -> int:
     """How many constants have more than 9 significant digits: nobody writes such numbers."""
     return sum(_rounded(value, _MAX_WRITTEN_DIGITS) != value for value in _floats(expression))
 
 
-@lru_cache(maxsize=20_000)  # as above
+@lru_cache(LAWS_REMEMBERED)  # as above
 def count_fitted_constants(expression: Expression) -> int:
     """How many of the constants look fitted: not whole, and with more than two digits or smaller than 0.01.
 

@@ -29,6 +29,7 @@ from symenum.fitting import (
     with_one_more,
 )
 from symenum.fitting.fit_under_loss import refit, with_loss
+from symenum.fitting.one_wave import with_one_wave
 from symenum.fitting.round_exponents import with_round_exponents
 from symenum.front import Front
 from symenum.heads.response import best_first
@@ -123,7 +124,8 @@ def pruned(task: Task, expressions: Sequence[Expression], budget: Budget) -> lis
 
 
 def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """The finds that stand on a front of their own, with constants of one, two and three digits, and round exponents.
+    """The finds that stand on a front of their own, with constants of one, two and three digits, round exponents, and
+    two waves as one.
 
     Such a law fits a little worse and is what people would write; a factor that is nearly 1 falls out. Where the law
     became simpler (an exponent is whole, a term is gone), its other constants are fitted again, and both come back.
@@ -136,7 +138,8 @@ def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
             values = [float(f"{value:.{digits}g}") for value in constants]
             variant = simplify(with_constants(entry.expression, values, integers=False))
             variants[variant] = variant.complexity < entry.expression.complexity
-        variants |= dict.fromkeys(with_round_exponents(entry.expression), True)
+        shorter = (*with_round_exponents(entry.expression), *with_one_wave(entry.expression))
+        variants |= dict.fromkeys(shorter, True)
     short = [candidate for expression in variants if (candidate := data.candidate(expression)) is not None]
     return short + fitted(task, [expression for expression, simpler in variants.items() if simpler], budget)
 
@@ -144,15 +147,16 @@ def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
 def simplest_exact(task: Task, laws: Sequence[Candidate], budget: Budget) -> list[Candidate]:
     """Laws that may be simpler than these, which equal y up to rounding, and just as exact.
 
-    Tried are: other columns that say the same, one part less, and nice numbers for constants; each on what the others
-    have brought, as long as a simpler exact law comes of it.
+    Tried are: other columns that say the same, one part less, two waves as one, and nice numbers for constants; each on
+    what the others have brought, as long as a simpler exact law comes of it.
     """
     floor = task.working_front.floor
     found: list[Candidate] = []
     exact = list(laws)
     for _ in range(_EXACT_ROUNDS):
         expressions = [law.expression for law in exact]
-        new = pruned(task, [*expressions, *fewer_columns(task, expressions)], budget)
+        one_wave = [shorter for law in expressions for shorter in with_one_wave(law)]
+        new = pruned(task, [*expressions, *fewer_columns(task, expressions)], budget) + fitted(task, one_wave, budget)
         new += tidied(task, new, budget) + rounded(task, new, budget)
         found += new
         simpler = [law for law in new if law.loss <= floor and law.complexity < min(one.complexity for one in exact)]

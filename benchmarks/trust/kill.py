@@ -185,9 +185,13 @@ def _seconds(child: int, begin: float) -> float:
 
 
 def _not_worse(after: Front | None, before: Front | None) -> bool:
-    """Whether every law of before has one that is as simple and as good."""
+    """Whether every law of before has one that is as simple and as good, or as good but for chance by the front's rule.
+
+    By that rule a law with fewer fitted constants takes the place of one that is better by no more than chance.
+    """
     if before is None:
         return True
-    return after is not None and all(
-        any(new.complexity <= old.complexity and new.loss <= old.loss for new in after) for old in before
-    )
+    if after is None:
+        return False
+    as_good = all(any(new.complexity <= old.complexity and new.loss <= old.loss for new in after) for old in before)
+    return as_good or after.update(before).entries == after.entries

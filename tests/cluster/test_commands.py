@@ -82,6 +82,17 @@ def test_an_address_where_nobody_answers_ends_with_1(monkeypatch: pytest.MonkeyP
     assert "no Dask scheduler answered at tcp://127.0.0.1:9 within 0.3 s" in found.output
 
 
+@pytest.mark.parametrize("address", ["blah", "0", "-1", "tcp://host", "tcp://:8786", "tcp://host:99999"])
+def test_what_is_no_address_is_refused_at_once_by_fit_too(address: str, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{i},{2 * i}\n" for i in range(9)))
+    for command in (["cluster", "check", "--", address], ["fit", str(tmp_path / "data.csv"), f"--cluster={address}"]):
+        found = CliRunner().invoke(main, command)
+        assert found.exit_code == 1
+        assert "is no address: give one such as tcp://host:8786" in found.output
+        assert "Traceback" not in found.output
+
+
 def test_a_bench_on_a_cluster_keeps_the_rows_of_a_bench_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         bench_run, "worker_command", lambda job, result: [sys.executable, "-c", ANSWER, str(job), str(result)]

@@ -150,3 +150,31 @@ def test_a_search_with_errors_goes_on_from_its_checkpoint(tmp_path: object) -> N
     assert resumed.equations_["chi_square"].tolist() == whole.equations_["chi_square"].tolist()
     with pytest.raises(ValueError, match="not those of the checkpoint"):
         PSERegressor.resume(path, X, y, y_error=0.2, x_error=error, max_iterations=4)
+
+
+@pytest.mark.parametrize(
+    ("data", "y", "message"),
+    [
+        (X, Y[:20], "X has 40 rows and y has 20 values: each row needs a value of y"),
+        (X, ["a"] * ROWS, "y holds text \\('a'\\): give numbers"),
+        (X, np.where(np.arange(ROWS) == 3, np.inf, Y), "y contains infinity .*: remove those rows"),
+    ],
+)
+def test_messages_about_rows_and_cells_are_ours(data: object, y: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fitted(data, y)
+
+
+def test_files_that_cannot_be_written_are_named_as_they_were_given() -> None:
+    model = fitted(X, Y)
+    with pytest.raises(OSError, match=r"'/proc/report\.html'"):
+        model.report("/proc/report.html")
+
+
+def test_a_column_of_0_and_1_is_not_squared() -> None:
+    random = np.random.default_rng(0)
+    table = pandas.DataFrame(
+        {"mass": random.uniform(1, 3, 60), "day": random.uniform(0, 30, 60), "red": random.integers(0, 2, 60)}
+    )
+    model = fitted(table, table.mass**2 + 0.05 * table.day + 2 * table.red + 3, 40)
+    assert str(model.best_expression_) == "mass**2 + 0.05*day + 2*red + 3"

@@ -20,7 +20,7 @@ DATES = pandas.date_range("2020-01-01", periods=20)
 @pytest.mark.parametrize(
     ("data", "target", "message"),
     [
-        (X, ["a"] * 20, r"^y: could not convert"),
+        (X, ["a"] * 20, r"^y holds text"),
         (X, np.array([*Y[:-1], None], dtype=object), r"^y has NaN"),
         (X, np.where(np.arange(20) == 3, np.nan, Y), r"y contains NaN"),
         (X, np.array([*Y[:-1], np.nan], dtype=object), r"^y: Input contains NaN"),

@@ -182,7 +182,7 @@ def test_a_file_that_is_no_checkpoint_is_not_overwritten(tmp_path: Path) -> None
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match=r"^checkpoint: the folder .* cannot be written"):
+    with pytest.raises(ValueError, match=r"^checkpoint, run_dir: the folder .* cannot be written"):
         quick(checkpoint=tmp_path / "file" / "checkpoint.json").fit(X, Y)
 
 

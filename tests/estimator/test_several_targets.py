@@ -10,6 +10,7 @@ import pandas
 import pytest
 from sklearn.base import clone
 
+import symenum
 from symenum import PSERegressor
 
 RANDOM = np.random.default_rng(0)
@@ -127,3 +128,11 @@ def test_it_can_be_pickled(model: PSERegressor) -> None:
 def test_r_squared_is_averaged(model: PSERegressor) -> None:
     each = [one.score(X, y) for one, y in zip(model.estimators_, Y.T, strict=True)]
     assert model.score(X, Y) == pytest.approx(np.mean(each))
+
+
+@pytest.mark.parametrize("name", ["plot_front", "plot_fit", "plot_residuals"])
+def test_plots_and_confidence_say_that_they_are_for_one_target(model: PSERegressor, name: str) -> None:
+    with pytest.raises(ValueError, match=rf"{name} is for one target: give it model\.estimators_\[i\]"):
+        getattr(symenum, name)(model)
+    with pytest.raises(ValueError, match=r"confidence is for one target: call estimators_\[i\]\.confidence"):
+        model.confidence()

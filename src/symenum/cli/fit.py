@@ -173,7 +173,9 @@ def fit_command(
         target, drop = target or chosen_example.target, drop or chosen_example.drop
         settings |= {name: value for name, value in chosen_example.settings.items() if not was_given(context, name)}
     missing = "drop" if drop_nan else missing
-    choice = ColumnChoice(target, features or None, drop, weights, missing, y_error, x_error, one_hot)
+    choice = ColumnChoice(
+        target, features or None, drop, weights, missing, y_error, x_error, one_hot, settings["groups"]
+    )
     if x_error and y_error is None:
         raise click.UsageError("--x-error needs --y-error too: a row counts by both errors together.")
     table = _read_table(data, example, choice, note, header, delimiter)
@@ -182,7 +184,7 @@ def fit_command(
     )
     if validation_table is None and settings["model_selection"] == "validation":
         raise click.UsageError("--model-selection validation needs --validation FILE or --validation-fraction.")
-    settings = {**settings, "units": _units_of(table, settings["units"])}
+    settings = {**settings, "units": _units_of(table, settings["units"]), "groups": table.group}
     settings = _estimator_parameters(settings, constant)
     if out is not None:
         out = prepare_folder(out, overwrite=overwrite)
@@ -281,7 +283,7 @@ def operators_of(text: str) -> str | list[str]:
         get_operators(operators)
     except ValueError as error:
         known = f" Sets: {', '.join(OPERATOR_SETS)}." if "," not in text else ""
-        raise InputError(f"--operators: {error}{known}") from error
+        raise InputError(f"--operators: {str(error).rstrip('.')}.{known}") from error
     return operators
 
 
@@ -391,10 +393,20 @@ def _result(
 ) -> Result:
     """The result of a fitted model; without one, that of the last report, with the law that `rule` chooses."""
     front = last.front if model is None else model.front_
+    from symenum.estimator.grouped_files import groups_document
+
+    grouped = getattr(model, "grouped_", None)
+    constants = () if grouped is None else grouped.all_names[len(grouped.names) :]
+    names: tuple[str, ...] = tuple(table.X.columns)
+    columns: tuple[str | None, ...] = table.columns
+    if grouped is not None:  # as in files of `save`: the columns without that of the groups, then the constants
+        kept = [(name, column) for name, column in zip(names, columns, strict=True) if name != grouped.column]
+        names = (*(name for name, _ in kept), *constants)
+        columns = (*(column for _, column in kept), *(None for _ in constants))
     return Result(
         target=table.target,
-        names=tuple(table.X.columns),
-        columns=table.columns,
+        names=names,
+        columns=columns,
         laws=rows_of(front),
         selected=front.select(rule) if model is None else model.selected_index_,
         settings={**_plain_settings(settings), "operators": _operator_names(settings["operators"])},
@@ -404,6 +416,7 @@ def _result(
         source=source,
         run=RunSummary.of(model, last),
         encoding=table.encoding,
+        groups=None if grouped is None else groups_document(grouped),
     )
 
 
@@ -518,6 +531,8 @@ def _error_before_first_step(error: BaseException) -> BaseException:
         return click.Abort()
     if isinstance(error, (ValueError, TypeError)):
         return InputError(in_options(str(error)))
+    if isinstance(error, ClusterError):
+        return Failure(f"{error}.")
     if isinstance(error, MemoryError):
         return Failure(f"Memory does not suffice: use fewer rows, --features, --layers or --inputs. {error}")
     from symenum.core.devices import DeviceLostError

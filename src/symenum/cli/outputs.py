@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from symenum.cli.messages import InputError, say
 from symenum.cli.tables import Table
@@ -31,6 +32,10 @@ from symenum.estimator.saved_results import (
     write_results,
 )
 from symenum.estimator.table_labels import TableLabels
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "CHECKPOINT",
@@ -145,11 +150,12 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
     from symenum.display.figures import DataSummary
     from symenum.display.report import ReportContent, report_page, run_facts
 
+    X, names, columns = _data_of_report(result, table)
     data = DataSummary.of(
-        table.X.to_numpy(dtype=float),
+        X,
         table.y.to_numpy(dtype=float),
-        result.names,
-        table.columns,
+        names,
+        columns,
         result.target,
         None if table.row_weights is None else table.row_weights.to_numpy(dtype=float),
     )
@@ -165,10 +171,38 @@ def fit_report(result: Result, table: Table, summary: RunSummary) -> str:
         result.settings,
         squared=squared,
         errors=None if result.errors is None else [(one.constant, one.standard_error) for one in result.errors],
-        confidence=result.confidence or (),
+        confidence=(*(result.confidence or ()), *_group_lines(result)),
         weighted_by_errors=table.y_error is not None,
     )
     return report_page(content)
+
+
+def _data_of_report(result: Result, table: Table) -> tuple[npt.NDArray[np.float64], Sequence[str], Sequence[str]]:
+    """X (rows, features), the names of the features in laws, and in the table.
+
+    With groups the constants of the chosen law stand in the place of the column that says which group a row is of.
+    """
+    if result.groups is None:
+        return table.X.to_numpy(dtype=float), list(table.X.columns), table.columns
+    import numpy as np
+
+    law = result.groups["laws"][result.selected]
+    group = result.groups["column"]
+    codes = table.X[group].map({label: code for code, label in enumerate(result.groups["labels"])})
+    constants = np.array(law["values"], dtype=float).reshape(-1, len(law["names"]))[codes.to_numpy(dtype="int64")]
+    kept = [(name, column) for name, column in zip(table.X.columns, table.columns, strict=True) if name != group]
+    X = np.column_stack([table.X[[name for name, _ in kept]].to_numpy(dtype=float), constants])
+    names, columns = [name for name, _ in kept], [column for _, column in kept]
+    return X, [*names, *law["names"]], [*columns, *law["names"]]
+
+
+def _group_lines(result: Result) -> list[str]:
+    """The constants of the groups in lines; none without groups."""
+    if result.groups is None:
+        return []
+    from symenum.estimator.grouped_files import group_lines
+
+    return group_lines(result.groups, result.selected)
 
 
 def write_labels(checkpoint: Path, labels: TableLabels) -> None:

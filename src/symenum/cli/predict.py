@@ -59,7 +59,10 @@ def predict_command(
     law = _law(saved, index)
     with table_path(data) as path:
         frame = read_frame(path, note, header=header, delimiter=delimiter)
-    predicted = _values(law, _columns(frame, law, saved, encoding, f"'{data}'"))
+    columns = _columns(frame, law, saved, encoding, f"'{data}'")
+    if saved.groups is not None:
+        columns |= _constants_of_groups(frame, saved, index, f"'{data}'")
+    predicted = _values(law, columns)
     note(f"{target} = {law}")
     _note_quality(frame, target, predicted, note)
     name = f"{target}_predicted"
@@ -102,11 +105,16 @@ def _columns(
     """
     from symenum.expressions import variables
 
-    in_table = dict(zip(saved.names, saved.columns or saved.names, strict=True))
+    in_table = {
+        name: name if column is None else column
+        for name, column in zip(saved.names, saved.columns or saved.names, strict=True)
+    }
     known = [str(label) for label in frame.columns]
-    frame = encoded_alike(frame, encoding, [in_table[name] for name in variables(law)], where)
+    by_group = () if saved.groups is None else {name for one in saved.groups["laws"] for name in one["names"]}
+    needed_names = [name for name in variables(law) if name not in by_group]
+    frame = encoded_alike(frame, encoding, [in_table[name] for name in needed_names], where)
     found = {}
-    for name in variables(law):
+    for name in needed_names:
         wanted = [label for label in (in_table[name], name) if label in frame.columns]
         if not wanted:
             (needed,) = encoding.file_columns([in_table[name]])
@@ -119,6 +127,41 @@ def _columns(
             raise InputError(f"{where} has more than one column called '{wanted[0]}': give each its own name.")
         found[name] = _numbers(column, wanted[0], where)
     return found
+
+
+def _constants_of_groups(
+    frame: pandas.DataFrame, saved: SavedModel, index: int | None, where: str
+) -> dict[str, pandas.Series]:
+    """The constants of the law that each group has its own of, in each row: those of the group of the row."""
+    import pandas
+
+    from symenum.estimator.grouped_files import read_groups
+    from symenum.expressions import formula_names
+
+    assert saved.groups is not None
+    try:
+        grouped = read_groups(saved.groups, saved.front)
+    except ValueError as error:
+        raise InputError(f"The result is damaged: {error}.") from error
+    known_columns = [str(label) for label in frame.columns]
+    in_file = [label for label, name in formula_names(known_columns).items() if grouped.column in (label, name)]
+    if len(in_file) != 1 or frame[in_file[0]].ndim != 1:
+        raise InputError(
+            f"{where} has no single column '{grouped.column[:_SHOWN]}', which says of which group a row is."
+            f"{did_you_mean(grouped.column, known_columns)}"
+        )
+    labels = frame[in_file[0]]
+    codes = labels.map({label: code for code, label in enumerate(grouped.labels)})
+    if codes.isna().any():
+        first = int(codes.isna().to_numpy().argmax())
+        known = ", ".join(map(str, grouped.labels[:20]))
+        raise InputError(
+            f"Row {first + 1} of {where} is of the group {str(labels.iloc[first])[:_SHOWN]!r}, which was "
+            f"not in the fit: its constants are not known. The groups are: {known}."
+        )
+    chosen = saved.selected if index is None else index
+    in_rows = grouped.in_rows(chosen, codes.to_numpy(dtype="int64"))
+    return {name: pandas.Series(values.numpy(), index=frame.index) for name, values in in_rows.items()}
 
 
 def _numbers(column: pandas.Series, name: str, where: str) -> pandas.Series:

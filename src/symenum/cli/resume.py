@@ -111,6 +111,7 @@ def _read_checkpoint(path: Path, changes: dict[str, Any]) -> tuple[Table, dict[s
     import pandas
 
     from symenum import PSERegressor
+    from symenum.estimator.grouped_files import with_labels
     from symenum.estimator.persistence import open_checkpoint
 
     try:
@@ -131,6 +132,8 @@ def _read_checkpoint(path: Path, changes: dict[str, Any]) -> tuple[Table, dict[s
     y_error = None if data.y_error is None else pandas.Series(data.y_error)
     x_error = None if data.x_error is None else pandas.DataFrame(data.x_error, columns=list(names))
     frame = pandas.DataFrame(data.X, columns=list(names))
+    groups = found.checkpoint.about.get("groups")
+    frame = frame if groups is None else with_labels(frame, groups)
     table = Table(frame, y, weights, labels.target, labels.columns, y_error, x_error, labels.encoding)
     rule = PARAMETERS["model_selection"].default
     parameters = {"random_state": None, "model_selection": rule, "max_time": None, **found.parameters}

@@ -464,6 +464,8 @@ class ColumnChoice:
     """NAME=COLUMN or NAME=NUMBER for each variable that has errors."""
     one_hot: tuple[str, ...] = ()
     """Columns of text that become columns of 0 and 1."""
+    groups: str | None = None
+    """The column that says of which group a row is."""
 
 
 @dataclass(frozen=True)
@@ -482,6 +484,8 @@ class Table:
     y_error: pandas.Series | None = None
     x_error: pandas.DataFrame | None = None
     encoding: Encoding = field(default_factory=Encoding)
+    group: str | None = None
+    """The column of X that says of which group a row is."""
 
     @property
     def row_weights(self) -> pandas.Series | None:
@@ -543,7 +547,11 @@ def choose_columns(
             f"{where} has more than one column called {_quoted(repeated)}: give each its own name in the header, "
             "or leave them out with --drop."
         )
+    group = _group_column(choice, names, features)
     one_hot = [names[place] for place in _find_all(choice.one_hot, names, "--one-hot")]
+    if group in one_hot:
+        raise InputError(f"--group: '{group}' cannot be one of --one-hot too: its labels may be texts as they are.")
+    frame, labels = _numbered_groups(frame, group, choice.missing)
     encoded, encoding = _encoded(frame[used], features, one_hot, note, where, encoding or Encoding())
     features = [column for name in features for column in encoding.columns_of(name)]
     numbers = _numbers(encoded, target, where)
@@ -555,10 +563,37 @@ def choose_columns(
             f"'{target}' with. Choose other columns with --features."
         )
     if first_table:
-        _note_weak_columns(numbers, features, target, note)
+        _note_weak_columns(numbers, [name for name in features if name != group], target, note)
     _check_errors(numbers, y_error, x_errors, where)
     table = _named(numbers, features, target, weights, note)
+    if group is not None:
+        table = replace(table, group=str(table.X.columns[features.index(group)]))
+    if labels is not None:
+        table.X[table.group] = labels.loc[numbers.index].to_numpy(dtype=object)
     return _with_errors(table, numbers.reset_index(drop=True), y_error, x_errors, encoding)
+
+
+def _group_column(choice: ColumnChoice, names: Sequence[str], features: Sequence[str]) -> str | None:
+    """The column that says of which group a row is."""
+    if choice.groups is None:
+        return None
+    group = names[_find(choice.groups, names, "--group")]
+    if group not in features:
+        raise InputError(f"--group: '{group}' is not among the variables: choose another column, or see --features.")
+    return group
+
+
+def _numbered_groups(
+    frame: pandas.DataFrame, group: str | None, missing: str
+) -> tuple[pandas.DataFrame, pandas.Series | None]:
+    """The frame with numbers in the place of labels that are texts, and these labels, called as their column."""
+    if group is None or frame[group].dtype.kind in "iufb":
+        return frame, None
+    labels = frame[group].map(_category).where(frame[group].notna())
+    if missing == "impute" and labels.isna().any():
+        raise InputError(f"--group: '{group}' has no label in some rows, and labels cannot be imputed.")
+    codes = {label: code for code, label in enumerate(labels.dropna().unique())}
+    return frame.assign(**{group: labels.map(codes)}), labels
 
 
 def _column_or_number(text: str, names: Sequence[str], option: str) -> str | float:

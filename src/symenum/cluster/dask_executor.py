@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import pkgutil
 import queue
+import socket
 import threading
 from operator import methodcaller
 from typing import Any
@@ -33,14 +34,37 @@ def connect_dask(address: str, seconds: float = CONNECT_SECONDS) -> Dask:
         raise ClusterError(
             f"cluster: {address!r} is an address of Dask, which is not installed here: pip install 'symenum[dask]'"
         ) from error
+    _refuse_closed_port(address, seconds)
     try:
         client = distributed.Client(address, timeout=f"{seconds}s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(
             f"cluster: no Dask scheduler answered at {address} within {seconds:g} s ({type(error).__name__}): is one "
-            "running there (dask scheduler), and can its port be reached from this machine?"
+            "running there (dask scheduler), and can its port be reached from this machine"
         ) from error
     return Dask(client, own=True)
+
+
+def _refuse_closed_port(address: str, seconds: float) -> None:
+    """Refuse what is no address, and a port that takes no connection: Dask would wait for longer, and then for itself.
+
+    Other protocols than these are for Dask to judge.
+    """
+    scheme, _, place = address.partition("://")
+    if scheme not in ("tcp", "tls"):
+        return
+    host, colon, port = place.rpartition(":")
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise ClusterError(
+            f"cluster: {place!r} is no address: give one such as tcp://host:8786, ray, or a number of processes"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
+    except OSError as error:
+        raise ClusterError(
+            f"cluster: no Dask scheduler answered at {address} within {seconds:g} s ({error.strerror or error}): is "
+            "one running there (dask scheduler), and can its port be reached from this machine"
+        ) from error
 
 
 class Dask:

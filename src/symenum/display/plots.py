@@ -46,7 +46,7 @@ def plot_front(model: FittedModel, ax: Any = None) -> Any:
 
     A loss of exactly zero is drawn as a triangle at the lower edge.
     """
-    check_is_fitted(model, "front_")
+    _check_one_target(model, "plot_front")
     loss_name = "mean squared error" if model.loss == "mse" else "loss"
     figure = front_figure(rows_of(model.front_), model.selected_index_, loss_name)
     return draw(replace(figure, title=_title(model, None)), ax)
@@ -60,6 +60,7 @@ def plot_fit(
     X (rows, features) and y (rows,) are the data; without them it shows those of the fit, at most 1,000 rows of them.
     `index` picks a row of `equations_`.
     """
+    _check_one_target(model, "plot_fit")
     figure = fit_figure(_on_rows(model, X, y, index), model.target_name_)
     return draw(replace(figure, title=_title(model, index)), ax)
 
@@ -71,9 +72,16 @@ def plot_residuals(
 
     X, y and `index` as in `plot_fit`.
     """
+    _check_one_target(model, "plot_residuals")
     return draw(
         replace(residual_figure(_on_rows(model, X, y, index), model.target_name_), title=_title(model, index)), ax
     )
+
+
+def _check_one_target(model: FittedModel, name: str) -> None:
+    check_is_fitted(model, "front_")
+    if getattr(model, "estimators_", None) is not None:
+        raise ValueError(f"{name} is for one target: give it model.estimators_[i], the model of column i of y")
 
 
 def draw(figure: Figure, ax: Any = None) -> Any:

@@ -39,7 +39,7 @@ from symenum.fitting.losses import RowLoss
 from symenum.front import Front
 from symenum.operators import Operator
 from symenum.search import StepReport
-from symenum.selection import MODEL_SELECTIONS, select
+from symenum.selection import DEFAULT_RULE, MODEL_SELECTIONS, select
 
 __all__ = ["LogOdds", "SymbolicClassifier", "search_parameters"]
 
@@ -126,7 +126,7 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     operators, max_time, max_iterations, layers, inputs, token_generator, constant_range, top_k, discount,
     max_complexity, max_depth, nested_constraints, constraints, variable_operators, required_variables,
     forbidden_variables, select_k_features, device, random_state, verbose, callbacks, max_memory : as in PSERegressor
-    model_selection : "mdl", "evidence", "best", "accuracy" or "reward", as in PSERegressor
+    model_selection : "evidence", "mdl", "best", "accuracy" or "reward", as in PSERegressor
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         required_variables: Sequence[str] | None = None,
         forbidden_variables: Sequence[str] | None = None,
         select_k_features: int | None = None,
-        model_selection: str = "mdl",
+        model_selection: str = DEFAULT_RULE,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
@@ -272,7 +272,7 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
-            raise ValueError(f"y must hold two classes; there is only one class, {self.classes_[0]!r}")
+            raise ValueError(f"y must hold two classes; there is only one class, {labels.tolist()[0]!r}")
         return np.asarray(labels)
 
 

@@ -38,6 +38,8 @@ _ALIGNED = 8  # numbers in 64 bytes
 _NUMBERS_BESIDE_A_ROW = 4  # y, its weight, its index, and the values of a law
 _LEAST_SAMPLE = 100  # rows: fewer than these say little of a law
 _COPIED = 1 << 18  # numbers that are copied at once: 2 MiB
+_DIFFERENT_ROWS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")  # in a message of scikit-learn
+_TEXT_CELL = re.compile(r"could not convert string to float: (?:np\.str_\()?('[^']{0,40}')")  # the same of NumPy
 _ARGUMENT_NAME = re.compile(r"\b(X|y|feature names|sample_weight)\b")  # in a message of scikit-learn
 
 
@@ -363,6 +365,15 @@ def _naming_arguments(y: object) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
+        different = _DIFFERENT_ROWS.search(str(error))
+        if different:
+            rows, values = different.groups()
+            raise ValueError(f"X has {rows} rows and y has {values} values: each row needs a value of y") from error
+        text = _TEXT_CELL.search(str(error))
+        if text:
+            raise ValueError(f"{_culprit(y)} holds text ({text[1]}): give numbers") from error
+        if "contains infinity" in str(error):
+            raise ValueError(f"{str(error).rstrip('.')}: remove those rows") from error
         if "contains NaN" in str(error):  # what follows in scikit-learn's message recommends other estimators
             first = str(error).splitlines()[0].rstrip(".")
             named = first if _ARGUMENT_NAME.search(first) else f"{_culprit(y)}: {first}"  # of an array of objects

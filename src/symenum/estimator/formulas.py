@@ -13,7 +13,7 @@ from symenum.core.budget import Budget
 from symenum.core.exactness import EXACTNESS, overflow_allowed
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
-from symenum.core.words import looks_like
+from symenum.core.words import did_you_mean, looks_like
 from symenum.estimator.data import make_training
 from symenum.estimator.physical_constants import named_constants
 from symenum.expressions import (
@@ -170,7 +170,8 @@ def read_form(
         if meant is not None:
             raise UndeclaredNameError(name, meant)
     if isinstance(formula, str) and not any(name in known for name in variables(expression)):
-        raise ValueError(f"{formula!r} holds no variable; there are {', '.join(known[:_MAX_NAMES])}")
+        hint = next((hint for name in starts if (hint := did_you_mean(name, known))), "")
+        raise ValueError(f"{formula!r} holds no variable{hint}; there are {', '.join(known[:_MAX_NAMES])}")
     if fit_numbers:
         numbers = free_constants(expression, integers=False)
         taken = {*known, *starts}

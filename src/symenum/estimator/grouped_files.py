@@ -24,12 +24,14 @@ __all__ = [
     "check_labels",
     "constants_csv",
     "file_of_group",
+    "group_lines",
     "groups_document",
     "numbers_of",
     "read_groups",
     "with_labels",
 ]
 
+_GROUPS_IN_A_REPORT = 50  # groups whose constants a report shows: more would be no page to read
 _KINDS = (str, bool, int, float)  # of labels: what JSON holds as it is
 
 
@@ -94,6 +96,19 @@ def groups_document(grouped: GroupedModel) -> dict[str, Any]:
             {"names": list(law.names), "values": law.values.tolist(), "numbers": law.numbers} for law in grouped.laws
         ],
     }
+
+
+def group_lines(document: Mapping[str, Any], index: int) -> list[str]:
+    """The constants of a law by group, in lines for a report: those of the first groups."""
+    law, labels = document["laws"][index], document["labels"]
+    if not law["names"]:
+        return []
+    lines = []
+    for label, values in zip(labels[:_GROUPS_IN_A_REPORT], law["values"], strict=False):
+        row = ", ".join(f"{name} = {value:.5g}" for name, value in zip(law["names"], values, strict=True))
+        lines.append(f"{document['column']} {label}: {row}.")
+    more = len(labels) - len(lines)
+    return [*lines, f"{more} more groups are in constants.csv of a saved result."] if more > 0 else lines
 
 
 def read_groups(document: Mapping[str, Any], front: Front) -> GroupedModel:

@@ -217,7 +217,9 @@ def check_groups(model: Any, X: Any, y: Any, weight: Any, variable_names: Sequen
     labels, rest = _split(X, model.groups, None)
     if pandas.isna(labels).any():
         raise ValueError(f"groups: the column {model.groups!r} has missing cells: leave those rows out")
-    found = pandas.unique(pandas.Series(labels))
+    if all(isinstance(label, float) and label.is_integer() for label in labels):
+        labels = [int(label) for label in labels]  # a file's whole numbers were read as floats
+    found = list(dict.fromkeys(labels))
     sizes = pandas.Series(labels).value_counts()
     if len(found) < 2:
         raise ValueError(f"groups: the column {model.groups!r} has one group only: leave groups out")
@@ -307,12 +309,13 @@ def _split(X: Any, column: str, width: int | None) -> tuple[Any, Any]:
     if isinstance(X, pandas.DataFrame):
         if column not in X.columns:
             meant = did_you_mean(column, list(map(str, X.columns)))
-            raise ValueError(f"groups names {column!r}, which is no column of X{meant}")
+            there = ", ".join(map(str, X.columns[:20]))
+            raise ValueError(f"groups names {column!r}, which is no column{meant}; there are {there}")
         return X[column].tolist(), X.drop(columns=column)
     table = np.asarray(X)
     names = [f"x{i + 1}" for i in range(table.shape[1])]
     if column not in names or (width is not None and table.shape[1] != width + 1):
-        raise ValueError(f"groups names {column!r}, which is no column of X; there are {', '.join(names[:20])}")
+        raise ValueError(f"groups names {column!r}, which is no column; there are {', '.join(names[:20])}")
     at = names.index(column)
     return table[:, at].tolist(), np.delete(table, at, axis=1)
 

@@ -36,7 +36,7 @@ from symenum.estimator.formulas import (
     fit_form,
     read_form,
 )
-from symenum.estimator.grouped_files import groups_document, read_groups
+from symenum.estimator.grouped_files import group_lines, groups_document, read_groups
 from symenum.estimator.grouped_fit import GroupedModel, grouped_equations, not_for_groups
 from symenum.estimator.persistence import json_parameters, open_saved
 from symenum.estimator.saved_results import Origin, Result, RunSummary, files_of_a_run, stated_confidence, write_results
@@ -81,7 +81,6 @@ Array = npt.NDArray[np.float64]
 
 _EXPORTS = ("python", "numpy", "jax", "torch", "c")
 _POLICY_ROWS = 20_000  # rows that the policy looks at for alternatives, drawn at random: as many as the evidence does
-_GROUPS_IN_A_REPORT = 50  # groups whose constants a report shows: more would be no page to read
 
 
 class _OfASearch:
@@ -262,6 +261,7 @@ class LawResults(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         table.insert(0, "weight", [one.weight for one in found])
         return table
 
+    @one_target_only
     def confidence(self) -> list[str]:
         """How sure the choice is, in sentences, as `symenum fit` prints them.
 
@@ -496,11 +496,7 @@ class LawResults(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The constants of the first groups, in lines for a report; empty without groups."""
         if not hasattr(self, "grouped_"):
             return []
-        table = self.constants_.head(_GROUPS_IN_A_REPORT)
-        rows = [", ".join(f"{name} = {value:.5g}" for name, value in row.items()) for _, row in table.iterrows()]
-        lines = [f"{self.grouped_.column} {label}: {row}." for label, row in zip(table.index, rows, strict=True) if row]
-        more = len(self.constants_) - len(table)
-        return [*lines, f"{more} more groups are in constants.csv of a saved result."] if more > 0 else lines
+        return group_lines(groups_document(self.grouped_), self.selected_index_)
 
     def _expression(self, index: int | None) -> Expression:
         check_is_fitted(self, "front_")

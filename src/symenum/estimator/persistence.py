@@ -256,7 +256,8 @@ def make_room_for(path: Path, data: Path, kind: str, contents: Callable[[], byte
             )
         else:
             raise ValueError(
-                f"checkpoint: the folder '{path.parent}' cannot be written ({error.strerror or error}): name another"
+                f"checkpoint, run_dir: the folder '{path.parent}' cannot be written ({error.strerror or error}): "
+                "name another"
             ) from error
 
 

@@ -295,9 +295,8 @@ def _law_source(result: Result) -> str:
     from symenum.expressions import to_numpy_source
 
     # Text of the user's own is quoted in ASCII: a name can hold a line break, and then the rest of it would be code.
-    about = (
-        f"# {_FUNCTION}({', '.join(result.names)}) is the law of {result.target!a}, found by symenum {__version__}\n"
-    )
+    names = _arguments(result)
+    about = f"# {_FUNCTION}({', '.join(names)}) is the law of {result.target!a}, found by symenum {__version__}\n"
     if result.source:
         about += f"# The table: {result.source!a}\n"
     if result.groups is not None:
@@ -305,7 +304,16 @@ def _law_source(result: Result) -> str:
         about += f"# {', '.join(constants)}: of each group, in constants.csv\n" if constants else ""
     changed = [(n, c) for n, c in zip(result.names, result.columns, strict=True) if c is not None and c != n]
     about += "".join(f"# {name} is the column {column!a}\n" for name, column in changed)
-    return f"{about}\n{to_numpy_source(result.law.written, result.names, _FUNCTION)}"
+    return f"{about}\n{to_numpy_source(result.law.written, names, _FUNCTION)}"
+
+
+def _arguments(result: Result) -> tuple[str, ...]:
+    """The columns, and of a law with constants by group its constants: those of other laws of the front are not its."""
+    if result.groups is None:
+        return result.names
+    own = result.groups["laws"][result.selected]["names"]
+    others = {name for law in result.groups["laws"] for name in law["names"]} - set(own)
+    return tuple(name for name in result.names if name not in others)
 
 
 def model_json(result: Result) -> str:

@@ -187,7 +187,9 @@ def _box(box: object, names: Sequence[str], columns: Mapping[str, Any]) -> dict[
             raise ValueError(f"shape_box names {name!r}, which is no variable; there are {', '.join(names[:20])}")
         fine = isinstance(ends, (tuple, list)) and len(ends) == 2 and all(isinstance(end, Real) for end in ends)
         if not fine or not -math.inf < float(ends[0]) < float(ends[1]) < math.inf:
-            raise ValueError(f"shape_box of {name!r} must be a pair (low, high) of numbers, not {ends!r:.60}")
+            raise ValueError(
+                f"shape_box of {name!r} must be a pair (low, high) of numbers with low < high, not {ends!r:.60}"
+            )
     found = {}
     for name in names:
         column = np.asarray(columns[name])

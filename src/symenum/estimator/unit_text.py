@@ -230,4 +230,5 @@ def _named(name: str, text: str) -> Unit:
         if prefix in _PREFIXES and rest in _PREFIXED:
             return Unit(_PREFIXED[rest].dimension, _PREFIXED[rest].factor * 10.0 ** _PREFIXES[prefix])
     known = [*_PREFIXED, *_WITHOUT_PREFIX, "kg"]
-    raise ValueError(f"{text.strip()!r} is no unit: {name!r} is not known{did_you_mean(name, known)}")
+    hint = did_you_mean(name, known) or "; units are written as in 'kg*m/s^2', and '1' is for a number without one"
+    raise ValueError(f"{text.strip()!r} is no unit: {name!r} is not known{hint}")

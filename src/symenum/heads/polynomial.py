@@ -79,16 +79,26 @@ class Polynomial:
             A = torch.stack([data.evaluate(term) for term in terms], dim=1)
             if not bool(torch.isfinite(A).all()):
                 break
+            different = _different_columns(A)
+            terms, A = [terms[i] for i in different], A[:, different]
             scaled = (A * root[:, None]).numpy()
             fit = least_squares(scaled, t)
             residual = float(torch.from_numpy(fit.residual).norm())
             # Rows hold the roots of weights that sum to 1: a norm over all rows is a root mean square.
             rounding = row_rounding(float((abs(scaled) @ abs(fit.coefficients)).max()) * len(t) ** 0.5)
             exact = is_exact_sum(residual, size, rounding)
-            if exact or (response.is_target and count <= _MAX_INEXACT_TERMS):
+            if exact or (response.is_target and len(terms) <= _MAX_INEXACT_TERMS):
                 candidate = response.fit(terms)
                 if candidate is not None:
                     found.append(candidate)
             if exact:
                 break
         return found
+
+
+def _different_columns(A: torch.Tensor) -> list[int]:
+    """The first of each set of equal columns of A (rows, terms): the square of a column of 0 and 1 is the column."""
+    first: dict[bytes, int] = {}
+    for i, column in enumerate(A.T.contiguous().numpy()):
+        first.setdefault(column.tobytes(), i)
+    return list(first.values())

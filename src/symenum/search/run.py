@@ -241,5 +241,5 @@ class _Run:
                 return _INTERRUPTED
             return time_is_over(self.max_time)
         if self.max_iterations is not None and state.iteration >= self.max_iterations:
-            return f"the limit of {self.max_iterations} iterations is reached"
+            return f"the limit of {self.max_iterations} iteration{'' if self.max_iterations == 1 else 's'} is reached"
         return None

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -41,7 +41,7 @@ from symenum.fitting.form_fit import derivatives, fit_form
 from symenum.fitting.free_constants import form_as_printed, free_constants, freed, with_leaves, with_one_less
 from symenum.fitting.losses import Squared
 from symenum.fitting.smooth_functions import Basis, SmoothFit, argument_values, fit_smooth, make_bases, needed_values
-from symenum.search.polish import tidied
+from symenum.search.polish import fitted, tidied
 from symenum.search.problem import Task, make_task
 from symenum.search.state import State, UnknownForms
 
@@ -58,7 +58,8 @@ _LAST_WORK = 8.0  # but no more, so that a turn ends
 _FITS_WORK = 1.5  # work units of the fits of a turn, beside its search: some 60 of 20 ms, and the first curves
 _COMPLEXITY_SHARE = 0.6  # of the largest complexity of a law, for one function: all have to find room in it
 _TRIED = 40  # forms of a search that are put into the template
-_SHORTENED = 6  # of these, the best, are tried without each of their parts, too
+_SHORTENED = 6  # of these, the best, are tried without each of their parts, too,
+_SHORTER = 20  # as which they count: a polynomial has many parts
 _LISTED = 12  # forms of a function that stay on its list
 _EXCHANGES = 3  # rounds of exchanging one form of the best law,
 _EXCHANGED = 6  # and forms of each function, the best, that are tried in its place
@@ -69,6 +70,7 @@ _RANK = EXACTNESS.remainder  # a direction is new if this part of it, or more, i
 _RANK_POINTS = 200  # rows on which directions are compared
 _LEVELS = (0.6, 1.6)  # of drawn functions: positive, and not near 1, so that products and roots have values
 _DRAWS = 20  # of such functions, until the template has values
+_SMALL_SPREAD = 0.01  # part of the mean: below, a function is taken for its offset and what varies
 _SMALL_WEIGHT = 1e-12  # part of the largest weight of a row: below, the row says nothing of the function
 
 
@@ -112,7 +114,7 @@ class TemplateSearch:
         accepted = parts.accepted({name: forms for name, forms in known.items() if name != function}, budget)
         table = parts.table(function, accepted, budget)
         found = () if table is None else _searched(task, table, function, state, budget)
-        listed = parts.ranked(function, (*known.get(function, ()), *found), accepted, budget)
+        listed = parts.ranked(function, known.get(function, ()), found, accepted, budget)
         if listed:
             known[function] = listed
         composed = parts.composed(known, budget) if len(known) == len(template.functions) else []
@@ -130,10 +132,29 @@ def _inner_work(state: State, functions: int) -> float:
 
 @dataclass(frozen=True)
 class _Table:
-    """A function's own table: its arguments (rows,) by `formal_names`, what it would have to be, and weights."""
+    """A function's own table: its arguments (rows,) by `formal_names`, what it would have to be, and weights.
+
+    The function is scale·target + offset: a scale that no data tell may be anything, and where the offset is far larger
+    than what varies, a law that misses all but the offset would look exact.
+    """
 
     columns: Mapping[str, Tensor]
     target: Target
+    scale: float
+    offset: float
+
+    @staticmethod
+    def of(columns: Mapping[str, Tensor], value: Tensor, weight: Tensor) -> _Table:
+        mean = float((value * weight).sum())
+        spread = math.sqrt(float(((value - mean).square() * weight).sum()))
+        offset = mean if spread < _SMALL_SPREAD * abs(mean) else 0.0
+        scale = math.sqrt(float(((value - offset).square() * weight).sum())) or 1.0
+        return _Table(columns, Target((value - offset) / scale, weight), scale, offset)
+
+    def law(self, found: Expression) -> Expression:
+        """What is found for the target, as a law of the function."""
+        scaled = with_factor(Constant(self.scale), found)
+        return simplify(apply("add", scaled, Constant(self.offset)) if self.offset else scaled)
 
 
 def _searched(task: Task, table: _Table, function: str, state: State, budget: Budget) -> tuple[Expression, ...]:
@@ -171,7 +192,7 @@ def _searched(task: Task, table: _Table, function: str, state: State, budget: Bu
         if move is None:
             break
     laws = sorted((*current.front, *current.runners_up), key=lambda law: _price(law, table.target.rows))
-    return tuple(dict.fromkeys(law.expression for law in laws))
+    return tuple(dict.fromkeys(table.law(law.expression) for law in laws))
 
 
 def _price(law: Candidate, rows: int) -> float:
@@ -280,37 +301,37 @@ class _Parts:
         weight = weight[counted] / weight[counted].sum()
         names = formal_names(len(together))
         columns = {name: row[counted].contiguous() for name, row in zip(names, together, strict=True)}
-        return _Table(columns, Target(value[counted], weight))
+        return _Table.of(columns, value[counted], weight)
 
     def ranked(
         self,
         function: str,
-        laws: Iterable[Expression],
+        listed: Sequence[Expression],
+        found: Sequence[Expression],
         known: Known,
         budget: Budget,
     ) -> tuple[Expression, ...]:
-        """Forms by the evidence of the template with them, each form once."""
+        """The forms that are `listed` and those that a search `found`, by the evidence of the template with them."""
         price: dict[Expression, float] = {}
         seen: set[Expression] = set()
-        every = list(laws)
         # A table that is not quite right gets a term too many, and the term hides the law.
-        shorter = [part for law in every[:_SHORTENED] for part in with_one_less(law)]
-        for law in (*every[:_SHORTENED], *shorter, *every[_SHORTENED:]):
+        shorter = [part for law in found[:_SHORTENED] for part in with_one_less(law)]
+        for law in (*listed, *found[:_SHORTENED], *shorter[:_SHORTER], *found[_SHORTENED:]):
             core = _core(law)[0]
             shape = form_as_printed(core)
-            if shape in seen or len(seen) >= _TRIED or not variables(core):
+            if shape in seen or len(seen) >= _LISTED + _TRIED or not variables(core):
                 continue
             if seen and budget.over():
                 break
             seen.add(shape)
             form, constants = self.free(function, law)
-            found = self.curves({**known, function: (form, constants)}, budget)
-            if found is None or not math.isfinite(found.cost):
+            fit = self.curves({**known, function: (form, constants)}, budget)
+            if fit is None or not math.isfinite(fit.cost):
                 continue
-            values = {name: Constant(float(found.constants.get(name, start))) for name, start in constants.items()}
-            fitted = simplify(substitute(form, values))
-            if variables(fitted):
-                price[fitted] = found.cost + 0.5 * core.complexity * math.log(self.rows)
+            values = {name: Constant(float(fit.constants.get(name, start))) for name, start in constants.items()}
+            law_of_fit = simplify(substitute(form, values))
+            if variables(law_of_fit):
+                price[law_of_fit] = fit.cost + 0.5 * core.complexity * math.log(self.rows)
         return tuple(sorted(price, key=lambda one: price[one])[:_LISTED])
 
     def free(self, function: str, law: Expression, *, offset: bool = True) -> tuple[Expression, dict[str, float]]:
@@ -358,6 +379,8 @@ class _Parts:
             if best == before:
                 break
         laws = [law for _, found in fits.values() for law in found]
+        # Scales and offsets that no data tell are gone from a law as it is written: it can be fitted to the last digit.
+        laws += fitted(self.task, [law.expression for law in fits[best][1]], budget)
         forms = {name: lists[name][at] for name, at in zip(functions, best, strict=True)}
         offsets = [name for name in functions if name in self.gauge.offset]
         for count in range(1, len(offsets) + 1):

@@ -18,8 +18,9 @@ one worker and without a cluster, in turn. `faults`: workers killed with -9 and 
 that is stopped (SIGSTOP), drivers that are killed and resumed, a cache that cannot be written; what came out beside
 what should. `islands`: random laws recovered by one worker in some seconds, by several workers in as many, and by one
 worker in as many times more. `model`: the constants of docs/scaling.md, measured here. `device`: on a machine that is
-borrowed for some minutes, `efficiency` without the row without a cluster, and in the time that is left `islands`, with
-as many laws as fit.
+borrowed for some minutes, `efficiency` against one worker, beside as many processes that scan on their own (cores that
+are threads of one core, or slow down together, are not the cluster's doing), and in the time that is left `islands`,
+with as many laws as fit.
 """
 
 from __future__ import annotations
@@ -525,14 +526,36 @@ def passes_on_workers(options: argparse.Namespace) -> None:
         lists += [found] if found.complete else []
         part = found.scored / net.sizes[-1]
         print(f"{workers} workers: {taken[workers]:.2f} s, {100 * part:.0f}% of the pass", flush=True)
-    print("| workers | seconds | candidates a second | efficiency |\n|---|---|---|---|")
+    print("| workers | seconds | candidates a second | efficiency | as many processes on their own | of theirs |")
+    print("|---|---|---|---|---|---|")
     base = min(taken)
     for workers in sorted(taken):
         part = base * rates[workers] / (workers * rates[base])
-        print(f"| {workers} | {taken[workers]:.1f} | {rates[workers]:.3g} | {part:.2f} |")
+        apart = rate_apart(workers, options.inputs, options.apart_seconds)
+        print(
+            f"| {workers} | {taken[workers]:.1f} | {rates[workers]:.3g} | {part:.2f} | {apart:.3g} | "
+            f"{rates[workers] / apart:.2f} |",
+            flush=True,
+        )
     same = all(one == lists[0] for one in lists)
     print(f"shortlists of {len(lists)} whole passes: " + ("all equal, bit for bit" if same else "NOT EQUAL"))
     sys.stdout.flush()
+
+
+def rate_apart(count: int, inputs: int, seconds: float) -> float:
+    """Candidates a second of so many processes at once that know nothing of each other: what the cores have to give."""
+    pool = workers_here(count)
+    return sum(pool.map(rate_alone, [inputs] * count, [seconds] * count))
+
+
+def rate_alone(inputs: int, seconds: float) -> float:
+    """Candidates a second of the scan of a pass by one thread; the bank is made before."""
+    net = PSRN(inputs, "koza", 3, max_memory=8 << 30)
+    X, y = data_of(inputs, 0)
+    net.search(X, y, BEST, device="cpu", threads=1, time_limit=0.1)
+    began = time.perf_counter()
+    found = net.search(X, y, BEST, device="cpu", threads=1, time_limit=seconds)
+    return found.scored / (time.perf_counter() - began)
 
 
 @dataclass
@@ -624,6 +647,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=470.0, help="seconds of `device` in all")
     parser.add_argument("--model-inputs", type=int, nargs="+", default=[5, 6, 7, 9])
     parser.add_argument("--pass-seconds", type=float, default=170.0, help="after which a pass of `device` is cut")
+    parser.add_argument("--apart-seconds", type=float, default=15.0, help="of the passes on their own in `device`")
     parser.add_argument("--no-pass", action="store_true", help="`device` without the pass")
     options = parser.parse_args()
     if options.executor == "auto":

@@ -25,7 +25,7 @@ from symenum.expressions import (
     variables,
     walk,
 )
-from symenum.expressions.algebra import plain_form, with_joined_powers
+from symenum.expressions.algebra import plain_form, with_joined_powers, with_one_scale
 from symenum.operators import make_operator
 
 
@@ -155,6 +155,31 @@ def test_simplify_takes_any_number_and_is_idempotent(tree) -> None:
     simple = simplify(tree)
     assert parse(str(simple)) == simple or "sin" in variables(simple)
     assert simple.complexity <= tree.complexity + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("0.012*(100*tanh(x) + 100)*y", "1.2*(tanh(x) + 1)*y"),
+        ("0.5/(3.2*(0.3125 + 0.3125*4.26**x))", "0.5/(4.26**x + 1)"),
+        ("2.5*(8*sin(x) + 4*(0.5*x - 3*y))", "20*(sin(x) + (x - 6*y)/4)"),
+        ("(1 - 2*x)/3*y", "-2*(x - 0.5)*y/3"),
+        ("exp(3*(2*x - 1))", "exp(6*(x - 0.5))"),
+        ("2*x + 4", "2*x + 4"),
+        ("(x + 1)/(y - x)", "(x + 1)/(y - x)"),
+        ("1e200*(1e200*x + 1)", "1e200*(1e200*x + 1)"),
+    ],
+)
+def test_a_product_has_one_number_for_those_of_its_sums(text: str, plain: str) -> None:
+    assert str(with_one_scale(parse(text))) == str(parse(plain))
+
+
+@given(tame_tree)
+def test_one_scale_keeps_the_function_and_adds_no_number(tree) -> None:
+    before = simplify(tree)
+    after = with_one_scale(before)
+    assert same_function(before, after)
+    assert after.complexity <= before.complexity + 1  # the number in front of the product
 
 
 def test_simplify_does_not_recurse_into_a_long_sum() -> None:

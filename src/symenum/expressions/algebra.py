@@ -5,6 +5,7 @@
 - `powers_of`, `power_product`: flat products of powers; (x/y)²·y is x²/y.
 - `with_joined_powers`: powers of one base as one power, where an exponent was fitted; x*x**0.4997 is x**1.4997, and so
   is exp(1.4997*log(x)).
+- `with_one_scale`: one number in front of a product for those of the sums in it; 3*(2*x + 4) is 6*(x + 2).
 - `plain_form`: the sum of products that people write for positive quantities; sqrt(y/x**2)*x is sqrt(y).
 - `same_function`, `fingerprint`: equality of functions, by their values on fixed points.
 
@@ -53,6 +54,7 @@ __all__ = [
     "sort_key",
     "with_factor",
     "with_joined_powers",
+    "with_one_scale",
 ]
 
 # Canonical order. Re-association may move the last digits of a value, and an overflow, but not the function.
@@ -383,6 +385,58 @@ def with_factor(factor: Expression, term: Expression) -> Expression:
         first, second = term.operands
         return Apply(term.operator, (factor if first == Constant(1) else with_factor(factor, first), second))
     return Apply(_MUL, (factor, term))
+
+
+_ONE = Product(1, 1, (), ())
+
+
+def with_one_scale(expression: Expression) -> Expression:
+    """The same function, in which the first term of each sum that is a factor or a divisor has no number.
+
+    Fitted parts bring a scale each; a product can tell one only.
+
+    >>> from symenum.expressions import parse
+    >>> print(with_one_scale(parse("0.5*(4*x + 10)*y/(3*x - 1.5)")))
+    2*(x + 2.5)*y/(3*(x - 0.5))
+    """
+    return fold(simplify(expression), _one_scale_node)
+
+
+def _one_scale_node(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+    if not isinstance(node, Apply):
+        return node
+    node = Apply(node.operator, operands)
+    if node.operator.role not in MULTIPLICATIVE:
+        return node
+    product = as_product(node)
+    whole = replace(product, factors=(), divisors=())
+    for parts, over in ((product.factors, False), (product.divisors, True)):
+        for part in parts:
+            scale, rest = _scale_out_of(part)
+            joined = _multiplied(whole, replace(scale, factors=(rest,)), over)
+            if joined is None:  # its number is too large or too small to fold
+                return node
+            whole = joined
+    return whole.close()
+
+
+def _scale_out_of(factor: Expression) -> tuple[Product, Expression]:
+    """The number of the first term of a sum, and the sum divided by it; 1 and the factor itself for all others."""
+    total = as_sum(factor)
+    if len(total.terms) + (total.number != 0) < 2:
+        return _ONE, factor
+    positive, first = total.terms[0]
+    scale = replace(as_product(first), factors=(), divisors=())
+    number = folded_fraction(total.number * scale.denominator, scale.numerator)
+    terms = []
+    for added, term in total.terms:
+        product = _multiplied(as_product(term), scale, over=True)
+        if product is None or number is None:  # too large or too small to fold
+            return _ONE, factor
+        terms.append((added == positive, product.close()))
+    assert number is not None  # there are terms
+    rest = Sum(tuple(terms), (1 if positive else -1) * number[0] / number[1]).close()
+    return (scale if positive else replace(scale, numerator=-scale.numerator)), rest
 
 
 # Powers of one base as one, where an exponent is no whole number. Such a power has values on bases of at least 0 only,

@@ -34,7 +34,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import stream
 from symenum.core.target import Target
 from symenum.expressions import Constant, Expression, Variable, apply, simplify, substitute, variables
-from symenum.expressions.algebra import as_product, as_sum, with_factor
+from symenum.expressions.algebra import as_product, as_sum, with_factor, with_one_scale
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.template import Template, formal_names
 from symenum.fitting.form_fit import derivatives, fit_form
@@ -399,7 +399,8 @@ class _Parts:
             return math.inf, []
         form = self.template.with_functions({name: one for name, (one, _) in known.items()})
         ones = {name: Constant(1) for name in self.template.constants if name not in self.gauge.constants}
-        law = simplify(substitute(form, {**ones, **{name: Constant(value) for name, value in found.constants.items()}}))
+        values = {name: Constant(value) for name, value in found.constants.items()}
+        law = with_one_scale(substitute(form, {**ones, **values}))  # the forms have brought one each
         candidate = self.task.data.candidate(law)
         size = 0.5 * sum(one.complexity for one in forms.values())
         return found.cost + size * math.log(self.rows), [] if candidate is None else [candidate]

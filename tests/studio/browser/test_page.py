@@ -28,14 +28,13 @@ Open = Callable[..., Any]
 
 
 def drop(page: Any, name: str, content: str) -> None:
-    """Drop a file on the page, as a mouse would."""
-    script = """([name, content]) => {
+    """Drop a file on the page, as a mouse would; it waits until there is a place to drop it."""
+    script = """(place, [name, content]) => {
         const data = new DataTransfer();
         data.items.add(new File([content], name));
-        const options = {dataTransfer: data, bubbles: true, cancelable: true};
-        document.querySelector(".drop").dispatchEvent(new DragEvent("drop", options));
+        place.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
     }"""
-    page.evaluate(script, [name, content])
+    page.locator(".drop").evaluate(script, [name, content])
 
 
 def choose(page: Any, name: str, content: bytes) -> None:

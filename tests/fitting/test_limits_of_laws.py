@@ -107,6 +107,30 @@ def test_a_giant_power_is_an_exponential(start: str) -> None:
     assert limit_of_tiny_arguments(law, columns, y, weight, exponentials=False) is None
 
 
+@pytest.mark.parametrize(
+    ("start", "exponential"),
+    [
+        ("z - 5.6e-07*cosh(0.98*x + 15.1)", "z - 1.002*exp(0.98*x)"),
+        ("z + 3.4e-06*sinh(14.2 - 1.3*x)", "z + 2.5*exp(-1.3*x)"),
+        ("z + 3.4e-06*sinh(1.3*x - 14.2)", "z - 2.5*exp(-1.3*x)"),
+    ],
+)
+def test_a_function_far_from_zero_is_an_exponential(start: str, exponential: str) -> None:
+    law, columns, y, weight = fitted(exponential, start, noise=0.01)
+    found = limit_of_tiny_arguments(law, columns, y, weight)
+    assert found is not None
+    assert len(found.constants) < len(law.constants)
+    best = refine([parse(exponential)], columns, y, weight, integers=False)[0]
+    assert found.loss == pytest.approx(best.loss, rel=1e-9)
+    assert found.constants == pytest.approx(best.constants, rel=1e-6)
+    assert limit_of_tiny_arguments(law, columns, y, weight, exponentials=False) is None
+
+
+def test_a_function_that_any_row_tells_from_an_exponential_stays() -> None:
+    for law in ("z + 0.02*cosh(2.5*x + 6.5)", "z + 1e-3*sinh(3.3*x)", "z + tanh(x + 9.5)"):
+        assert limit_of_tiny_arguments(*fitted(law, law, noise=1e-6)) is None, law
+
+
 @pytest.mark.parametrize("law", ["z*(x + 3)**2.5", "(x + 4.5)**0.5 + z", "(3*z + 10)**(-3)"])
 def test_powers_that_people_write_stay(law: str) -> None:
     assert limit_of_tiny_arguments(*fitted(law, law, noise=0.01)) is None

@@ -4,7 +4,7 @@ A fit may drive a parameter towards infinity or zero, where the loss no longer d
 nothing of the data, and the law stands for its limit, which has one constant less. The limit is taken where it explains
 the data as well as the law does.
 
-Three families of such parameters are known here. The first is the steepness c of a smooth step s(c·f). A smooth step is
+Four families of such parameters are known here. The first is the steepness c of a smooth step s(c·f). A smooth step is
 any operator whose traits say so (`Operator.smooth_step`: monotone, with a bounded range). As c grows, s(c·f) tends to
 one end of that range where f < 0 and to the other where f > 0, which is middle + half width · sign(f). Only rows on the
 slope, between the two ends, determine c.
@@ -14,6 +14,9 @@ its series at zero, f(0) + f'(0)·c·g, or f(0) + f''(0)/2·(c·g)² where the s
 
 The third is a giant exponent: (1 - 5e-8*x)**5.7e7 is exp(-2.85*x). As n grows, (a + g)**n with a small g tends to
 aⁿ·exp(n·g/a).
+
+The fourth is an offset that takes a function to where it is an exponential: 5.6e-7*cosh(x + 15) is 0.92*exp(x). As the
+argument u grows, f(u) tends to k·exp(u) or k·exp(-u), and the factor before f and the offset in it are one number.
 
 Not for constants that are known badly but known (`uncertainty`), nor for those that may be zero (`snap`).
 """
@@ -44,6 +47,8 @@ _MAX_ON_SLOPE = 0.05  # part of the rows that may lie on the slope of a step who
 _TINY = 1e-3  # largest argument, by definition: sin(u) differs from u by 2e-7 of it
 _STEP_SIZE = 1e-4  # of the differences that give a second derivative
 _PLAIN = (Role.IDENTITY, Role.NEGATION, Role.MAGNITUDE)  # functions that are their own series, or have none
+_FAR = 7.0  # smallest argument where a function may be an exponential: cosh differs by 1e-6 of exp/2 there
+_SAME = 1e-6  # largest difference of logarithms of one number, by definition
 _LARGEST_OFFSET = 600.0  # in an exponential: exp of more is near to the end of the doubles
 _MAX_STEPS = 4  # of Levenberg–Marquardt for the limit, whose constants fit already
 
@@ -80,13 +85,17 @@ def limit_of_tiny_arguments(
 ) -> Refined | None:
     """The law with the series of its functions in place of those whose argument is tiny on all rows.
 
-    None where no argument is tiny, or where the rows tell the difference. `exponentials`: whether a giant power may
-    become one. Other arguments as in `limit_of_law`.
+    None where no argument is tiny, or where the rows tell the difference. `exponentials`: whether a giant power, or a
+    function far from zero, may become one. Other arguments as in `limit_of_law`.
     """
 
     def limit_of_node(node: Expression, operands: tuple[Expression, ...]) -> Expression:
-        power = _exponential_of_node(node, operands, columns) if exponentials else None
-        return _series_of_node(node, operands, columns) if power is None else power
+        exponential = None
+        if exponentials:
+            exponential = _exponential_of_power(node, operands, columns) or _exponential_far_out(
+                node, operands, columns
+            )
+        return exponential or _series_of_node(node, operands, columns)
 
     limit = fold(law.expression, limit_of_node)
     # Twice: numbers inside a sum that has become a product are folded the second time.
@@ -140,7 +149,7 @@ def _series_of_node(node: Expression, operands: tuple[Expression, ...], columns:
     return result
 
 
-def _exponential_of_node(
+def _exponential_of_power(
     node: Expression, operands: tuple[Expression, ...], columns: Mapping[str, Tensor]
 ) -> Expression | None:
     """exp(n·g/a + n·log(a)) for a power (a + g)**n whose g is tiny beside a on all rows; None for anything else.
@@ -162,6 +171,35 @@ def _exponential_of_node(
         return None
     argument = apply("mul", Constant(power / start), change)
     return apply("exp", argument if offset == 0 else apply("add", argument, Constant(offset)))
+
+
+def _exponential_far_out(
+    node: Expression, operands: tuple[Expression, ...], columns: Mapping[str, Tensor]
+) -> Expression | None:
+    """k·exp(±u), its numbers in front, for a function f(u) that is no more than that on all rows; None for others."""
+    if not isinstance(node, Apply) or node.operator.role is not Role.FUNCTION or node.operator.arity != 1:
+        return None
+    argument, values = evaluate(node.operands[0], columns), evaluate(node, columns)
+    if not variables(node) or not bool((argument.abs() >= _FAR).all()) or not bool((values != 0).all()):
+        return None
+    for sign in (1.0, -1.0):
+        logarithm = values.abs().log() - sign * argument  # of k, where f(u) is k·exp(±u)
+        change = argument - argument.mean()
+        if not _is_close(logarithm) or _is_close(change) or not _is_close(values.sign()):
+            continue
+        terms = as_sum(simplify(operands[0]))
+        offset = sign * float(terms.number) + float(logarithm.median())
+        if abs(offset) > _LARGEST_OFFSET:
+            return None
+        exponent = replace(terms, number=0).close()
+        exponential = apply("exp", exponent if sign > 0 else apply("neg", exponent))
+        return apply("mul", Constant(float(values[0].sign()) * math.exp(offset)), exponential)
+    return None
+
+
+def _is_close(values: Tensor) -> bool:
+    """Whether all values are one, up to a millionth."""
+    return bool((values - values.median()).abs().max() <= _SAME)
 
 
 def _is_tiny(values: Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from symenum.core.budget import Budget
 from symenum.core.target import Target
 from symenum.expressions import Variable
 from symenum.heads.response import make_data
-from symenum.heads.stages import AllHeads
+from symenum.heads.stages import AllHeads, Stage
 from symenum.heads.sum_of_terms import SEARCHES, Beam, BeamSearch, Reached, search_beam
 from symenum.operators import get_operators
 from symenum.scans.products import Products, build_factors
@@ -71,3 +72,20 @@ def test_only_large_problems_are_cut() -> None:
     assert len(heads.sums_of_terms(SEARCHES)) == len(SEARCHES)
     wide = replace(heads.sizes, slots=50, scanned=400)
     assert wide.parts_of_sums == 8
+
+
+def test_functions_of_one_slot_are_terms_beside_the_slots() -> None:
+    rng = np.random.default_rng(1)
+    x, z = torch.tensor(rng.uniform(0.5, 3, (2, 100)))
+    y = x + 2.76 / z - torch.cos(x) + 0.31 * torch.tanh(z) + 4.2
+    for name, target in (("sums of clear terms", y), ("sums of clear terms of transforms", 1 / y)):
+        weight = torch.full((100,), 1 / 100, dtype=torch.float64)
+        problem = make_data([Variable("x"), Variable("z")], torch.stack([x, z]), Target(target, weight), 400)
+        heads = AllHeads(problem, get_operators(["+", "-", "*", "/", "cos", "tanh", "exp"]), 10)
+        (stage,) = [stage for stage in heads.on_target() if stage.name == name]
+        found = [candidate for number in count_slices(stage) for candidate in stage.run(number, Budget())]
+        assert any(problem.is_law(candidate) for candidate in found), name
+
+
+def count_slices(stage: Stage) -> range:
+    return range(next(number for number in itertools.count() if stage.scan(number) is None))

@@ -46,6 +46,7 @@ __all__ = [
 _TINY = 1e-300  # keeps the logarithm of a residual of zero finite
 _MIN_ROWS = 4  # of any search: a term, the offset, and two rows that judge them
 _MIN_ROWS_OF_SETS = 12  # of all pairs and triples: with fewer rows, some of so many sets fit by chance
+_TIERS = (1, 2, 3, 4)  # numbers of factors of the products that a beam looks at
 _SPARE_ROWS = 3  # rows beyond the unknowns of the longest sum
 _BLOCK = 8000  # products of a tier whose values are held at once: 26 MB for 400 rows
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
@@ -230,9 +231,8 @@ class _Terms:
         max_terms = min(self.max_terms, search.last, len(self.t) - len(background) - _SPARE_ROWS)
         if search.first and max_terms <= search.first:
             return []
-        tiers = (1, 2, 3, 4) if len(background) == 1 else (2, 3, 4)
         found = search_beam(
-            self.products, self.t, rows, search.beam, max_terms=max_terms, tiers=tiers, budget=budget,
+            self.products, self.t, rows, search.beam, max_terms=max_terms, tiers=_TIERS, budget=budget,
             first=search.first, reached=search.reached,
         )  # fmt: skip
         if not found:

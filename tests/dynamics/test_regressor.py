@@ -73,6 +73,41 @@ def test_index_picks_other_rows(fitted: ODERegressor) -> None:
         fitted.predict(HUNT, index={"y": 0})
 
 
+@pytest.mark.parametrize(
+    ("index", "error", "message"),
+    [
+        (99, IndexError, r"equations_\['x1'\] has the rows 0 to \d+, and no row 99"),
+        (-99, IndexError, "and no row -99"),
+        ({"x2": 99}, IndexError, r"equations_\['x2'\] has the rows 0 to \d+, and no row 99"),
+        ([0, 99], IndexError, r"equations_\['x2'\] has the rows 0 to \d+, and no row 99"),
+        ([0, 1, 2], ValueError, r"one row for each of the 2 states \(x1, x2\), not \[0, 1, 2\]"),
+        ("x1", ValueError, "one row for each of the 2 states"),
+        (1.5, TypeError, r"a row number of equations_\['x1'\], 0 to \d+, not 1.5"),
+        ({"x1": None}, TypeError, "a row number of equations_"),
+        (True, TypeError, "not True"),
+        ({0: 1}, ValueError, "index names 0; states are x1, x2"),
+    ],
+)
+def test_an_index_that_is_no_row_is_refused_with_the_rows_there_are(
+    fitted: ODERegressor, index: object, error: type[Exception], message: str
+) -> None:
+    calls = [
+        lambda: fitted.predict(HUNT, index=index),
+        lambda: fitted.simulate(HUNT[0], T, index=index),
+        lambda: fitted.sympy(index),
+        lambda: fitted.latex(index),
+        lambda: fitted.export("c", index),
+    ]
+    for call in calls:
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_rows_may_be_counted_from_the_end(fitted: ODERegressor) -> None:
+    last = [len(table) - 1 for table in fitted.equations_.values()]
+    assert fitted.latex(-1) == fitted.latex(np.array(last)) == fitted.latex(tuple(last))
+
+
 def test_a_notebook_shows_the_fronts(fitted: ODERegressor) -> None:
     shown = fitted._repr_mimebundle_()
     assert shown["text/plain"] == str(fitted)

@@ -1,12 +1,15 @@
 """kill -9 at random moments of a checkpointing fit: can it always be resumed, and is the front never worse?
 
 One search is killed and taken up again, over and over, until it has done all its steps; then its result must be that of
-the same search without a pause, and another search begins. With `--motion` it is a search for laws of motion.
+the same search without a pause, and another search begins. Most kills are early and some late, by the time that the
+search takes without a pause, so that searches also come to their end; the last one is not killed any more. With
+`--motion` it is a search for laws of motion.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import signal
@@ -28,7 +31,10 @@ __all__ = ["add_arguments", "main"]
 
 STEPS = 12  # of a search: some seconds, so that it is killed and taken up again several times
 _CPU_TIMES = slice(11, 13)  # fields of /proc/PID/stat behind the name: ticks in the program, and in the system for it
-MOTION_STEPS = 3  # of the search for each of two laws
+MOTION_STEPS = 16  # of the search for each of two laws: a fifth of its time, before the fits to the trajectories
+EARLY = (0.0, 0.4)  # when most processes are killed, in times of a search without a pause: its steps lie here
+LATE = (0.4, 1.5)  # and the others: half of them come to the end, though fits to trajectories begin anew
+LATE_ONES = 0.35  # part of the processes that are killed late
 
 
 @dataclass(frozen=True)
@@ -42,9 +48,6 @@ class Trial:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument(
-        "--latest", type=float, default=1.5, help="seconds of the processor after the start of a process"
-    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--motion", action="store_true", help="searches for laws of motion")
 
@@ -53,13 +56,17 @@ def main(options: argparse.Namespace) -> int:
     rng = random.Random(options.seed)
     trial = Trial(_begin_motion, _resume_motion, _motion_fronts) if options.motion else Trial(_begin, _resume, _fronts)
     kills = lost = worse = finished = different = before_first = 0
+    begin = time.process_time()
+    trial.begin(0, None)
+    whole = time.process_time() - begin
     seed = 0
     while kills < options.count:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "checkpoint.json"
             known: Sequence[Front | None] | None = None
-            while kills < options.count:
-                done = _killed(trial, path, seed, rng.uniform(0.0, options.latest))
+            while True:
+                after = whole * _moment(rng) if kills < options.count else math.inf
+                done = _killed(trial, path, seed, after)
                 kills += not done
                 if not path.exists():
                     before_first += 1
@@ -84,6 +91,11 @@ def main(options: argparse.Namespace) -> int:
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     print(f"| {kills} | {before_first} | {lost} | {worse} | {finished} | {different} |")
     return 1 if lost or worse or different else 0
+
+
+def _moment(rng: random.Random) -> float:
+    """When a process is killed, in times of a search without a pause."""
+    return rng.uniform(*(LATE if rng.random() < LATE_ONES else EARLY))
 
 
 def _begin(seed: int, checkpoint: Path | None) -> object:

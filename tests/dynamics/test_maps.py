@@ -25,7 +25,7 @@ HENON = orbit(lambda x, y: [1 - 1.4 * x**2 + y, 0.3 * x], [0.1, 0.1])
 
 
 def quick(**parameters) -> ODERegressor:
-    settings = {"operators": "arithmetic", "step": "map", "max_iterations": 1, "max_time": 20, "random_state": 0}
+    settings = {"operators": "arithmetic", "step": "map", "max_iterations": 1, "max_time": None, "random_state": 0}
     return ODERegressor(**{**settings, **parameters})
 
 

@@ -133,6 +133,8 @@ def test_it_is_printed_and_written(wave: PDERegressor) -> None:
     assert "<table" in wave._repr_mimebundle_()["text/html"]
     with pytest.raises(ValueError, match="index names w; fields are u, v"):
         wave.sympy({"w": 0})
+    with pytest.raises(IndexError, match=r"equations_\['v'\] has the rows 0 to \d+, and no row 99"):
+        wave.latex({"v": 99})
     assert repr(PDERegressor()) == str(PDERegressor()) == "PDERegressor()"
 
 

@@ -27,6 +27,7 @@ EITHER_RULE = pytest.mark.parametrize("rule", ["mdl", pytest.param("trajectories
 
 def quick(**parameters) -> ODERegressor:
     settings = {"operators": "arithmetic", "max_iterations": 1, "random_state": 0, "model_selection": "mdl"}
+    settings["max_time"] = None  # results do not depend on how busy the machine is
     return ODERegressor(**{**settings, **parameters})
 
 
@@ -59,7 +60,7 @@ def test_every_state_has_a_front_with_its_judges(fitted: ODERegressor) -> None:
 
 
 def test_simulation_follows_the_measured_motion(fitted: ODERegressor) -> None:
-    simulated = fitted.simulate(HUNT[0], T)
+    simulated = fitted.simulate(HUNT[0], T, max_time=None)
     assert np.sqrt(((simulated - HUNT) ** 2).mean(axis=0) / HUNT.var(axis=0)).max() < 0.3
 
 
@@ -71,6 +72,41 @@ def test_index_picks_other_rows(fitted: ODERegressor) -> None:
     np.testing.assert_array_equal(fitted.predict(HUNT, index=list(fitted.selected_.values())), fitted.predict(HUNT))
     with pytest.raises(ValueError, match="states are x1, x2"):
         fitted.predict(HUNT, index={"y": 0})
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "message"),
+    [
+        (99, IndexError, r"equations_\['x1'\] has the rows 0 to \d+, and no row 99"),
+        (-99, IndexError, "and no row -99"),
+        ({"x2": 99}, IndexError, r"equations_\['x2'\] has the rows 0 to \d+, and no row 99"),
+        ([0, 99], IndexError, r"equations_\['x2'\] has the rows 0 to \d+, and no row 99"),
+        ([0, 1, 2], ValueError, r"one row for each of the 2 states \(x1, x2\), not \[0, 1, 2\]"),
+        ("x1", ValueError, "one row for each of the 2 states"),
+        (1.5, TypeError, r"a row number of equations_\['x1'\], 0 to \d+, not 1.5"),
+        ({"x1": None}, TypeError, "a row number of equations_"),
+        (True, TypeError, "not True"),
+        ({0: 1}, ValueError, "index names 0; states are x1, x2"),
+    ],
+)
+def test_an_index_that_is_no_row_is_refused_with_the_rows_there_are(
+    fitted: ODERegressor, index: object, error: type[Exception], message: str
+) -> None:
+    calls = [
+        lambda: fitted.predict(HUNT, index=index),
+        lambda: fitted.simulate(HUNT[0], T, index=index),
+        lambda: fitted.sympy(index),
+        lambda: fitted.latex(index),
+        lambda: fitted.export("c", index),
+    ]
+    for call in calls:
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_rows_may_be_counted_from_the_end(fitted: ODERegressor) -> None:
+    last = [len(table) - 1 for table in fitted.equations_.values()]
+    assert fitted.latex(-1) == fitted.latex(np.array(last)) == fitted.latex(tuple(last))
 
 
 def test_a_notebook_shows_the_fronts(fitted: ODERegressor) -> None:
@@ -133,9 +169,10 @@ def test_external_inputs(rule: str) -> None:
         x[i + 1] = x[i] + step * (-0.5 * x[i] + 2 * (u[i] + u[i + 1]) / 2)
     model = quick(model_selection=rule).fit(noisy(x[:, None], 0.005), T, u)
     assert has_structure(model, "x1 + u1")
-    simulated = model.simulate([0.0], T, u)
+    simulated = model.simulate([0.0], T, u, max_time=None)
     assert np.corrcoef(simulated[:, 0], x)[0, 1] > 0.999
-    np.testing.assert_allclose(model.simulate([0.0], T, lambda t: np.sin(3 * t)), simulated, atol=0.05)
+    by_function = model.simulate([0.0], T, lambda t: np.sin(3 * t), max_time=None)
+    np.testing.assert_allclose(by_function, simulated, atol=0.05)
     with pytest.raises(ValueError, match="u is missing"):
         model.predict([[1.0]])
     with pytest.raises(ValueError, match="function of time"):
@@ -161,7 +198,7 @@ def test_second_order(rule: str) -> None:
     angle = motion(["-2*sin(x1) - 0.1*x1_dot"], (2.5, 0.0), t, order=2)
     model = quick(operators=["+", "-", "*", "sin", "cos"], order=2, model_selection=rule).fit(noisy(angle, 0.005), t)
     assert has_structure(model, "sin(x1) + x1_dot")
-    simulated = model.simulate([2.5, 0.0], t)
+    simulated = model.simulate([2.5, 0.0], t, max_time=None)
     assert np.corrcoef(simulated[:, 0], angle[:, 0])[0, 1] > 0.95
     assert model.predict([[1.0, 0.0]])[0, 0] == pytest.approx(-2 * np.sin(1), rel=0.1)
 
@@ -181,7 +218,7 @@ def test_a_double_pendulum_with_uneven_samples_and_a_gap() -> None:
     model = quick(operators=["+", "-", "*", "sin", "cos"], order=2, coupled=True).fit(noisy(angles, 0.001), t)
     assert has_structure(model, *laws)
     follow = t < 2
-    simulated = model.simulate([1.8, 1.2, 0.0, 0.0], t[follow])
+    simulated = model.simulate([1.8, 1.2, 0.0, 0.0], t[follow], max_time=None)
     assert np.abs(simulated[:, :2] - angles[follow]).max() < 0.1
     assert model.score(angles, t) > 0.99
     with pytest.raises(ValueError, match="no explicit form"):

@@ -5,8 +5,6 @@ Most tests choose by the older rule, which takes a fraction of a second; the sam
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from dynamics.motions import motion, noisy, predator_and_prey
@@ -24,6 +22,7 @@ EITHER_RULE = pytest.mark.parametrize("rule", ["mdl", pytest.param("trajectories
 
 def quick(rule: str = "mdl", **parameters) -> ODERegressor:
     settings = {"operators": "arithmetic", "max_iterations": 1, "random_state": 0, "model_selection": rule}
+    settings["max_time"] = None  # results do not depend on how busy the machine is
     return ODERegressor(**{**settings, **parameters})
 
 
@@ -61,7 +60,7 @@ def test_a_state_that_does_not_move_has_the_law_zero(rule: str) -> None:
     assert is_hunt(model)
     assert model.best_expressions_["x3"] == Constant(0)
     assert model.score(X, T) > 0.98
-    assert np.allclose(model.simulate([10, 5, 7], T[:20])[:, 2], 7)
+    assert np.allclose(model.simulate([10, 5, 7], T[:20], max_time=None)[:, 2], 7)
 
 
 @pytest.mark.parametrize("rule", ["mdl", "trajectories"])
@@ -99,10 +98,8 @@ def test_a_found_system_that_blows_up_is_cut_off_with_a_warning(rule: str) -> No
     t = np.linspace(0, 0.8, 200)
     model = quick(rule).fit((1 / (1 - t))[:, None], t)
     assert same_structure(model.best_expressions_["x1"], parse("x1**2"))
-    begin = time.monotonic()
-    with pytest.warns(RuntimeWarning, match="later rows are NaN"):
-        simulated = model.simulate([1.0], np.linspace(0, 3, 50))
-    assert time.monotonic() - begin < 11
+    with pytest.warns(RuntimeWarning, match="blew up .* later rows are NaN"):
+        simulated = model.simulate([1.0], np.linspace(0, 3, 50), max_time=None)
     assert np.isfinite(simulated[0, 0])
     assert np.isnan(simulated[-1, 0])
 

@@ -62,13 +62,27 @@ class LawsOfStates:
         check_is_fitted(self, "fronts_")
         if index is None:
             rows: Mapping[str, int] = self.selected_
-        elif isinstance(index, (int, np.integer)):
-            rows = dict.fromkeys(self.fronts_, int(index))
         elif isinstance(index, Mapping):
             rows = {**self.selected_, **index}
-        else:
+        elif isinstance(index, (Sequence, np.ndarray)):
+            if isinstance(index, str) or len(index) != len(self.fronts_):
+                raise ValueError(
+                    f"index must have one row for each of the {len(self.fronts_)} {self._what} "
+                    f"({', '.join(self.fronts_)}), not {index!r}"
+                )
             rows = dict(zip(self.fronts_, index, strict=True))
-        unknown = set(rows) - set(self.fronts_)
+        else:
+            rows = dict.fromkeys(self.fronts_, index)  # what is no row is refused below
+        unknown = [str(name) for name in rows if name not in self.fronts_]
         if unknown:
-            raise ValueError(f"index names {', '.join(sorted(unknown))}; {self._what} are {', '.join(self.fronts_)}")
-        return {name: front[rows[name]].expression for name, front in self.fronts_.items()}
+            raise ValueError(f"index names {', '.join(unknown)}; {self._what} are {', '.join(self.fronts_)}")
+        return {name: front[_row(rows[name], name, len(front))].expression for name, front in self.fronts_.items()}
+
+
+def _row(given: object, name: str, count: int) -> int:
+    """A row of the front of `name`, which has so many; from its end, if it is below 0."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise TypeError(f"index must be a row number of equations_[{name!r}], 0 to {count - 1}, not {given!r}")
+    if not -count <= given < count:
+        raise IndexError(f"index: equations_[{name!r}] has the rows 0 to {count - 1}, and no row {given}")
+    return int(given)

@@ -384,7 +384,10 @@ def test_units_reach_the_estimator_and_are_printed(symenum, models, table):
 
 def test_units_stand_in_the_names_of_columns(symenum, models, table):
     symenum("fit", table("v [m/s],t (s),y [m]\n1,2,3\n2,5,4\n3,7,9\n"), "--units", "names")
-    assert list(models.settings["units"].values()) == ["m/s", "s", "m"]
+    assert models.settings["units"] == {"v": "m/s", "t": "s", "y [m]": "m"}
+    assert models.X.columns.tolist() == ["v", "t"]
+    symenum("fit", table("v [m/s],v [cm/s],y [m]\n1,2,3\n2,5,4\n3,7,9\n"), "--units", "names")
+    assert models.X.columns.tolist() == ["v_m_s", "v_cm_s"]  # v would be both
     result = symenum("fit", table(DATA), "--units", "names")
     assert result.exit_code == 2
     assert "the column 'a' has no unit in its name" in result.stderr

@@ -105,6 +105,9 @@ def test_standard_input_is_read_and_a_file_written_but_never_overwritten(saved: 
     first = symenum(*command, stdin="b,a (m)\n2,1.5\n")
     assert first.exit_code == 0, first.output
     assert first.stdout == ""
+    nothing = symenum("predict", saved, "-", stdin="")
+    assert nothing.exit_code == 2
+    assert "'standard input' is empty" in nothing.stderr  # without the folder of the copy
     assert pandas.read_csv(out)["y_predicted"].tolist() == [6.0]
     again = symenum(*command, stdin="b,a (m)\n1,1\n")
     assert again.exit_code == 2

@@ -91,6 +91,17 @@ def test_a_first_row_of_missing_values_is_no_line_of_units(symenum, models, tabl
     assert "units" not in result.stderr
 
 
+def test_a_column_without_a_name_gets_one_that_no_other_has(symenum, models, table):
+    result = symenum("fit", table(",x1,y\n1.5,2,3\n2.5,5,4\n7.5,7,9\n"))
+    assert "Column 1 has no name: it is called x1_." in result.stderr
+    assert models.X.columns.tolist() == ["x1_", "x1"]
+
+
+def test_no_variable_gets_the_name_of_the_target(symenum, models, table):
+    symenum("fit", table("x 1,x-1,x_1\n1,2,3\n2,5,4\n3,7,9\n"))
+    assert models.X.columns.tolist() == ["x_1_", "x_1__"]
+
+
 @pytest.mark.parametrize("options", [[], ["--no-header"]])
 def test_without_a_header_columns_are_numbered(symenum, models, table, options):
     result = symenum("fit", table("1 2 3\n2 5 4\n3 7 9\n"), *options)
@@ -390,6 +401,8 @@ def test_empty_file(symenum, table, content):
         ("a,b,y\nu,v,3\nw,v,4\n", "--one-hot a,b"),
         (b"PK\x03\x04rest", "save the sheet as CSV"),
         (b"\x00\x01\x02\x03", "binary"),
+        ('{"a": {"0": 1.5, "1": 2.5}, "y": {"0": 1, "1": 2}}', "is JSON, not a text table: save it as CSV"),
+        ('[{"a": 1.5, "y": 1}, {"a": 2.5, "y": 2}]', "is JSON, not a text table: save it as CSV"),
         (b"PAR1 and so on PAR1", "Parquet"),
         ("a,when,y\n1,1/2/2020,3\n2,1/3/2020,4\n", "'when' holds text"),
     ],

@@ -109,6 +109,12 @@ def test_a_search_with_units_goes_on_from_its_checkpoint_as_if_it_had_not_ended(
     assert [str(one.expression) for one in resumed.front_] == [str(one.expression) for one in whole.front_]
 
 
+def test_a_target_with_its_unit_in_the_name_is_listed_with_one_unit() -> None:
+    named = TABLE.rename(columns={name: f"{name} [{UNITS[name]}]" for name in TABLE})
+    fitted = model(units="names").fit(named, (TABLE.m * TABLE.v**2).rename("E [J]"))
+    assert fitted.unit_lines()[0].startswith("Units: E [kg*m**2/s**2], ")
+
+
 def test_a_saved_model_knows_its_units(tmp_path: Path) -> None:
     fitted = model(units=UNITS).fit(TABLE, (TABLE.m * TABLE.v**2).rename("E"))
     fitted.save(tmp_path / "result")

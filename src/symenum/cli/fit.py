@@ -173,8 +173,9 @@ def fit_command(
         target, drop = target or chosen_example.target, drop or chosen_example.drop
         settings |= {name: value for name, value in chosen_example.settings.items() if not was_given(context, name)}
     missing = "drop" if drop_nan else missing
+    units_in_names = isinstance(settings["units"], str)  # the word names, and no mapping
     choice = ColumnChoice(
-        target, features or None, drop, weights, missing, y_error, x_error, one_hot, settings["groups"]
+        target, features or None, drop, weights, missing, y_error, x_error, one_hot, settings["groups"], units_in_names
     )
     if x_error and y_error is None:
         raise click.UsageError("--x-error needs --y-error too: a row counts by both errors together.")

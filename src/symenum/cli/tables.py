@@ -51,6 +51,7 @@ __all__ = [
 Note = Callable[[str], None]
 """Called with a sentence that the user should read."""
 _PARQUET = b"PAR1"  # the first bytes of a Parquet file
+_JSON = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{])')  # how a table as JSON begins; a CSV may begin with [s] or {a}
 _MAX_NAMES = 8  # names of columns in a message: about one line
 _FEW_ROWS = 3  # laws of two constants, of which there are hundreds, pass through or near three points
 _MAX_LISTED = 12  # names of columns in a message about the header, whose reader looks for one that is missing
@@ -132,7 +133,10 @@ def table_path(data: Path | None, example: str = "") -> Iterator[Path]:
             path = Path(folder) / "standard input"
             with click.open_file(str(data), "rb") as source, path.open("wb") as copy:
                 shutil.copyfileobj(source, copy)
-            yield path
+            try:
+                yield path
+            except InputError as error:  # of a file that the user has never seen
+                raise InputError(error.message.replace(f"'{path}'", f"'{path.name}'")) from error
     else:
         yield data
 
@@ -175,6 +179,8 @@ def read_start(path: Path) -> bytes:
         raise InputError(f"{shown} is empty: it needs a column for the target, one for each variable, and rows.")
     if start.startswith(b"PK\x03\x04") or start.startswith(b"\xd0\xcf\x11\xe0"):
         raise InputError(f"{shown} is a workbook or an archive, not a text table: save the sheet as CSV.")
+    if _JSON.match(start):
+        raise InputError(f"{shown} is JSON, not a text table: save it as CSV, such as by pandas.read_json and to_csv.")
     return start
 
 
@@ -437,12 +443,18 @@ def _without_unnamed(frame: pandas.DataFrame, names: Sequence[str], note: Note) 
             note("The first column has no name and counts the rows: it is left out.")
             continue
         places.append(i)
-        called.append(name or f"x{i + 1}")
+        called.append(name or _free_name(f"x{i + 1}", names))
         if not name:
-            note(f"Column {i + 1} has no name: it is called x{i + 1}.")
+            note(f"Column {i + 1} has no name: it is called {called[-1]}.")
     frame = frame[places]
     frame.columns = called
     return frame
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 # From a DataFrame to variables, target and weights
@@ -466,6 +478,8 @@ class ColumnChoice:
     """Columns of text that become columns of 0 and 1."""
     groups: str | None = None
     """The column that says of which group a row is."""
+    units_in_names: bool = False
+    """Whether laws call a column "speed [m/s]" speed."""
 
 
 @dataclass(frozen=True)
@@ -565,7 +579,7 @@ def choose_columns(
     if first_table:
         _note_weak_columns(numbers, [name for name in features if name != group], target, note)
     _check_errors(numbers, y_error, x_errors, where)
-    table = _named(numbers, features, target, weights, note)
+    table = _named(numbers, features, target, weights, choice.units_in_names, note)
     if group is not None:
         table = replace(table, group=str(table.X.columns[features.index(group)]))
     if labels is not None:
@@ -1001,10 +1015,21 @@ def _note_weak_columns(frame: pandas.DataFrame, features: Sequence[str], target:
         note(f"Equal in all rows: {equal}{more}. Laws may hold either of them; leave out one with --drop.")
 
 
-def _named(frame: pandas.DataFrame, features: Sequence[str], target: str, weights: str | None, note: Note) -> Table:
+def _named(
+    frame: pandas.DataFrame,
+    features: Sequence[str],
+    target: str,
+    weights: str | None,
+    units_in_names: bool,
+    note: Note,
+) -> Table:
+    from symenum.estimator.unit_text import without_unit
     from symenum.expressions import formula_names
 
-    called = formula_names(features)  # by the name in the file
+    bare = [without_unit(name) if units_in_names else name for name in features]
+    bare = bare if len(set(bare)) == len(bare) else list(features)
+    in_laws = formula_names(bare, other_names=[target])
+    called = {name: in_laws[short] for name, short in zip(features, bare, strict=True)}  # by the name in the file
     renamed = {name: new for name, new in called.items() if new != name}
     if renamed:
         pairs = ", ".join(f"'{name}' is {new}" for name, new in list(renamed.items())[:_MAX_NAMES])

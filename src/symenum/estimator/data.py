@@ -23,7 +23,7 @@ from symenum.core.seeds import sample_rows
 from symenum.core.target import Target, Training, check_errors, check_target, refuse_dates_and_masks
 from symenum.core.user_warnings import warn_user
 from symenum.estimator.missing_cells import Kept, handle_missing
-from symenum.estimator.unit_text import FROM_NAMES, unit_in_name
+from symenum.estimator.unit_text import FROM_NAMES, without_unit
 from symenum.expressions.parse import formula_names
 from symenum.fitting.effective_variance import MeasurementErrors
 from symenum.fitting.losses import make_loss
@@ -70,7 +70,7 @@ class FitData:
         """The names of the columns in formulas."""
         labels = self.labels
         if labels is not None and self.units_in_names:
-            labels = tuple(label if (split := unit_in_name(label)) is None else split[0] for label in labels)
+            labels = tuple(map(without_unit, labels))
         return column_names(labels, self.X.shape[1])
 
     def frame(self) -> Any:

@@ -21,7 +21,7 @@ from symenum.core.budget import Budget
 from symenum.core.target import Training, check_target
 from symenum.core.words import did_you_mean
 from symenum.estimator.data import column_names
-from symenum.estimator.unit_text import FROM_NAMES, unit_in_name
+from symenum.estimator.unit_text import FROM_NAMES, without_unit
 from symenum.expressions import Constant, Expression, Units, substitute, written
 from symenum.expressions.candidate import Candidate
 from symenum.front import Front
@@ -238,7 +238,7 @@ def check_groups(model: Any, X: Any, y: Any, weight: Any, variable_names: Sequen
     codes = pandas.Series(labels).map({label: code for code, label in enumerate(found)}).to_numpy(dtype=np.int64)
     columns = list(map(str, rest.columns)) if isinstance(rest, pandas.DataFrame) else None
     if columns is not None and model.units == FROM_NAMES:  # a column "speed [m/s]" is called speed in laws
-        columns = [label if (split := unit_in_name(label)) is None else split[0] for label in columns]
+        columns = [without_unit(label) for label in columns]
     every = list(map(str, X.columns)) if isinstance(X, pandas.DataFrame) else [f"x{i + 1}" for i in range(X.shape[1])]
     names = column_names(columns if columns is not None else _array_names(X, model.groups), rest.shape[1])
     return GroupedTable(rest, y, weight, model.groups, tuple(found), codes, names, every.index(model.groups))

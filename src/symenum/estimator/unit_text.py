@@ -14,7 +14,7 @@ from fractions import Fraction
 from symenum.core.dimensions import DIMENSIONLESS, Dimension
 from symenum.core.words import did_you_mean
 
-__all__ = ["FROM_NAMES", "Unit", "read_unit", "unit_in_name"]
+__all__ = ["FROM_NAMES", "Unit", "read_unit", "unit_in_name", "without_unit"]
 
 FROM_NAMES = "names"
 """The value of the parameter `units` for tables whose columns are called "speed [m/s]"."""
@@ -111,6 +111,16 @@ def unit_in_name(column: str) -> tuple[str, str] | None:
     """
     found = _IN_NAME.match(column)
     return None if found is None else (found["name"], found["unit"])
+
+
+def without_unit(column: str) -> str:
+    """The name of a column without the unit that it may hold.
+
+    >>> without_unit("speed [m/s]"), without_unit("speed")
+    ('speed', 'speed')
+    """
+    split = unit_in_name(column)
+    return column if split is None else split[0]
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from symenum.core.dimensions import BASE_UNITS, Dimension, solve_exponents
 from symenum.core.words import did_you_mean
 from symenum.estimator.physical_constants import PHYSICAL_CONSTANTS
-from symenum.estimator.unit_text import FROM_NAMES, read_unit, unit_in_name
+from symenum.estimator.unit_text import FROM_NAMES, read_unit, unit_in_name, without_unit
 from symenum.expressions import Expression, Units, Variable
 from symenum.heads.dimensionless_groups import groups_of
 
@@ -131,7 +131,7 @@ def dimensionless_groups(units: Mapping[str, str]) -> list[Expression]:
 
 def unit_lines(law: Expression, units: Units, target: str) -> list[str]:
     """Sentences that say which unit target, variables and, where they may have any, the numbers of a law have."""
-    shown = [f"{target} [{units.target}]", *(f"{name} [{one}]" for name, one in units.variables.items())]
+    shown = [f"{without_unit(target)} [{units.target}]", *(f"{name} [{one}]" for name, one in units.variables.items())]
     lines = [f"Units: {', '.join(shown)}."]
     if units.free:
         numbers = [f"{number} [{dimension}]" for number, dimension in units.of_numbers(law)]

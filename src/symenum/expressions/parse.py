@@ -306,13 +306,17 @@ def check_names(names: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
     return listed
 
 
-def formula_names(names: Sequence[str]) -> Mapping[str, str]:
+def formula_names(names: Sequence[str], other_names: Collection[str] = ()) -> Mapping[str, str]:
     """What the columns of a table are called in formulas: their own names wherever these are free identifiers.
+
+    `other_names`: what else stands beside the formulas, such as the target; no name that is changed becomes one.
 
     >>> formula_names(["mass", "sin", "distance (AU)"])
     {'mass': 'mass', 'sin': 'sin_', 'distance (AU)': 'distance_AU'}
+    >>> formula_names(["x 1"], other_names=["x_1"])
+    {'x 1': 'x_1_'}
     """
-    return safe_names(names, FORMULA_RESERVED)
+    return safe_names(names, {*FORMULA_RESERVED, *(set(other_names) - set(names))})
 
 
 def safe_names(names: Sequence[str], reserved: Collection[str], *, ascii_only: bool = False) -> Mapping[str, str]:

@@ -48,9 +48,10 @@ _PARTS = 1  # operators of a part that a step joins with a target, at most: each
 _MADE = 3e5  # targets and features made, beyond the `_MAKING` that few of them take, too,
 _MATCHED = 5e7  # pairs looked up,
 _MATCHED_INSIDE = 2e7  # those with a function around them, or joined by a power,
-_JUDGED = 1e8  # pairs judged for one target,
+_JUDGED = 1.2e8  # pairs judged for one target,
 _JUDGED_ON_GPU = 4e11
 _MAKING = 0.4  # seconds: hundreds of steps are taken one by one, from targets of each size
+_STEM, _ROW = 1e-3, 8.5e-5  # seconds of a CPU for each stem, and for each feature that it is judged with, beyond pairs
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,13 @@ class Meetings:
         sides, rate = (_NEAR_ON_GPU, _JUDGED_ON_GPU) if gpu else (_NEAR, _JUDGED)
         yield Priced(partial(self._making, self._near, sides), sides.work)
         meetings = self._near(sides, NO_LIMIT)
-        judged = 2 * len(meetings.products) ** 2 * (sides.parts + 1)  # products, quotients both ways, and two terms
-        count = max(1, int(WORK_OF_A_MEETING * rate / judged))
+        features = len(meetings.products)
+        judged = 2 * features**2 * (len(meetings.parts) + 1)  # products, quotients both ways, and two terms
+        work = judged / rate + (0.0 if gpu else _STEM + _ROW * features)
+        count = max(1, int(WORK_OF_A_MEETING / work))
         for first in range(0, len(meetings.stems), count):
-            scan = partial(meetings.scan, meetings.stems[first : first + count])
-            yield Priced(scan, count * judged / rate)
+            some = meetings.stems[first : first + count]
+            yield Priced(partial(meetings.scan, some), len(some) * work)
 
     def _making(self, make: Callable[[Sides, Budget], object], sides: Sides, budget: Budget) -> list[Candidate]:
         """A slice that makes what others use, and finds nothing."""

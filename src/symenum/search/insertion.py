@@ -1,11 +1,11 @@
 """One more part at any place of a law, and what that promises, told by its tangent.
 
 A part w that comes into a law f at a place s changes it, to first order, by g·w (where s becomes s + a·w) or by g·s·w
-(where s becomes s·(1 + a·w)); g = ∂f/∂s. The gain of w is the fall of the sum of squares that one Gauss–Newton step
-brings in which a and *all* constants of f move together: the square of the residual along that column, taken off the
-derivatives of f by its constants. So every part at every place is judged by one matrix product, and a new term beside
-the terms of a sum (s is the whole law) is one case of many: a shift of a factor, a further summand in the argument of a
-sine, a factor that a term had lacked.
+(where s becomes s·(1 + a·w)); g = ∂f/∂s. An exponent is a part, too: s**(1 + a) changes it by g·s·log(s). The gain of w
+is the fall of the sum of squares that one Gauss–Newton step brings in which a and *all* constants of f move together:
+the square of the residual along that column, taken off the derivatives of f by its constants. So every part at every
+place is judged by one matrix product, and a new term beside the terms of a sum (s is the whole law) is one case of many:
+a shift of a factor, a further summand in the argument of a sine, a factor that a term had lacked.
 
 Parts are the variables, products and quotients of two of them, and functions of these with an inner constant on a grid.
 Nothing is fitted here: `growth` fits what promises most.
@@ -40,6 +40,15 @@ _NOT_GRIDDED = (
     Role.SQUARE,
     Role.CUBE,
 )  # products and quotients do these
+_WITHOUT_EXPONENT = (
+    *MULTIPLICATIVE,
+    Role.POWER,
+    Role.EXPONENTIAL,
+    Role.ROOT,
+    Role.SQUARE,
+    Role.CUBE,
+    Role.RECIPROCAL,
+)  # their operands take one
 # Chosen by trial on random laws and development tables.
 _TURNS = tuple(0.8 * i for i in range(1, 15))  # c of periodic functions, in units of 1/(range of v): up to two periods
 _GROWTHS = (0.3, 0.8, 1.6, 3.0, 6.0)  # |c| of exponentials, in units of 1/(range of v)
@@ -48,6 +57,7 @@ _SLOPES = (1.5, 4.0, 10.0)  # |c| of other functions, such as tanh, in units of 
 _MIDDLES = (0.25, 0.5, 0.75)  # and where in that range their argument is zero
 _BASES = 24  # variables, and as many products of two, that functions are taken of
 _SWAPS = 4  # functions that may take the place of one
+_LARGEST_CHANGE = 0.7  # of an exponent, where its fit begins
 _PER_PLACE = 8  # insertions at one place that are handed back
 _FAMILIES_LOOKED_AT = 200  # at one place, where not all laws are allowed: to ask takes some 50 us
 
@@ -75,6 +85,14 @@ class Place:
     def takes_factor(self) -> bool:
         """Whether one more factor here is no factor of a product above it, and not the business of a coefficient."""
         return bool(self.path) and self.parent not in MULTIPLICATIVE and bool(variables(self.node))
+
+    @property
+    def takes_exponent(self) -> bool:
+        """Whether it is positive and varies, and no coefficient, exponent or factor inside it does what one would."""
+        node = self.node
+        if not variables(node) or self.parent is Role.POWER or not bool((self.value > 0).all()):
+            return False
+        return not isinstance(node, Apply) or node.operator.role not in _WITHOUT_EXPONENT
 
 
 @dataclass(frozen=True)
@@ -185,29 +203,45 @@ def best_insertions(
             found += judge.best(summands if place.path else terms, place.slope, partial(_added, law, place))
         if able.products and place.takes_factor:
             found += judge.best(factors, place.slope * place.value, partial(_multiplied, law, place))
+        if able.powers and place.takes_exponent:
+            logarithm = _Parts.of([(place.value.log(), place.node)])
+            found += judge.best(logarithm, place.slope * place.value, partial(_to_the_power, law, place))
     return sorted(found, key=lambda one: -one.promise)[:count]
 
 
 def swaps(
     law: Expression, columns: Mapping[str, Tensor], target: Target, operators: tuple[Operator, ...]
 ) -> list[Expression]:
-    """The law with other functions, of the same argument, in the place of each of its functions.
+    """The law with another function in the place of each of its functions and variables; those that promise most.
 
-    A function u(v) becomes a·w(v) + b, with the inner constant, a and b of the least squares between both, as far as
-    the law depends on them: a part that came in first need not be the right one, it only promised most.
+    A function u(v), or v itself, becomes a·w(v) + b: a part that came in first need not be the right one, it only
+    promised most, and what looked like a line may be bent. With v taken out to first order, w is judged by what it then
+    explains, off the derivatives by the constants that stay; its inner constant, a and b are those of least squares.
     """
     root = target.weight.sqrt()
-    found: list[Expression] = []
-    for place in places_of(law, columns):
+    places = places_of(law, columns)
+    if not bool(torch.isfinite(places[0].value).all()):
+        return []
+    free = set(_free_paths(law))
+    found: list[Insertion] = []
+    for place in places:
         node = place.node
-        if not isinstance(node, Apply) or not _is_function(node) or not bool(torch.isfinite(place.slope).all()):
+        if not _may_be_swapped(place) or not bool(torch.isfinite(place.slope).all()):
             continue
-        inner = _without_numbers(node.operands[-1])
+        inner = _without_numbers(node.operands[-1]) if isinstance(node, Apply) else node
         weighted = place.slope * root
         if not float(weighted.norm()) > 0:
             continue
-        background = orthonormal(weighted[None])
-        values = place.value * weighted
+        staying = [
+            other.slope * root
+            for other in places
+            if other.path in free
+            and other.path[: len(place.path)] != place.path
+            and bool(torch.isfinite(other.slope).all())
+        ]
+        background = orthonormal(torch.stack([root, weighted, *staying]))
+        missed = (target.y - places[0].value) * root
+        values = missed + place.value * weighted
         judge = _Judge(background, values - (values @ background.T) @ background, root)
         parts = _functions([(evaluate(inner, columns), inner)], operators)
 
@@ -216,9 +250,8 @@ def swaps(
             offset = float((rest * weighted).sum() / weighted.square().sum())
             return replaced(law, place.path, _shifted(_times(size, part), offset))
 
-        alike = judge.best(parts, place.slope, write)
-        found += [one.law for one in alike[:_SWAPS] if math.isfinite(one.promise)]
-    return found
+        found += [one for one in judge.best(parts, place.slope, write) if math.isfinite(one.promise)][:_SWAPS]
+    return [one.law for one in found]
 
 
 def common_factors(
@@ -256,11 +289,16 @@ def common_factors(
     return list(found.values())
 
 
-def _is_function(node: Apply) -> bool:
-    """Whether it is a function of one operand that varies, or a number over such an operand."""
+def _may_be_swapped(place: Place) -> bool:
+    """Whether it is a variable, a function of one operand that varies, or a number over such an operand."""
+    node = place.node
+    if isinstance(node, Variable):
+        return True
+    if not isinstance(node, Apply) or not variables(node):
+        return False
     if node.operator.role is Role.QUOTIENT:
-        return not variables(node.operands[0]) and bool(variables(node.operands[1]))
-    return len(node.operands) == 1 and node.operator.role not in _NOT_GRIDDED and bool(variables(node))
+        return not variables(node.operands[0])
+    return len(node.operands) == 1 and node.operator.role not in _NOT_GRIDDED
 
 
 def _without_numbers(argument: Expression) -> Expression:
@@ -492,6 +530,12 @@ def _multiplied(law: Expression, place: Place, size: float, part: Expression) ->
         product = apply("mul", rest, _shifted(part, 1 / size))
         return replaced(law, place.path, _times(float(coefficient.value) * size, product))
     return replaced(law, place.path, apply("mul", node, _shifted(_times(size, part), 1.0)))
+
+
+def _to_the_power(law: Expression, place: Place, size: float, part: Expression) -> Expression:
+    """The law with node**(1 + size) at the place, the size kept within what a first order says."""
+    exponent = 1 + max(-_LARGEST_CHANGE, min(size, _LARGEST_CHANGE))
+    return replaced(law, place.path, apply("pow", part, Constant(exponent)))
 
 
 def _always(expression: Expression) -> Write:

@@ -54,7 +54,6 @@ _LEAST_KNOWN = 1e-14  # of the variance of y: a smaller loss of a sum of many te
 _LEAST_LOSS = 1e-300  # of which a logarithm is taken
 _STEPS = 12  # Levenberg-Marquardt steps of a law with one more part: most are at their minimum after six
 # Chosen by trial: benchmarks/constants.py shows what half and twice of each do.
-_NEARLY_AS_GOOD = 1.2  # of the front's loss, up to which a runner-up is a base
 _MATERIAL = 24  # variables that parts are made of; the others become terms as they are
 _INSERTIONS = 40  # laws with one more part that are fitted, those that promise most
 _PRUNED = 6  # of these, the cheapest, that lose what they do not need
@@ -89,12 +88,20 @@ def bases(front: Front, known: Sequence[Expression]) -> list[Candidate]:
 
 
 def simple_bases(state: State) -> list[Candidate]:
-    """The laws of the front and those that are nearly as good, whose forms have not grown yet, the simplest first."""
-    front, forms = state.front, set(state.grown)
-    others = near(front, state.runners_up)
-    nearly_as_good = [law for law in others if law.loss <= _NEARLY_AS_GOOD * front.loss_up_to(law.complexity)]
-    found = sorted([*front, *nearly_as_good], key=lambda law: (law.complexity, law.loss))
-    return [law for law in found if form_of(law.expression) not in forms]
+    """The laws of the front, then the runners-up, whose forms have not grown yet.
+
+    Runners-up come in rounds, the second best law of each complexity, then the third, the simplest first in each: what
+    is second to another form may be nearer to the law that both approach.
+    """
+    front, known = state.front, set(state.grown)
+    found = [law for law in front if form_of(law.expression) not in known]
+    ranks: dict[int, int] = {}
+    others: list[tuple[int, Candidate]] = []
+    for law in sorted(near(front, state.runners_up), key=lambda one: one.loss):
+        rank = ranks[law.complexity] = ranks.get(law.complexity, 0) + 1
+        others.append((rank, law))
+    others.sort(key=lambda one: (one[0], one[1].complexity))
+    return found + [law for _, law in others if form_of(law.expression) not in known]
 
 
 def price(law: Candidate, floor: float, rows: int) -> float:

@@ -4,8 +4,8 @@ A part w that comes into a law f at a place s changes it, to first order, by g·
 (where s becomes s·(1 + a·w)); g = ∂f/∂s. An exponent is a part, too: s**(1 + a) changes it by g·s·log(s). The gain of w
 is the fall of the sum of squares that one Gauss–Newton step brings in which a and *all* constants of f move together:
 the square of the residual along that column, taken off the derivatives of f by its constants. So every part at every
-place is judged by one matrix product, and a new term beside the terms of a sum (s is the whole law) is one case of many:
-a shift of a factor, a further summand in the argument of a sine, a factor that a term had lacked.
+place is judged by one matrix product, and a new term beside the terms of a sum (s is the whole law) is one case of
+many: a shift of a factor, a further summand in the argument of a sine, a factor that a term had lacked.
 
 Parts are the variables, products and quotients of two of them, and functions of these with an inner constant on a grid.
 Nothing is fitted here: `growth` fits what promises most.

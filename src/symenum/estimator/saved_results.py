@@ -366,7 +366,10 @@ def read_result(path: Path, operators: Iterable[Operator] = ()) -> Result:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # RecursionError: lists nested too deeply
-        raise ValueError(f"'{path}' cannot be read as a model: {error}") from error
+        raise ValueError(
+            f"'{path}' cannot be read as a model ({error}): give the folder of a result, its model.json, or a "
+            "checkpoint"
+        ) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"'{path}' is not a model of symenum")
     if document.get("version") != FORMAT_VERSION:

@@ -64,7 +64,17 @@ from symenum.dynamics.selection import (
 from symenum.dynamics.shared_parts import SharedPart, shared_parts
 from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, iterate, right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_map, make_system
-from symenum.dynamics.trajectory import Piece, column_names, make_map_pieces, make_pieces, names_for, with_measured
+from symenum.dynamics.trajectory import (
+    Piece,
+    by_name,
+    check_rates,
+    column_names,
+    make_map_pieces,
+    make_pieces,
+    names_for,
+    real_numbers,
+    with_measured,
+)
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.saved_results import CHECKPOINT
 from symenum.expressions import Expression, evaluate, formula_names, written
@@ -270,6 +280,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         if x_dot is not None and (self.order != 1 or self.step == "map"):
             raise ValueError('x_dot is for order=1 and step="time": give positions and velocities as states')
         self._measured = x_dot is not None
+        X, u = by_name("X", X, column_names(X)), by_name("u", u, column_names(u))
+        x_dot = by_name("x_dot", x_dot, column_names(X), named=False)
         pieces = self._pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
@@ -312,6 +324,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         if pieces is None:
             if saved.measured != (x_dot is not None):
                 raise ValueError(f"x_dot: the search began {'with' if saved.measured else 'without'} it")
+            X, u = model.in_order_of_fit(X, u)
+            x_dot = by_name("x_dot", x_dot, called.states, named=False)
             pieces = tuple(model._pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X)))
         if signature_of(pieces, called, saved.measured, model.get_params(deep=False)) != saved.signature:
             raise ValueError(
@@ -375,7 +389,18 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             return make_map_pieces(X, t, u)
         if t is None:
             raise ValueError('t is missing: give the times, or a time step; only step="map" needs none')
-        return make_pieces(X, t, u)
+        pieces = make_pieces(X, t, u)
+        check_rates(pieces, self.order)
+        return pieces
+
+    def in_order_of_fit(self, X: object, u: object = None) -> tuple[object, object]:
+        """X and u with the columns of their DataFrames in the order of the fit, by their names.
+
+        Arrays stay as they are. An error where other columns are there.
+        """
+        states, inputs = self.state_names_, self.input_names_
+        X = by_name("X", X, states, named=self._named)
+        return X, by_name("u", u, inputs or None, named=inputs != names_for(None, len(inputs), "u"))
 
     def _system(self, pieces: Sequence[Piece], seed: int = 0) -> System:
         """The equations of the pieces."""
@@ -393,8 +418,11 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             raise ValueError("validation is not for measured derivatives (x_dot)")
         if not isinstance(validation, (tuple, list)) or len(validation) not in (2, 3):
             raise ValueError("validation must be (X, t) or (X, t, u)")
+        X, t = validation[:2]
+        u = validation[2] if len(validation) == 3 else None
         try:
-            pieces = self._pieces(*validation, *([None] * (3 - len(validation))))
+            X, u = self.in_order_of_fit(X, u)
+            pieces = self._pieces(X, t, u)
         except ValueError as error:
             raise ValueError(f"validation: {error}") from error
         if (pieces[0].X.shape[1], pieces[0].U.shape[1]) != (piece.X.shape[1], piece.U.shape[1]):
@@ -597,18 +625,17 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         `index`: a row of `equations_` for all states, one for each, or a dictionary of them.
         """
         laws = self._laws(index)
-        parts = [np.atleast_2d(np.asarray(X, dtype=np.float64))]
-        if self.input_names_:
-            if u is None:
-                raise ValueError(f"u is missing: the laws were fitted with inputs {', '.join(self.input_names_)}")
-            inputs = np.asarray(u, dtype=np.float64)
-            parts.append(inputs[:, None] if inputs.ndim == 1 else inputs)
-        values = np.hstack(parts)
-        if values.shape[1] != len(self._variables):
+        states = self._moving_names
+        X = by_name("X", X, states, named=self._named)
+        values = real_numbers("X", X)
+        shape = values.shape
+        if len(shape) < 2:  # the points of a single state, or one point of several
+            values = values.reshape((-1, 1) if len(states) == 1 else (1, -1))
+        if values.ndim != 2 or values.shape[1] != len(states):
             raise ValueError(
-                f"X and u must have {len(self._variables)} columns together ({', '.join(self._variables)}), "
-                f"not {values.shape[1]}"
+                f"X must have {len(states)} columns ({', '.join(states)}), one row for each point, not shape {shape}"
             )
+        values = np.hstack([values, self._inputs_at(u, len(values))])
         if self.coupled:
             right = right_side(list(laws.values()), self._variables, None, 1, self.acceleration_names_)
             return np.stack([right(0.0, row) for row in values])
@@ -632,8 +659,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         the times, or a function of time. `max_time` in seconds, of computing.
         """
         laws = self._laws(index)
-        times = np.asarray(t, dtype=np.float64)
-        start = np.asarray(x0, dtype=np.float64).ravel()
+        times = real_numbers("t", t, "a sequence of increasing times")
+        start = real_numbers("x0", by_name("x0", x0, self._moving_names, named=self._named)).ravel()
         count = len(laws) * self.order
         if start.shape != (count,) or not np.isfinite(start).all():
             raise ValueError(f"x0 must be {count} finite numbers ({', '.join(self._variables[:count])}), not {x0!r}")
@@ -652,7 +679,15 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
     def score(self, X: object, t: object = None, u: object = None) -> float:
         """R² of the derivatives (of a map: of next states) along trajectories, averaged over the states that move."""
         laws = self._laws(None)
-        system = self._system(self._pieces(X, t, u))
+        X, u = self.in_order_of_fit(X, u)
+        pieces = self._pieces(X, t, u)
+        if (pieces[0].X.shape[1], pieces[0].U.shape[1]) != (len(laws), len(self.input_names_)):
+            raise ValueError(
+                f"X and u must have the states and inputs of the fit, {', '.join((*laws, *self.input_names_))}: "
+                f"{len(laws)} and {len(self.input_names_)} columns, not {pieces[0].X.shape[1]} and "
+                f"{pieces[0].U.shape[1]}"
+            )
+        system = self._system(pieces)
         scores = []
         for i, (equation, law) in enumerate(zip(system.equations, laws.values(), strict=True)):
             whole = self._with_all_columns(system, i)
@@ -692,6 +727,16 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
     @property
     def _names(self) -> Names:
         return Names(self.state_names_, self.input_names_, self.velocity_names_, self.acceleration_names_)
+
+    @property
+    def _moving_names(self) -> tuple[str, ...]:
+        """The states; for order 2 the velocities behind them."""
+        return (*self.state_names_, *self.velocity_names_)
+
+    @property
+    def _named(self) -> bool:
+        """Whether the states have names that the user has given."""
+        return self.state_names_ != names_for(None, len(self.state_names_), "x")
 
     @property
     def _variables(self) -> tuple[str, ...]:
@@ -829,12 +874,28 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
 
     def _input(self, u: object, t: Array) -> Callable[[float], Array] | None:
         """The inputs as a function of time, (inputs,); None where the laws have none."""
-        if not self.input_names_:
-            return None
-        if callable(u):
+        if callable(u) and self.input_names_:
             return lambda time: np.atleast_1d(np.asarray(u(time), dtype=np.float64))
-        values = np.asarray(u, dtype=np.float64) if u is not None else np.empty(0)
+        values = self._inputs_at(u, len(t), " or be a function of time")
+        if not np.isfinite(values).all():
+            raise ValueError("u must be finite at all times of a simulation")
+        return (lambda time: np.array([np.interp(time, t, column) for column in values.T])) if values.size else None
+
+    def _inputs_at(self, u: object, points: int, otherwise: str = "") -> Array:
+        """The inputs (points, inputs) that belong to so many points; `otherwise`: what else they may be."""
+        count = len(self.input_names_)
+        if u is None:
+            if count:
+                raise ValueError(
+                    f"u is missing: the laws were fitted with inputs {', '.join(self.input_names_)}, so it must have "
+                    f"shape ({points}, {count}){otherwise}"
+                )
+            return np.empty((points, 0))
+        if not count:
+            raise ValueError("u: the laws were fitted without inputs, leave it out")
+        _, u = self.in_order_of_fit(None, u)
+        values = real_numbers("u", u)
         values = values[:, None] if values.ndim == 1 else values
-        if values.shape != (len(t), len(self.input_names_)):
-            raise ValueError(f"u must have shape ({len(t)}, {len(self.input_names_)}) or be a function of time")
-        return lambda time: np.array([np.interp(time, t, column) for column in values.T])
+        if values.shape != (points, count):
+            raise ValueError(f"u must have shape ({points}, {count}){otherwise}, not {values.shape}")
+        return values

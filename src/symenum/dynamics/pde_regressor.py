@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import overflow_allowed
+from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.threads import single_threaded
@@ -30,8 +31,8 @@ from symenum.dynamics.display import FIELD, law_table, title_of
 from symenum.dynamics.equation import ONE, Equation, outer_terms
 from symenum.dynamics.field_data import AXES, FieldData, check_rates, fields_by_name, like_given, make_field_data
 from symenum.dynamics.field_equation import FieldColumns, FieldSystem, make_field_system, make_field_terms
+from symenum.dynamics.field_file import FIELDS_FILE, Coefficient, SavedFields
 from symenum.dynamics.field_form import best_smoothing, least_points
-from symenum.dynamics.field_persistence import Coefficient, SavedFields, read_fields, write_fields
 from symenum.dynamics.field_terms import FieldNames
 from symenum.dynamics.noise import Noise
 from symenum.dynamics.results import LawsOfStates, Rows
@@ -365,12 +366,12 @@ class PDERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             self.scored_,
             self.interrupted_,
         )
-        write_fields(Path(path), self.get_params(deep=False), saved)
+        write_whole(Path(path), FIELDS_FILE.text(self.get_params(deep=False), saved))
 
     @classmethod
     def load(cls, path: str | Path, **changes: Any) -> PDERegressor:
         """The fitted estimator that `save` has written. Operators of your own must be given again as `operators`."""
-        parameters, saved = read_fields(Path(path), changes, cls._get_param_names())
+        parameters, saved = FIELDS_FILE.read(Path(path), changes, cls._get_param_names())
         model = cls(**parameters)
         model._set_found(saved)
         return model

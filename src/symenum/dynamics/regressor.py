@@ -40,6 +40,7 @@ from symenum.dynamics.display import (
 from symenum.dynamics.equation import Equation
 from symenum.dynamics.forms import WeakForm
 from symenum.dynamics.knowledge import settings_of_each, without_forbidden
+from symenum.dynamics.motion_file import MOTION_FILE, MOTION_MODEL, SavedChoice, SavedSystem
 from symenum.dynamics.noise import Noise, measure_noise
 from symenum.dynamics.outliers import without_outliers
 from symenum.dynamics.persistence import (
@@ -341,7 +342,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
 
     def trajectories_of_fit(self) -> tuple[list[Array], list[Array], list[Array] | None]:
         """The pieces without gaps that the laws were fitted to: states, times, and inputs where there are any."""
-        check_is_fitted(self, "fronts_")
+        self._check_has_trajectories()
         count = len(self.input_names_)
         inputs = [piece.U[:, :count] for piece in self._of_fit] if count else None
         return [piece.X for piece in self._of_fit], [piece.t for piece in self._of_fit], inputs
@@ -521,12 +522,11 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
 
         `held_out`: the equations of validation trajectories, on which the laws are chosen unless another rule is set.
         """
-        self.fronts_: dict[str, Front] = dict(zip(self.state_names_, fronts, strict=True))
-        self.judged_: tuple[Judged, ...] = tuple(
+        judged = tuple(
             judge_front(equation, front, self.model_selection, row)
             for equation, front, row in zip(system.equations, fronts, rows, strict=True)
         )
-        selected = [judged.selected for judged in self.judged_]
+        selected = [one.selected for one in judged]
         losses: list[Array] | None = None
         if held_out is not None:
             whole = [self._with_all_columns(held_out, i) for i in range(len(fronts))]
@@ -535,11 +535,41 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             if self.model_selection in (BY_VALIDATION, BY_TRAJECTORIES):
                 selected = [row for _, row in found_there]
         if self.system_complexity is not None:
-            selected = choose_jointly(fronts, self.judged_, self.system_complexity)
+            selected = choose_jointly(fronts, judged, self.system_complexity)
         if any(row is not None and row != chosen for row, chosen in zip(rows, selected, strict=True)):
             self.trajectories_ = None  # its constants are those of other laws
-        self.judged_ = tuple(replace(judged, selected=row) for judged, row in zip(self.judged_, selected, strict=True))
-        self.selected_ = dict(zip(self.state_names_, selected, strict=True))
+        self._set_found(
+            SavedSystem(
+                self._names,
+                self._measured,
+                tuple(fronts),
+                tuple(replace(one, selected=row) for one, row in zip(judged, selected, strict=True)),
+                tuple(self.noise_.values()),
+                tuple(one.reason for one in found),
+                None if losses is None else tuple(tuple(map(float, loss)) for loss in losses),
+                tuple(map(float, system.size)),
+                tuple(float(values[0]) for values in system.columns.values()),
+                None if self.trajectories_ is None else SavedChoice.of(self.trajectories_, self._moving),
+                self.elapsed_,
+                sum(one.iterations for one in found),
+                sum(one.scored for one in found),
+                any(one.interrupted for one in found),
+            )
+        )
+        asked_to_stop = self.interrupted_ or "a callback asked to stop" in self.stop_reason_.values()
+        if self.step == "time" and self.system_complexity is None and not asked_to_stop:
+            self._warn_of_unexplained(system)
+
+    def _set_found(self, found: SavedSystem) -> None:
+        """Set the fitted attributes from what a fit has found, now or earlier."""
+        self._found = found
+        self.state_names_, self.input_names_ = found.names.states, found.names.inputs
+        self.velocity_names_, self.acceleration_names_ = found.names.velocities, found.names.accelerations
+        self._measured = found.measured
+        self.fronts_: dict[str, Front] = dict(zip(self.state_names_, found.fronts, strict=True))
+        self.judged_: tuple[Judged, ...] = found.judged
+        self.noise_ = dict(zip(self.state_names_, found.noise, strict=False))  # a map has none
+        self.selected_ = {name: one.selected for name, one in zip(self.state_names_, found.judged, strict=True)}
         self.best_expressions_ = {
             name: written(self.fronts_[name][row].expression) for name, row in self.selected_.items()
         }
@@ -547,19 +577,45 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             name: law_table(front, judged, (*self._variables, *self.acceleration_names_))
             for (name, front), judged in zip(self.fronts_.items(), self.judged_, strict=True)
         }
-        if losses is not None:
-            for table, loss in zip(self.equations_.values(), losses, strict=True):
+        if found.validation is not None:
+            for table, loss in zip(self.equations_.values(), found.validation, strict=True):
                 table.insert(2, "validation_loss", loss)
         self.shared_parts_: tuple[SharedPart, ...] = shared_parts(self.best_expressions_)
-        self.stop_reason_ = {name: one.reason for name, one in zip(self.state_names_, found, strict=True)}
-        self.n_iter_ = sum(one.iterations for one in found)
-        self.scored_ = sum(one.scored for one in found)
-        self.interrupted_ = any(one.interrupted for one in found)
-        asked_to_stop = self.interrupted_ or "a callback asked to stop" in self.stop_reason_.values()
-        if self.step == "time" and self.system_complexity is None and not asked_to_stop:
-            self._warn_of_unexplained(system)
-        self._size = system.size
-        self._start = tuple(float(values[0]) for values in system.columns.values())
+        self.trajectories_ = None if found.choice is None else found.choice.chosen()
+        self._moving = () if found.choice is None else found.choice.moving
+        self.stop_reason_ = dict(zip(self.state_names_, found.reasons, strict=True))
+        self.elapsed_, self.n_iter_ = found.elapsed, found.steps
+        self.scored_, self.interrupted_ = found.scored, found.interrupted
+
+    def save(self, path: str | Path) -> None:
+        """Write the laws, their fronts, the choice and the settings to a file (JSON) that `load` reads."""
+        check_is_fitted(self, "fronts_")
+        write_whole(Path(path), self.saved_text())
+
+    def saved_text(self) -> str:
+        """What `save` writes."""
+        return MOTION_FILE.text(self.get_params(deep=False), self._found)
+
+    @classmethod
+    def load(cls, path: str | Path, **changes: Any) -> ODERegressor:
+        """The fitted estimator that `save` has written, or that the folder of a run holds; nothing is searched.
+
+        Trajectories are not kept: `report` and `trajectories_of_fit` are for the estimator that was fitted. Operators
+        of your own must be given again as `operators`; `changes` are other values of parameters.
+        """
+        file = Path(path) / MOTION_MODEL if Path(path).is_dir() else Path(path)
+        if not file.exists() and file.with_name(CHECKPOINT).exists():
+            raise ValueError(f"'{path}' holds a search without results: go on with ODERegressor.resume('{path}')")
+        fixed = [name for name in ("step", "order", "coupled") if name in changes]
+        if fixed:
+            raise ValueError(f"{fixed[0]} cannot change when laws are loaded: they are laws of another kind")
+        parameters, found = MOTION_FILE.read(file, changes, cls._get_param_names())
+        model = cls(**parameters)
+        model._check()
+        if (found.names.order, bool(found.names.accelerations)) != (model.order, bool(model.coupled)):
+            raise ValueError(f"'{file}' is damaged: its laws are not of the order that its parameters say")
+        model._set_found(found)
+        return model
 
     def _warn_of_unexplained(self, system: System) -> None:
         """Warn of states whose chosen laws leave far more than noise can: something that drives them is not known."""
@@ -670,7 +726,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         if self.step == "map":
             return iterate(right_side(list(laws.values()), self._variables, inputs, 1), start, times)
         right = right_side(list(laws.values()), self._variables, inputs, self.order, self.acceleration_names_)
-        size = np.concatenate([self._size, np.zeros(count - len(self._size))])
+        size = np.zeros(count)
+        size[: len(laws)] = self._found.size
         simulation = simulate(right, start, times, size, max_steps=max_steps, max_time=max_time)
         if simulation.stopped is not None:
             warnings.warn(f"{simulation.stopped}; later rows are NaN", RuntimeWarning, stacklevel=2)
@@ -711,13 +768,21 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             raise ValueError("laws that are coupled by accelerations have no explicit form to export; use sympy()")
         if language == "latex":
             return self.latex(index)
-        start = dict(zip(self._variables, self._start, strict=False))
+        start = dict(zip(self._variables, self._found.start, strict=False))
         return system_source(self._laws(index), self._variables, language, self._kind, start)
 
     def report(self, path: str | Path) -> None:
         """Write all about the fit to one HTML page: laws, constants, alternatives, motion, fronts and settings."""
-        check_is_fitted(self, "fronts_")
+        self._check_has_trajectories()
         write_whole(Path(path), motion_report(self))
+
+    def _check_has_trajectories(self) -> None:
+        check_is_fitted(self, "fronts_")
+        if not hasattr(self, "_of_fit"):
+            raise ValueError(
+                "the trajectories of the fit are not in the file that this model was loaded from: fit it again, or go "
+                "on with its checkpoint (ODERegressor.resume)"
+            )
 
     @property
     def _kind(self) -> int:

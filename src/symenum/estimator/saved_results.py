@@ -54,7 +54,14 @@ MODEL = "model.json"
 """The file that holds the whole result."""
 CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
-_MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # only of `symenum fit-ode`
+_MOTION_FILES = (
+    "laws.txt",
+    "fronts.csv",
+    "system.py",
+    "system.tex",
+    "motion.json",
+    "trajectories.png",
+)  # only of `symenum fit-ode`
 _LAW_FILES = (MODEL, "front.csv", "law.txt", "law.tex", "law.py", "constants.csv")  # only of `symenum fit`
 RUN_FILES = (
     *_LAW_FILES,

@@ -22,7 +22,8 @@ _HANG_SECONDS = 120  # after which a fit counts as hanging
 # smoothed first, which took 2 s for 10,000 points.
 _LATE_SECONDS = 3.0
 _LENGTHS = (3, 8, 9, 12, 30, 100, 256, 1000, 3000, 10_000)
-_SCALES = (1e-200, 1e-9, 1e-3, 1.0, 1e3, 1e9, 1e150)
+_SCALES = (1e-200, 1e-130, 1e-9, 1e-3, 1.0, 1e3, 1e9, 1e130, 1e200)
+_USABLE_SCALES = (1e-135, 1e135)  # squares of values far outside are no doubles, and such trajectories are refused
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def odd_motion(seed: int) -> OddMotion:
         motion = np.exp(-0.1 * phase) * np.cos(phase * (1 + np.arange(states)) + np.arange(states))
         X.append(scale * (motion + noise * random.normal(size=motion.shape)))
         t.append(times)
-    usable = max(map(len, t)) >= 9
+    usable = max(map(len, t)) >= 9 and _USABLE_SCALES[0] < scale < _USABLE_SCALES[1]
     odd = str(random.choice(["plain", "plain", "gaps", "tie", "back", "nan time", "constant", "rounded", "infinite"]))
     kinds.append(odd)
     if odd == "gaps":
@@ -69,7 +70,7 @@ def odd_motion(seed: int) -> OddMotion:
         X = [np.round(one, 1 - round(np.log10(scale))) if 1e-9 <= scale <= 1e9 else one for one in X]
     elif odd == "infinite":
         X[0][0, 0] = np.inf
-        usable = max(len(X[0]) - 1, *map(len, X[1:]), 0) >= 9
+        usable = usable and max(len(X[0]) - 1, *map(len, X[1:]), 0) >= 9
     if odd in ("tie", "back", "nan time"):
         usable = False
     return OddMotion(", ".join([*kinds, "x".join(str(len(one)) for one in t)]), X, t, usable)

@@ -93,7 +93,7 @@ def test_a_search_that_is_at_its_end_before_the_first_step_has_its_results(tmp_p
     ("spoil", "message"),
     [
         (lambda folder: (folder / "checkpoint.json").write_text("{}"), "is no checkpoint of symenum"),
-        (lambda folder: (folder / "checkpoint.json").unlink(), "cannot be read"),
+        (lambda folder: (folder / "checkpoint.json").unlink(), "holds no checkpoint.json"),
         (lambda folder: (folder / "checkpoint.labels.json").write_text("[]"), "does not belong to a checkpoint"),
     ],
     ids=["checkpoint", "no checkpoint", "labels"],
@@ -105,6 +105,13 @@ def test_what_is_no_checkpoint_ends_with_2(data: Path, tmp_path: Path, spoil, me
     result = symenum("resume", out)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_the_laws_alone_are_no_search_to_go_on_with(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text("{}")
+    result = symenum("resume", tmp_path / "model.json")
+    assert result.exit_code == 2
+    assert "name its folder, or the checkpoint beside it" in " ".join(result.stderr.split())
 
 
 def test_rows_that_were_held_out_are_named_again(data: Path, tmp_path: Path) -> None:

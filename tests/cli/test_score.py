@@ -25,11 +25,12 @@ def test_declared_constants_keep_their_names(symenum, table):
     ("arguments", "message"),
     [
         (["a*t +"], "cannot read the expression"),
-        (["a*t", "--loss", "mea"], "loss must be one of"),
+        (["a*t", "--loss", "mea"], "Error: --loss must be one of"),
         (["a*t", "--constant", "g=x"], "must be a name and a number"),
         (["a*t", "--constant", "g"], "--constant names 'g', and the formula has no such constant: its constants are a"),
         (["2*t", "--start", "b=1"], "--start names 'b', and the formula has no such constant: it has none"),
-        (["a + log(-t)"], "no finite values"),
+        (["a*t", "--constant", "t=2"], "--constant declares 't', which is a variable"),
+        (["a + log(-t)"], "no finite values on all rows: look for a logarithm"),
         (["a*t", "--target", "z"], "there is no column 'z'"),
     ],
 )

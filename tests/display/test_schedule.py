@@ -49,7 +49,7 @@ def test_the_fitted_model_has_it_and_a_resumed_one_goes_on_with_it(tmp_path: Pat
 @pytest.mark.parametrize(
     ("shares", "message"),
     [
-        ({"network": -1}, "'network' must be a number of at least 0"),
+        ({"network": -1}, "for 'network': a share is a number of at least 0"),
         ({"networks": 1}, "did you mean 'network'"),
         ({"network": "much"}, "shares must be a mapping"),
         ([("network", 0.5)], "shares must be a mapping"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symenum import PDERegressor
-from symenum.dynamics.field_data import like_given, make_field_data
+from symenum.dynamics.field_data import check_rates, fields_by_name, like_given, make_field_data
 
 T, X, Y = np.linspace(0, 1, 40), np.linspace(0, 5, 50), np.linspace(0, 3, 30)
 U = np.sin(X - 2 * T[:, None])
@@ -85,7 +85,10 @@ def bent(places, at, by):
         ({"u": U, "v": V[:-1]}, T, (X,), r"not \(40, 50\), \(39, 50\)"),
         ({}, T, (X,), "u holds no field"),
         (U[..., None][..., :0], T, (X,), "u holds no field: its last axis is empty"),
-        (U * 1j, T, (X,), "u must be an array of real numbers: it holds complex ones; give real and imaginary parts"),
+        (U * 1j, T, (X,), "u must be an array of real numbers: it holds complex ones"),
+        (U, T + 0j, (X,), "t must be an array of real numbers: it holds complex ones"),
+        (U * 1e200, T, (X,), r"u has a largest absolute value of 1e\+200 in u, whose square is out of range"),
+        ([U, V * 1e-200], T, (X,), "u has a largest absolute value of 1e-200 in v, .* give v in another unit"),
         ([["a"] * 50] * 40, T, (X,), "u must be an array of real numbers"),
         (np.ma.masked_greater(U, 0.5), T, (X,), "u has masked entries"),
     ],
@@ -93,6 +96,24 @@ def bent(places, at, by):
 def test_what_is_no_regular_grid_is_refused_with_the_axis_and_the_place(u, t, axes, message) -> None:
     with pytest.raises(ValueError, match=message):
         taken(u, t, *axes)
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_units_of_axes_whose_derivatives_have_no_squares_are_refused(unit: float) -> None:
+    check_rates(taken(U, T * 1e100, X * 1e-20), 4)
+    for times, places, message in ((T * unit, X, "t: u changes by 2 along"), (T, X * unit, "x: u changes by 2 along")):
+        with pytest.raises(ValueError, match=f"{message} .* are out of range: give {message[0]} in another unit"):
+            check_rates(taken(U, times, places), 4)
+
+
+def test_fields_are_found_by_their_names() -> None:
+    ordered = fields_by_name({"b": 2, "a c": 1}, ("a_c", "b"))
+    assert list(ordered) == ["a c", "b"]  # type: ignore[call-overload]
+    given = {"p": 1, "q": 2}
+    assert fields_by_name(given, ("u", "v")) is given  # the fit had no names
+    for wrong in ({"a": 1}, {"a": 1, "b": 2, "c": 3}, {"a": 1, "c": 3}):
+        with pytest.raises(ValueError, match=r"u must hold the fields a, b, not a"):
+            fields_by_name(wrong, ("a", "b"))
 
 
 def test_missing_values_are_refused_with_where_the_first_is() -> None:

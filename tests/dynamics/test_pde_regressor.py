@@ -150,6 +150,11 @@ def test_predict_gives_the_right_hand_sides_in_the_form_of_u(wave: PDERegressor)
     assert np.array_equal(other["u"], by_name["u"])
     assert not np.allclose(other["v"], by_name["v"])
     assert wave.score(samples.fields, samples.t, *samples.axes) > 0.999
+    turned = dict(reversed(samples.fields.items()))
+    assert np.array_equal(wave.predict(turned, samples.t, *samples.axes)["u"], by_name["u"])
+    assert wave.score(turned, samples.t, *samples.axes) > 0.999
+    with pytest.raises(ValueError, match="u must hold the fields u, v, not u, w"):
+        wave.predict({"u": samples.fields["u"], "w": samples.fields["v"]}, samples.t, *samples.axes)
     with pytest.raises(ValueError, match="u has 1 fields, and the laws are those of 2"):
         wave.predict(samples.fields["u"], samples.t, *samples.axes)
     with pytest.raises(ValueError, match="the laws were fitted in 1 dimensions"):

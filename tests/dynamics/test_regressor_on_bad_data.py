@@ -6,6 +6,7 @@ Most tests choose by the older rule, which takes a fraction of a second; the sam
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 from dynamics.motions import motion, noisy, predator_and_prey
 
@@ -116,9 +117,64 @@ def test_wrong_starts_and_times_of_a_simulation_are_refused() -> None:
             model.simulate(start, times)
 
 
-def test_states_and_inputs_of_one_name_are_refused() -> None:
-    import pandas
+@pytest.fixture(scope="module")
+def driven() -> ODERegressor:
+    """Laws of y, x with an input f that plays no part, fitted with names."""
+    u = np.sin(3 * T[:, None])
+    states = pandas.DataFrame(motion(["x2", "-x1"], (1.0, 0.0), T), columns=["y", "x"])
+    return quick().fit(states, T, pandas.DataFrame(u, columns=["f"]))
 
+
+def test_tables_may_have_their_columns_in_any_order(driven: ODERegressor) -> None:
+    states = pandas.DataFrame(motion(["x2", "-x1"], (1.0, 0.0), T), columns=["y", "x"])
+    turned, f = states[["x", "y"]], pandas.DataFrame({"f": np.sin(3 * T)})
+    np.testing.assert_array_equal(driven.predict(turned, f), driven.predict(states, f))
+    assert driven.score(turned, T, f) == driven.score(states, T, f) > 0.99
+    simulated = (driven.simulate(start, T[:20], f[:20], max_time=None) for start in (turned.iloc[0], states.iloc[0]))
+    np.testing.assert_array_equal(*simulated)
+    several = quick().fit([states, turned], [T, T], [f, f])
+    assert several.best_expressions_ == driven.best_expressions_
+    checked = quick("validation").fit(states, T, f, validation=(turned, T, f))
+    assert checked.selected_ == quick("validation").fit(states, T, f, validation=(states, T, f)).selected_
+    rates = pandas.DataFrame(driven.predict(states, f), columns=["y", "x"])
+    assert quick().fit(turned, T, x_dot=rates).score(states, T) > 0.99
+
+
+def test_points_that_do_not_belong_to_the_laws_are_refused(driven: ODERegressor) -> None:
+    f = np.zeros(3)
+    points = pandas.DataFrame(HUNT[:3], columns=["y", "x"])
+    for give, message in (
+        (lambda: driven.predict(points.rename(columns={"x": "z"}), f), "X must have the columns y, x, not y, z"),
+        (lambda: driven.predict(points.assign(z=1), f), "X must have the columns y, x, not y, x, z"),
+        (lambda: driven.predict(points, pandas.DataFrame({"g": f})), "u must have the columns f, not g"),
+        (lambda: driven.predict(HUNT[:3, :1], f), r"X must have 2 columns \(y, x\), .* not shape \(3, 1\)"),
+        (lambda: driven.predict(np.zeros((2, 2, 2)), f), r"not shape \(2, 2, 2\)"),
+        (lambda: driven.predict(points, f[:2]), r"u must have shape \(3, 1\), not \(2, 1\)"),
+        (lambda: driven.predict(points), "u is missing: the laws were fitted with inputs f"),
+        (lambda: driven.predict(points + 1j, f), "X must be an array of real numbers: it holds complex ones"),
+        (lambda: driven.predict(points, f * 1j), "u must be an array of real numbers: it holds complex ones"),
+        (lambda: driven.predict([["a", "b"]], [1]), "X must be an array of real numbers: could not convert"),
+        (lambda: driven.simulate([1j, 0], T, np.sin(T)), "x0 must be an array of real numbers: it holds complex"),
+        (lambda: driven.simulate([1, 0], T, T + 1j), "u must be an array of real numbers: it holds complex"),
+        (lambda: driven.simulate([1, 0], T, T * np.nan), "u must be finite at all times"),
+        (lambda: driven.score(HUNT[:, :1], T, T), "X and u must have the states and inputs of the fit, y, x, f"),
+        (lambda: driven.score(HUNT, T), "X and u must have the states and inputs of the fit"),
+        (lambda: quick().fit(HUNT, T).predict(HUNT, T), "the laws were fitted without inputs, leave it out"),
+        (lambda: quick().fit(HUNT, T * 1e-200), "give t in another unit"),
+        (lambda: quick().fit(HUNT * 1e200, T), "X has a largest absolute value of .* whose square is out of range"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            give()
+
+
+def test_one_state_takes_its_points_as_a_plain_sequence() -> None:
+    model = quick().fit(HUNT[:, :1], T)
+    np.testing.assert_array_equal(model.predict([1.0, 2.0, 3.0]), model.predict([[1.0], [2.0], [3.0]]))
+    table = pandas.DataFrame({"prey": [1.0, 2.0, 3.0]})  # the fit had no names
+    np.testing.assert_array_equal(model.predict(table), model.predict([1.0, 2.0, 3.0]))
+
+
+def test_states_and_inputs_of_one_name_are_refused() -> None:
     frame = pandas.DataFrame(HUNT, columns=["a", "b"])
     with pytest.raises(ValueError, match="different names"):
         quick().fit(frame, T, frame[["a"]])

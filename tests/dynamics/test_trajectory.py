@@ -6,7 +6,15 @@ import numpy as np
 import pandas
 import pytest
 
-from symenum.dynamics.trajectory import MIN_POINTS, column_names, make_pieces
+from symenum.dynamics.trajectory import (
+    MIN_POINTS,
+    Piece,
+    by_name,
+    check_rates,
+    column_names,
+    make_map_pieces,
+    make_pieces,
+)
 
 T = np.linspace(0, 1, 30)
 X = np.column_stack([np.sin(T), np.cos(T)])
@@ -85,6 +93,58 @@ def test_names_come_from_data_frames() -> None:
     frame = pandas.DataFrame(X, columns=["a", "b"])
     assert column_names(frame) == column_names([frame, frame]) == ["a", "b"]
     assert column_names(X) is None
+
+
+def test_columns_are_found_by_their_names() -> None:
+    frame = pandas.DataFrame(X, columns=["a b", "c"])
+    for columns in (["c", "a b"], ["c", "a_b"]):
+        ordered = by_name("X", frame, columns)
+        np.testing.assert_array_equal(ordered, X[:, ::-1])
+        np.testing.assert_array_equal(by_name("x0", frame.iloc[3], columns), X[3, ::-1])
+    first, second = by_name("X", [frame, frame[["c", "a b"]]], ["a b", "c"])
+    np.testing.assert_array_equal(first, second)
+    assert by_name("X", X, ["c", "a"]) is X
+    column = frame["c"]
+    assert by_name("u", column, ["c"]) is column  # its index counts rows and names nothing
+    assert by_name("X", frame, ["x1", "x2"], named=False) is frame
+    for wrong in (frame[["c"]], frame.assign(d=1.0), frame.rename(columns={"c": "d"})):
+        with pytest.raises(ValueError, match="X must have the columns a_b, c, not "):
+            by_name("X", wrong, ["a_b", "c"])
+
+
+def test_complex_numbers_are_refused_by_name() -> None:
+    for give, message in (
+        (lambda: make_pieces(X + 1j, T), "X must be an array of real numbers: it holds complex ones"),
+        (lambda: make_pieces(X, T + 1j), "t must be an array of numbers or a time step: it holds complex ones"),
+        (lambda: make_pieces(X, T, T + 0j), "u must be an array of real numbers: it holds complex ones"),
+        (lambda: make_map_pieces(np.ma.masked_array(X + 1j, X > 0.9)), "X must be .* it holds complex ones"),
+        (lambda: make_pieces([X, X + 1j], [T, T]), "X of trajectory 1 must be .* it holds complex ones"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            give()
+
+
+def test_values_whose_squares_are_no_doubles_are_refused_with_where_they_are() -> None:
+    wrong = X.copy()
+    wrong[7, 1] = -1e200
+    for make in (make_pieces, make_map_pieces):
+        with pytest.raises(ValueError, match=r"1e\+200 in column 1 \(the first is 0\).* leave out row 7"):
+            make(wrong, T)
+        with pytest.raises(ValueError, match=r"u has .* 1e-200 in column 0 .* give that column in another unit$"):
+            make(X, T, np.full(30, 1e-200))
+    assert len(make_pieces(X * [1e135, 1e-135], T)[0]) == 30
+    assert len(make_pieces(X * [1, 0], T)[0]) == 30
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_times_in_whose_unit_rates_have_no_squares_are_refused(unit: float) -> None:
+    no_inputs = np.empty((30, 0))
+    with pytest.raises(ValueError, match=r"t: column 0 of X .* squares of such rates are out of range: give t in"):
+        check_rates([Piece(T * unit, X, no_inputs)], 1)
+    check_rates([Piece(T * unit, X * 0, no_inputs)], 1)
+    check_rates([Piece(T * unit**0.6, X, no_inputs)], 1)
+    with pytest.raises(ValueError, match="out of range"):
+        check_rates([Piece(T * unit**0.6, X, no_inputs)], 2)
 
 
 STATES = np.random.default_rng(0).normal(size=(50, 2))

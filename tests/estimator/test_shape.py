@@ -116,7 +116,7 @@ def test_what_cannot_be_read_is_refused(shape: object, why: str) -> None:
 def test_a_box_that_is_none_is_refused(box: object) -> None:
     with pytest.raises(ValueError, match="shape_box"):
         model(shape={"x1": "increasing"}, shape_box=box).fit(X, Y)
-    with pytest.raises(ValueError, match="shape_box needs shape"):
+    with pytest.raises(ValueError, match="shape_box needs a shape"):
         model(shape_box={"x1": (0, 1)}).fit(X, Y)
 
 

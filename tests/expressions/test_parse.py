@@ -91,6 +91,7 @@ def test_own_operators_are_read_when_given():
         ("2x", 2, "expected an operator"),
         ("x y", 3, "expected an operator"),
         ("x^2", 2, r"powers are written \*\*"),
+        ("y = 2*x", 3, "only what stands to the right of it is the formula"),
         ("+x", 1, r"sign \+"),
         ("x = 3", 3, "unexpected character '='"),
         ("sinn(x)", 1, "did you mean 'sin'"),

@@ -353,7 +353,9 @@ def test_laws_of_motion_leave_a_whole_run(tmp_path) -> None:
         laws = [parse(law.equation) for law in front.laws]
         assert laws == [entry.expression for entry in model.fronts_[front.target]]
         assert front.selected == model.selected_[front.target]
-    assert {"laws.txt", "fronts.csv", "system.py", "system.tex"} <= {p.name for p in (tmp_path / "run").iterdir()}
+    assert {"laws.txt", "fronts.csv", "system.py", "system.tex", "motion.json"} <= {
+        p.name for p in (tmp_path / "run").iterdir()
+    }
     (piece,) = read_trajectories(tmp_path / "run")
     assert np.array_equal(piece.X, X)
     with pytest.raises(ValueError, match="holds a run already"):

@@ -119,7 +119,7 @@ def test_a_search_without_moves_ends_and_says_so(make) -> None:
 @pytest.mark.parametrize(
     ("shares", "message"),
     [
-        ({"network": -0.1}, "'network' must be a number of at least 0"),
+        ({"network": -0.1}, "for 'network': a share is a number of at least 0"),
         ({"reductions": float("nan")}, "at least 0"),
         ({"network": 1.5}, "at most 1"),
         ({"netwrk": 0.5}, "did you mean 'network'"),

@@ -68,6 +68,13 @@ def test_a_sum_is_printed_without_a_tiny_offset() -> None:
     assert str(fit(X, X[:, 0] + X[:, 1], 5).best_expression_) in ("x1 + x2", "x2 + x1")
 
 
+def test_a_quotient_and_one_are_not_written_over_one_bar() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(1, 4, 40), rng.uniform(1, 3, 40)
+    model = fit(pandas.DataFrame({"a": a, "b": b}), 3 * a / b + 1, 40)
+    assert str(model.best_expression_) == "3*a/b + 1"  # (3*a + b)/b comes of a + a + a and has one operator more
+
+
 def test_the_flow_law_has_round_exponents() -> None:
     rng = np.random.default_rng(0)
     d, dp, rho = rng.uniform(0.01, 0.1, 80), rng.uniform(1e3, 1e5, 80), rng.uniform(700, 1200, 80)

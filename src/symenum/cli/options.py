@@ -211,10 +211,13 @@ def in_options(message: str) -> str:
 
     >>> in_options("required_variables names 'b'"), in_options("shares has 'foo'"), in_options("the loss is infinite")
     ("--require names 'b'", "--share has 'foo'", 'the loss is infinite')
+    >>> in_options("no CUDA: use device='cpu'")
+    'no CUDA: use --device cpu'
     """
     for name, parameter in PARAMETERS.items():
         if parameter.options:
             flag = parameter.options[-1].flag.split("/")[0]  # of --constants and --constant the one with values
+            message = re.sub(rf"\b{name}='(\w+)'", rf"{flag} \1", message)
             message = re.sub(rf"\b{name}\b" if "_" in name else rf"\A{name}\b", flag, message)
     return message
 

@@ -21,6 +21,7 @@ from symenum.estimator.table_labels import TableLabels, labels_path, read_labels
 
 __all__ = ["resume_command"]
 
+_LAWS = "model.json"  # of a folder of results: the laws, from which no search can go on
 _TARGET = "y"  # of a search that began in Python, where a target need not have a name
 
 
@@ -51,6 +52,10 @@ def resume_command(
     choose the law are not saved: name them again with --validation, or choose by another rule.
     """
     path = saved / CHECKPOINT if saved.is_dir() else saved
+    if saved.is_dir() and not path.exists() and not holds_laws_of_motion(saved):
+        raise InputError(f"'{saved}' holds no {CHECKPOINT}: name a folder of --out, or the file of a --checkpoint.")
+    if saved.name == _LAWS:
+        raise InputError(f"'{saved}' holds laws and no search: name its folder, or the checkpoint beside it.")
     if saved.is_dir() and holds_laws_of_motion(saved) and not path.exists():
         raise InputError(
             f"'{saved}' is a folder of symenum fit-ode of an older version, which kept no checkpoint: run symenum "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from symenum.cli.messages import InputError, say, silent
-from symenum.cli.options import assignment, assignments, parameter_options
+from symenum.cli.options import assignment, assignments, in_options, parameter_options
 from symenum.cli.tables import ColumnChoice, choose_columns, read_frame, table_path
 from symenum.display.table import r_squared_text
 
@@ -95,7 +95,10 @@ def score_command(
     except (ValueError, TypeError) as error:
         raise InputError(_in_options(str(error), fitted)) from error
     if found.loss == math.inf:
-        raise InputError(f"'{formula}' has no finite values on all rows: give other constants with --start.")
+        raise InputError(
+            f"'{formula}' has no finite values on all rows: look for a logarithm or a power of negative numbers and "
+            "for a division by zero, or begin with other constants by --start."
+        )
     click.echo(f"{table.target} = {found.expression}" if quiet else _report_text(found, table.target, loss))
 
 
@@ -126,7 +129,7 @@ def _in_options(message: str, fitted: Sequence[str]) -> str:
     """A message of `fit_constants` on a name in `start`, which is --start here, or --constant without a number."""
     for name in fitted:
         message = message.replace(f"start names {name!r}", f"--constant names {name!r}")
-    return message.replace("start names", "--start names")
+    return in_options(message).replace("start names", "--start names")
 
 
 def _report_text(found: FittedForm, target: str, loss: str) -> str:

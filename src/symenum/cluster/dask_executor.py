@@ -39,8 +39,8 @@ def connect_dask(address: str, seconds: float = CONNECT_SECONDS) -> Dask:
         client = distributed.Client(address, timeout=f"{seconds}s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(
-            f"cluster: no Dask scheduler answered at {address} within {seconds:g} s ({type(error).__name__}): is one "
-            "running there (dask scheduler), and can its port be reached from this machine"
+            f"cluster: no Dask scheduler answered at {address} within {seconds:g} s ({type(error).__name__}): start "
+            "one there (dask scheduler), and see that its port can be reached from this machine"
         ) from error
     return Dask(client, own=True)
 
@@ -62,8 +62,8 @@ def _refuse_closed_port(address: str, seconds: float) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
     except OSError as error:
         raise ClusterError(
-            f"cluster: no Dask scheduler answered at {address} within {seconds:g} s ({error.strerror or error}): is "
-            "one running there (dask scheduler), and can its port be reached from this machine"
+            f"cluster: no Dask scheduler answered at {address} within {seconds:g} s ({error.strerror or error}): "
+            "start one there (dask scheduler), and see that its port can be reached from this machine"
         ) from error
 
 

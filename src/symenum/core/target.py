@@ -5,6 +5,7 @@ Users' arrays, tables and lists are checked and converted here once; no later co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -18,19 +19,22 @@ from torch import Tensor
 from symenum.core.exactness import EXACTNESS, loss_up_to
 
 __all__ = [
+    "LARGEST",
     "Target",
     "Training",
     "check_errors",
     "check_slots",
     "check_target",
     "check_whole",
+    "rates_in_range",
     "refuse_dates",
     "refuse_dates_and_masks",
 ]
 
 
 # Bound of |y| and of 1/|y|: with 1e-140 even the loss of an exact law, 1e-280 times 1e-26, is still a normal double.
-_LARGEST = 1e140
+LARGEST = 1e140
+"""Of a number whose square is summed; one below 1/LARGEST is as far out."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def check_target(y: object, sample_weight: object, rows: int) -> tuple[Target, T
     if not bool(torch.isfinite(target).all()):
         raise ValueError("y has NaN or infinite numbers: remove those rows")
     largest = float(target.abs().max())
-    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+    if largest > LARGEST or 0 < largest < 1 / LARGEST:
         row = int(target.abs().argmax())
         raise ValueError(
             f"y has a largest absolute value of {largest:.3g}, whose square is out of range: rescale y, or leave out "
@@ -159,6 +163,14 @@ def check_errors(name: str, value: object, rows: int, *, zero: bool = False) -> 
         least = "finite and not below 0" if zero else "finite and above 0: it is a standard deviation, in the unit of y"
         raise ValueError(f"{name} must be {least}; row {row} (the first is 0) has {float(errors[row]):g}")
     return errors.numpy()
+
+
+def rates_in_range(change: float, span: float, step: float, order: int) -> bool:
+    """Whether squares of derivatives of this order are doubles, of what changes by so much along steps of a span."""
+    if change <= 0:
+        return True
+    far, near = (math.log(change) - order * math.log(way) for way in (span, step))  # powers may be out of range
+    return far > -math.log(LARGEST) and near < math.log(LARGEST)
 
 
 def refuse_dates_and_masks(name: str, data: object) -> None:

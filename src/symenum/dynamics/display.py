@@ -246,6 +246,7 @@ def plot_trajectories(model: ODERegressor, X: object, t: object, u: object = Non
     X, t and u are what `fit` takes. Gives the figure; save it with `figure.savefig("trajectories.png")`.
     """
     count = len(model.state_names_)
+    X, u = model.in_order_of_fit(X, u)
     if model.step == "map":
         return _plot_map(model, X, t, u)
     panels = new_panels(count, _PANEL_HEIGHT * count + _MARGINS)

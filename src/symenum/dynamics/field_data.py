@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from symenum.core.target import refuse_dates_and_masks
+from symenum.core.target import LARGEST, rates_in_range, refuse_dates_and_masks
 from symenum.expressions import formula_names
 
-__all__ = ["AXES", "FieldData", "like_given", "make_field_data"]
+__all__ = ["AXES", "FieldData", "check_rates", "fields_by_name", "like_given", "make_field_data"]
 
 Array = npt.NDArray[np.float64]
 
@@ -67,7 +67,41 @@ def make_field_data(u: object, t: object, axes: Sequence[object], least: Sequenc
                 f"u has {len(bad)} missing or infinite values, the first of {name} at {where}: windows need whole "
                 "grids; fill them in by interpolation, or cut the grid so that they lie outside"
             )
+        largest = float(np.abs(array).max())
+        if largest > LARGEST or 0 < largest < 1 / LARGEST:
+            raise ValueError(
+                f"u has a largest absolute value of {largest:.3g} in {name}, whose square is out of range: give {name} "
+                "in another unit"
+            )
     return FieldData(names, np.stack(arrays), places[0], tuple(places[1:]))
+
+
+def check_rates(data: FieldData, order: int) -> None:
+    """Refuse axes in whose units the squares of derivatives are no doubles: by time, and of this order in space."""
+    for name, places, step, highest in zip(
+        ("t", *AXES), (data.t, *data.axes), data.steps, (1, *(order for _ in data.axes)), strict=False
+    ):
+        span = float(places[-1] - places[0])
+        for field, change in zip(data.names, np.ptp(data.values.reshape(len(data.names), -1), axis=1), strict=True):
+            if not rates_in_range(float(change), span, step, highest):
+                raise ValueError(
+                    f"{name}: {field} changes by {change:.3g} along {span:.3g} in steps of {step:.3g}, and squares of "
+                    f"derivatives of order {highest} are out of range: give {name} in another unit"
+                )
+
+
+def fields_by_name(u: object, names: Sequence[str]) -> object:
+    """Fields that are given by name in the order of these names; what has no names, or the fit had none, as it is."""
+    if not isinstance(u, Mapping):
+        return u
+    place = {formula: name for name, formula in zip(u, formula_names([str(name) for name in u]).values(), strict=True)}
+    place |= {str(name): name for name in u}
+    missing = [name for name in names if name not in place]
+    if len(missing) == len(names) and tuple(names) == _default_names(len(names)):
+        return u
+    if missing or len(u) != len(names):
+        raise ValueError(f"u must hold the fields {', '.join(names)}, not {', '.join(map(str, u))}")
+    return {place[name]: u[place[name]] for name in names}
 
 
 def _fields(u: object, dimensions: int) -> tuple[tuple[str, ...], list[Array]]:
@@ -109,7 +143,7 @@ def _array(name: str, data: object) -> Array:
     try:
         given: npt.NDArray[Any] = np.asarray(data)
         if given.dtype.kind == "c":
-            raise ValueError("it holds complex ones; give real and imaginary parts as two fields")
+            raise ValueError("it holds complex ones, of which real and imaginary parts can be used, each on its own")
         return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from error

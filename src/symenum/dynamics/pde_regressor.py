@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from symenum.core.budget import Budget
 from symenum.core.exactness import overflow_allowed
+from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.threads import single_threaded
@@ -28,10 +29,10 @@ from symenum.display.progress import observer_for_estimator
 from symenum.dynamics.discover import Discovery, SystemReport, discover
 from symenum.dynamics.display import FIELD, law_table, title_of
 from symenum.dynamics.equation import ONE, Equation, outer_terms
-from symenum.dynamics.field_data import AXES, FieldData, like_given, make_field_data
+from symenum.dynamics.field_data import AXES, FieldData, check_rates, fields_by_name, like_given, make_field_data
 from symenum.dynamics.field_equation import FieldColumns, FieldSystem, make_field_system, make_field_terms
+from symenum.dynamics.field_file import FIELDS_FILE, Coefficient, SavedFields
 from symenum.dynamics.field_form import best_smoothing, least_points
-from symenum.dynamics.field_persistence import Coefficient, SavedFields, read_fields, write_fields
 from symenum.dynamics.field_terms import FieldNames
 from symenum.dynamics.noise import Noise
 from symenum.dynamics.results import LawsOfStates, Rows
@@ -197,6 +198,7 @@ class PDERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         order = self.max_order or _MAX_ORDERS[len(places) - 1]
         in_time, in_space = least_points(order)
         data = make_field_data(u, t, places, [in_time, *(in_space for _ in places)])
+        check_rates(data, order)
         names = FieldNames(data.names, AXES[: len(places)], order)
         twice = [name for name in data.names if names.known[name][1] != (0,) * len(places)]
         if twice or len(names.known) < len(data.names):
@@ -321,6 +323,7 @@ class PDERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         `index`: a row of `equations_` for all fields, one for each, or a dictionary of them.
         """
         laws = self._laws(index)
+        u = fields_by_name(u, self.field_names_)
         data = self._same_fields(u, t, x, y)
         columns = FieldColumns(data, self._names, best_smoothing(data), smooth=True)
         values = [np.broadcast_to(evaluate(law, columns), data.shape).copy() for law in laws.values()]
@@ -329,6 +332,7 @@ class PDERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
     def score(self, u: object, t: object, x: object, y: object = None) -> float:
         """R² of the averaged derivatives by time, averaged over the fields that change."""
         laws = self._laws(None)
+        u = fields_by_name(u, self.field_names_)
         system = make_field_system(self._same_fields(u, t, x, y), self._names)
         scores = [
             1 - float(np.mean(equation.residual(law) ** 2)) / equation.variance
@@ -362,12 +366,12 @@ class PDERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             self.scored_,
             self.interrupted_,
         )
-        write_fields(Path(path), self.get_params(deep=False), saved)
+        write_whole(Path(path), FIELDS_FILE.text(self.get_params(deep=False), saved))
 
     @classmethod
     def load(cls, path: str | Path, **changes: Any) -> PDERegressor:
         """The fitted estimator that `save` has written. Operators of your own must be given again as `operators`."""
-        parameters, saved = read_fields(Path(path), changes, cls._get_param_names())
+        parameters, saved = FIELDS_FILE.read(Path(path), changes, cls._get_param_names())
         model = cls(**parameters)
         model._set_found(saved)
         return model

@@ -40,6 +40,7 @@ from symenum.dynamics.display import (
 from symenum.dynamics.equation import Equation
 from symenum.dynamics.forms import WeakForm
 from symenum.dynamics.knowledge import settings_of_each, without_forbidden
+from symenum.dynamics.motion_file import MOTION_FILE, MOTION_MODEL, SavedChoice, SavedSystem
 from symenum.dynamics.noise import Noise, measure_noise
 from symenum.dynamics.outliers import without_outliers
 from symenum.dynamics.persistence import (
@@ -64,7 +65,17 @@ from symenum.dynamics.selection import (
 from symenum.dynamics.shared_parts import SharedPart, shared_parts
 from symenum.dynamics.simulate import MAX_SECONDS, MAX_STEPS, iterate, right_side, simulate
 from symenum.dynamics.system import WEAK, Names, System, derivative_names, make_map, make_system
-from symenum.dynamics.trajectory import Piece, column_names, make_map_pieces, make_pieces, names_for, with_measured
+from symenum.dynamics.trajectory import (
+    Piece,
+    by_name,
+    check_rates,
+    column_names,
+    make_map_pieces,
+    make_pieces,
+    names_for,
+    real_numbers,
+    with_measured,
+)
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
 from symenum.estimator.saved_results import CHECKPOINT
 from symenum.expressions import Expression, evaluate, formula_names, written
@@ -270,6 +281,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         if x_dot is not None and (self.order != 1 or self.step == "map"):
             raise ValueError('x_dot is for order=1 and step="time": give positions and velocities as states')
         self._measured = x_dot is not None
+        X, u = by_name("X", X, column_names(X)), by_name("u", u, column_names(u))
+        x_dot = by_name("x_dot", x_dot, column_names(X), named=False)
         pieces = self._pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X))
         states = pieces[0].X.shape[1]
         self._name(X, u, states, pieces[0].U.shape[1] - (0 if x_dot is None else states))
@@ -312,6 +325,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         if pieces is None:
             if saved.measured != (x_dot is not None):
                 raise ValueError(f"x_dot: the search began {'with' if saved.measured else 'without'} it")
+            X, u = model.in_order_of_fit(X, u)
+            x_dot = by_name("x_dot", x_dot, called.states, named=False)
             pieces = tuple(model._pieces(X, t, u if x_dot is None else with_measured(u, x_dot, X)))
         if signature_of(pieces, called, saved.measured, model.get_params(deep=False)) != saved.signature:
             raise ValueError(
@@ -327,7 +342,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
 
     def trajectories_of_fit(self) -> tuple[list[Array], list[Array], list[Array] | None]:
         """The pieces without gaps that the laws were fitted to: states, times, and inputs where there are any."""
-        check_is_fitted(self, "fronts_")
+        self._check_has_trajectories()
         count = len(self.input_names_)
         inputs = [piece.U[:, :count] for piece in self._of_fit] if count else None
         return [piece.X for piece in self._of_fit], [piece.t for piece in self._of_fit], inputs
@@ -375,7 +390,18 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             return make_map_pieces(X, t, u)
         if t is None:
             raise ValueError('t is missing: give the times, or a time step; only step="map" needs none')
-        return make_pieces(X, t, u)
+        pieces = make_pieces(X, t, u)
+        check_rates(pieces, self.order)
+        return pieces
+
+    def in_order_of_fit(self, X: object, u: object = None) -> tuple[object, object]:
+        """X and u with the columns of their DataFrames in the order of the fit, by their names.
+
+        Arrays stay as they are. An error where other columns are there.
+        """
+        states, inputs = self.state_names_, self.input_names_
+        X = by_name("X", X, states, named=self._named)
+        return X, by_name("u", u, inputs or None, named=inputs != names_for(None, len(inputs), "u"))
 
     def _system(self, pieces: Sequence[Piece], seed: int = 0) -> System:
         """The equations of the pieces."""
@@ -393,8 +419,11 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             raise ValueError("validation is not for measured derivatives (x_dot)")
         if not isinstance(validation, (tuple, list)) or len(validation) not in (2, 3):
             raise ValueError("validation must be (X, t) or (X, t, u)")
+        X, t = validation[:2]
+        u = validation[2] if len(validation) == 3 else None
         try:
-            pieces = self._pieces(*validation, *([None] * (3 - len(validation))))
+            X, u = self.in_order_of_fit(X, u)
+            pieces = self._pieces(X, t, u)
         except ValueError as error:
             raise ValueError(f"validation: {error}") from error
         if (pieces[0].X.shape[1], pieces[0].U.shape[1]) != (piece.X.shape[1], piece.U.shape[1]):
@@ -493,12 +522,11 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
 
         `held_out`: the equations of validation trajectories, on which the laws are chosen unless another rule is set.
         """
-        self.fronts_: dict[str, Front] = dict(zip(self.state_names_, fronts, strict=True))
-        self.judged_: tuple[Judged, ...] = tuple(
+        judged = tuple(
             judge_front(equation, front, self.model_selection, row)
             for equation, front, row in zip(system.equations, fronts, rows, strict=True)
         )
-        selected = [judged.selected for judged in self.judged_]
+        selected = [one.selected for one in judged]
         losses: list[Array] | None = None
         if held_out is not None:
             whole = [self._with_all_columns(held_out, i) for i in range(len(fronts))]
@@ -507,11 +535,41 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             if self.model_selection in (BY_VALIDATION, BY_TRAJECTORIES):
                 selected = [row for _, row in found_there]
         if self.system_complexity is not None:
-            selected = choose_jointly(fronts, self.judged_, self.system_complexity)
+            selected = choose_jointly(fronts, judged, self.system_complexity)
         if any(row is not None and row != chosen for row, chosen in zip(rows, selected, strict=True)):
             self.trajectories_ = None  # its constants are those of other laws
-        self.judged_ = tuple(replace(judged, selected=row) for judged, row in zip(self.judged_, selected, strict=True))
-        self.selected_ = dict(zip(self.state_names_, selected, strict=True))
+        self._set_found(
+            SavedSystem(
+                self._names,
+                self._measured,
+                tuple(fronts),
+                tuple(replace(one, selected=row) for one, row in zip(judged, selected, strict=True)),
+                tuple(self.noise_.values()),
+                tuple(one.reason for one in found),
+                None if losses is None else tuple(tuple(map(float, loss)) for loss in losses),
+                tuple(map(float, system.size)),
+                tuple(float(values[0]) for values in system.columns.values()),
+                None if self.trajectories_ is None else SavedChoice.of(self.trajectories_, self._moving),
+                self.elapsed_,
+                sum(one.iterations for one in found),
+                sum(one.scored for one in found),
+                any(one.interrupted for one in found),
+            )
+        )
+        asked_to_stop = self.interrupted_ or "a callback asked to stop" in self.stop_reason_.values()
+        if self.step == "time" and self.system_complexity is None and not asked_to_stop:
+            self._warn_of_unexplained(system)
+
+    def _set_found(self, found: SavedSystem) -> None:
+        """Set the fitted attributes from what a fit has found, now or earlier."""
+        self._found = found
+        self.state_names_, self.input_names_ = found.names.states, found.names.inputs
+        self.velocity_names_, self.acceleration_names_ = found.names.velocities, found.names.accelerations
+        self._measured = found.measured
+        self.fronts_: dict[str, Front] = dict(zip(self.state_names_, found.fronts, strict=True))
+        self.judged_: tuple[Judged, ...] = found.judged
+        self.noise_ = dict(zip(self.state_names_, found.noise, strict=False))  # a map has none
+        self.selected_ = {name: one.selected for name, one in zip(self.state_names_, found.judged, strict=True)}
         self.best_expressions_ = {
             name: written(self.fronts_[name][row].expression) for name, row in self.selected_.items()
         }
@@ -519,19 +577,45 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             name: law_table(front, judged, (*self._variables, *self.acceleration_names_))
             for (name, front), judged in zip(self.fronts_.items(), self.judged_, strict=True)
         }
-        if losses is not None:
-            for table, loss in zip(self.equations_.values(), losses, strict=True):
+        if found.validation is not None:
+            for table, loss in zip(self.equations_.values(), found.validation, strict=True):
                 table.insert(2, "validation_loss", loss)
         self.shared_parts_: tuple[SharedPart, ...] = shared_parts(self.best_expressions_)
-        self.stop_reason_ = {name: one.reason for name, one in zip(self.state_names_, found, strict=True)}
-        self.n_iter_ = sum(one.iterations for one in found)
-        self.scored_ = sum(one.scored for one in found)
-        self.interrupted_ = any(one.interrupted for one in found)
-        asked_to_stop = self.interrupted_ or "a callback asked to stop" in self.stop_reason_.values()
-        if self.step == "time" and self.system_complexity is None and not asked_to_stop:
-            self._warn_of_unexplained(system)
-        self._size = system.size
-        self._start = tuple(float(values[0]) for values in system.columns.values())
+        self.trajectories_ = None if found.choice is None else found.choice.chosen()
+        self._moving = () if found.choice is None else found.choice.moving
+        self.stop_reason_ = dict(zip(self.state_names_, found.reasons, strict=True))
+        self.elapsed_, self.n_iter_ = found.elapsed, found.steps
+        self.scored_, self.interrupted_ = found.scored, found.interrupted
+
+    def save(self, path: str | Path) -> None:
+        """Write the laws, their fronts, the choice and the settings to a file (JSON) that `load` reads."""
+        check_is_fitted(self, "fronts_")
+        write_whole(Path(path), self.saved_text())
+
+    def saved_text(self) -> str:
+        """What `save` writes."""
+        return MOTION_FILE.text(self.get_params(deep=False), self._found)
+
+    @classmethod
+    def load(cls, path: str | Path, **changes: Any) -> ODERegressor:
+        """The fitted estimator that `save` has written, or that the folder of a run holds; nothing is searched.
+
+        Trajectories are not kept: `report` and `trajectories_of_fit` are for the estimator that was fitted. Operators
+        of your own must be given again as `operators`; `changes` are other values of parameters.
+        """
+        file = Path(path) / MOTION_MODEL if Path(path).is_dir() else Path(path)
+        if not file.exists() and file.with_name(CHECKPOINT).exists():
+            raise ValueError(f"'{path}' holds a search without results: go on with ODERegressor.resume('{path}')")
+        fixed = [name for name in ("step", "order", "coupled") if name in changes]
+        if fixed:
+            raise ValueError(f"{fixed[0]} cannot change when laws are loaded: they are laws of another kind")
+        parameters, found = MOTION_FILE.read(file, changes, cls._get_param_names())
+        model = cls(**parameters)
+        model._check()
+        if (found.names.order, bool(found.names.accelerations)) != (model.order, bool(model.coupled)):
+            raise ValueError(f"'{file}' is damaged: its laws are not of the order that its parameters say")
+        model._set_found(found)
+        return model
 
     def _warn_of_unexplained(self, system: System) -> None:
         """Warn of states whose chosen laws leave far more than noise can: something that drives them is not known."""
@@ -597,18 +681,17 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         `index`: a row of `equations_` for all states, one for each, or a dictionary of them.
         """
         laws = self._laws(index)
-        parts = [np.atleast_2d(np.asarray(X, dtype=np.float64))]
-        if self.input_names_:
-            if u is None:
-                raise ValueError(f"u is missing: the laws were fitted with inputs {', '.join(self.input_names_)}")
-            inputs = np.asarray(u, dtype=np.float64)
-            parts.append(inputs[:, None] if inputs.ndim == 1 else inputs)
-        values = np.hstack(parts)
-        if values.shape[1] != len(self._variables):
+        states = self._moving_names
+        X = by_name("X", X, states, named=self._named)
+        values = real_numbers("X", X)
+        shape = values.shape
+        if len(shape) < 2:  # the points of a single state, or one point of several
+            values = values.reshape((-1, 1) if len(states) == 1 else (1, -1))
+        if values.ndim != 2 or values.shape[1] != len(states):
             raise ValueError(
-                f"X and u must have {len(self._variables)} columns together ({', '.join(self._variables)}), "
-                f"not {values.shape[1]}"
+                f"X must have {len(states)} columns ({', '.join(states)}), one row for each point, not shape {shape}"
             )
+        values = np.hstack([values, self._inputs_at(u, len(values))])
         if self.coupled:
             right = right_side(list(laws.values()), self._variables, None, 1, self.acceleration_names_)
             return np.stack([right(0.0, row) for row in values])
@@ -632,8 +715,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         the times, or a function of time. `max_time` in seconds, of computing.
         """
         laws = self._laws(index)
-        times = np.asarray(t, dtype=np.float64)
-        start = np.asarray(x0, dtype=np.float64).ravel()
+        times = real_numbers("t", t, "a sequence of increasing times")
+        start = real_numbers("x0", by_name("x0", x0, self._moving_names, named=self._named)).ravel()
         count = len(laws) * self.order
         if start.shape != (count,) or not np.isfinite(start).all():
             raise ValueError(f"x0 must be {count} finite numbers ({', '.join(self._variables[:count])}), not {x0!r}")
@@ -643,7 +726,8 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         if self.step == "map":
             return iterate(right_side(list(laws.values()), self._variables, inputs, 1), start, times)
         right = right_side(list(laws.values()), self._variables, inputs, self.order, self.acceleration_names_)
-        size = np.concatenate([self._size, np.zeros(count - len(self._size))])
+        size = np.zeros(count)
+        size[: len(laws)] = self._found.size
         simulation = simulate(right, start, times, size, max_steps=max_steps, max_time=max_time)
         if simulation.stopped is not None:
             warnings.warn(f"{simulation.stopped}; later rows are NaN", RuntimeWarning, stacklevel=2)
@@ -652,7 +736,15 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
     def score(self, X: object, t: object = None, u: object = None) -> float:
         """R² of the derivatives (of a map: of next states) along trajectories, averaged over the states that move."""
         laws = self._laws(None)
-        system = self._system(self._pieces(X, t, u))
+        X, u = self.in_order_of_fit(X, u)
+        pieces = self._pieces(X, t, u)
+        if (pieces[0].X.shape[1], pieces[0].U.shape[1]) != (len(laws), len(self.input_names_)):
+            raise ValueError(
+                f"X and u must have the states and inputs of the fit, {', '.join((*laws, *self.input_names_))}: "
+                f"{len(laws)} and {len(self.input_names_)} columns, not {pieces[0].X.shape[1]} and "
+                f"{pieces[0].U.shape[1]}"
+            )
+        system = self._system(pieces)
         scores = []
         for i, (equation, law) in enumerate(zip(system.equations, laws.values(), strict=True)):
             whole = self._with_all_columns(system, i)
@@ -676,13 +768,21 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
             raise ValueError("laws that are coupled by accelerations have no explicit form to export; use sympy()")
         if language == "latex":
             return self.latex(index)
-        start = dict(zip(self._variables, self._start, strict=False))
+        start = dict(zip(self._variables, self._found.start, strict=False))
         return system_source(self._laws(index), self._variables, language, self._kind, start)
 
     def report(self, path: str | Path) -> None:
         """Write all about the fit to one HTML page: laws, constants, alternatives, motion, fronts and settings."""
-        check_is_fitted(self, "fronts_")
+        self._check_has_trajectories()
         write_whole(Path(path), motion_report(self))
+
+    def _check_has_trajectories(self) -> None:
+        check_is_fitted(self, "fronts_")
+        if not hasattr(self, "_of_fit"):
+            raise ValueError(
+                "the trajectories of the fit are not in the file that this model was loaded from: fit it again, or go "
+                "on with its checkpoint (ODERegressor.resume)"
+            )
 
     @property
     def _kind(self) -> int:
@@ -692,6 +792,16 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
     @property
     def _names(self) -> Names:
         return Names(self.state_names_, self.input_names_, self.velocity_names_, self.acceleration_names_)
+
+    @property
+    def _moving_names(self) -> tuple[str, ...]:
+        """The states; for order 2 the velocities behind them."""
+        return (*self.state_names_, *self.velocity_names_)
+
+    @property
+    def _named(self) -> bool:
+        """Whether the states have names that the user has given."""
+        return self.state_names_ != names_for(None, len(self.state_names_), "x")
 
     @property
     def _variables(self) -> tuple[str, ...]:
@@ -829,12 +939,28 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
 
     def _input(self, u: object, t: Array) -> Callable[[float], Array] | None:
         """The inputs as a function of time, (inputs,); None where the laws have none."""
-        if not self.input_names_:
-            return None
-        if callable(u):
+        if callable(u) and self.input_names_:
             return lambda time: np.atleast_1d(np.asarray(u(time), dtype=np.float64))
-        values = np.asarray(u, dtype=np.float64) if u is not None else np.empty(0)
+        values = self._inputs_at(u, len(t), " or be a function of time")
+        if not np.isfinite(values).all():
+            raise ValueError("u must be finite at all times of a simulation")
+        return (lambda time: np.array([np.interp(time, t, column) for column in values.T])) if values.size else None
+
+    def _inputs_at(self, u: object, points: int, otherwise: str = "") -> Array:
+        """The inputs (points, inputs) that belong to so many points; `otherwise`: what else they may be."""
+        count = len(self.input_names_)
+        if u is None:
+            if count:
+                raise ValueError(
+                    f"u is missing: the laws were fitted with inputs {', '.join(self.input_names_)}, so it must have "
+                    f"shape ({points}, {count}){otherwise}"
+                )
+            return np.empty((points, 0))
+        if not count:
+            raise ValueError("u: the laws were fitted without inputs, leave it out")
+        _, u = self.in_order_of_fit(None, u)
+        values = real_numbers("u", u)
         values = values[:, None] if values.ndim == 1 else values
-        if values.shape != (len(t), len(self.input_names_)):
-            raise ValueError(f"u must have shape ({len(t)}, {len(self.input_names_)}) or be a function of time")
-        return lambda time: np.array([np.interp(time, t, column) for column in values.T])
+        if values.shape != (points, count):
+            raise ValueError(f"u must have shape ({points}, {count}){otherwise}, not {values.shape}")
+        return values

@@ -10,6 +10,7 @@ import pandas
 
 from symenum.core.files import write_whole
 from symenum.dynamics.display import RULE_IF_HELD_OUT, left_side
+from symenum.dynamics.motion_file import MOTION_MODEL
 from symenum.dynamics.system import System
 from symenum.dynamics.trajectory import Piece
 from symenum.estimator.persistence import json_parameters, run_place
@@ -109,6 +110,7 @@ def result_texts(model: ODERegressor) -> dict[str, str]:
         "laws.txt": f"{law_lines(model)}\n",
         "fronts.csv": fronts.to_csv(index=False),
         "system.tex": f"{model.latex()}\n",
+        MOTION_MODEL: model.saved_text(),
     }
     # Laws that are coupled by accelerations have no explicit form.
     return texts if model.coupled else {**texts, "system.py": str(model.export("python"))}

@@ -10,10 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas
 
-from symenum.core.target import refuse_dates
+from symenum.core.target import LARGEST, rates_in_range, refuse_dates
 from symenum.dynamics.derivatives import NOISE_WINDOW
+from symenum.expressions import formula_names
 
-__all__ = ["MIN_POINTS", "Piece", "column_names", "make_map_pieces", "make_pieces", "names_for", "with_measured"]
+__all__ = [
+    "MIN_POINTS",
+    "Piece",
+    "by_name",
+    "check_rates",
+    "column_names",
+    "make_map_pieces",
+    "make_pieces",
+    "names_for",
+    "real_numbers",
+    "with_measured",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -109,6 +121,19 @@ def _trajectories(X: object, t: object, u: object) -> Iterator[Piece]:
         yield _checked(values, time, input_values, f" of trajectory {i}")
 
 
+def check_rates(pieces: Sequence[Piece], order: int) -> None:
+    """Refuse times in whose unit the squares of the derivatives of this order are no doubles."""
+    span = sum(float(piece.t[-1] - piece.t[0]) for piece in pieces)
+    step = min(float(np.diff(piece.t).min()) for piece in pieces)
+    values = np.concatenate([piece.X for piece in pieces])
+    for i, change in enumerate(np.ptp(values, axis=0).tolist()):
+        if not rates_in_range(change, span, step, order):
+            raise ValueError(
+                f"t: column {i} of X (the first is 0) changes by {change:.3g} in a time of {span:.3g} with steps of "
+                f"{step:.3g}, and squares of such rates are out of range: give t in another unit"
+            )
+
+
 def _check_widths(pieces: Sequence[Piece]) -> None:
     widths = {piece.X.shape[1] for piece in pieces}
     if len(widths) > 1:
@@ -137,6 +162,34 @@ def column_names(data: object) -> list[str] | None:
     return [str(name) for name in data.columns] if isinstance(data, pandas.DataFrame) else None
 
 
+def by_name(name: str, data: object, columns: Sequence[str] | None, *, named: bool = True) -> object:
+    """A DataFrame with its columns in this order, or a list of them; a Series with its entries in it, if these have
+    names. What has no names stays as it is.
+
+    `columns`: names as the user or as formulas write them; None: there are none. `named`: whether the user has given
+    them; else a table that holds none of them is taken as it is.
+    """
+    if columns is None:
+        return data
+    if isinstance(data, (list, tuple)) and any(isinstance(one, pandas.DataFrame) for one in data):
+        return [by_name(f"{name} of trajectory {i}", one, columns, named=named) for i, one in enumerate(data)]
+    if isinstance(data, pandas.DataFrame):
+        given = [str(label) for label in data.columns]
+    elif isinstance(data, pandas.Series) and all(isinstance(label, str) for label in data.index):
+        given = list(data.index)
+    else:
+        return data
+    place = {formula: i for i, formula in enumerate(formula_names(given).values())}
+    place |= {label: i for i, label in enumerate(given)}
+    missing = [column for column in columns if column not in place]
+    if not named and len(missing) == len(columns):
+        return data
+    if missing or len(given) != len(columns):
+        raise ValueError(f"{name} must have the columns {', '.join(columns)}, not {', '.join(given)}")
+    order = [place[column] for column in columns]
+    return data.iloc[:, order] if isinstance(data, pandas.DataFrame) else data.iloc[order]
+
+
 def _one_each(name: str, values: object, count: int) -> list[object]:
     """One array for each of `count` trajectories; a single time step stands for all of them."""
     if isinstance(values, (list, tuple)) and len(values) == count and np.ndim(values[0]) > 0:
@@ -156,11 +209,7 @@ def _checked(X: object, t: object, u: object, where: str) -> Piece:
 
 
 def _matrix(name: str, data: object, where: str) -> Array:
-    refuse_dates(f"{name}{where}", data)
-    try:
-        values = np.array(_unmasked(data), dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}{where} must be an array of real numbers: {error}") from error
+    values = real_numbers(f"{name}{where}", data)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] == 0:
@@ -168,22 +217,37 @@ def _matrix(name: str, data: object, where: str) -> Array:
     empty = np.flatnonzero(~np.isfinite(values).any(axis=0))
     if len(empty):
         raise ValueError(f"{name}{where} has no finite number in column {empty[0]} (the first is 0): leave it out")
+    sizes = np.abs(np.where(np.isfinite(values), values, 0.0))
+    largest = sizes.max(axis=0, initial=0.0)
+    bad = np.flatnonzero((largest > LARGEST) | ((largest > 0) & (largest < 1 / LARGEST)))
+    if len(bad):
+        column = int(bad[0])
+        row = f", or leave out row {sizes[:, column].argmax()} if it is an outlier" if largest[column] > LARGEST else ""
+        raise ValueError(
+            f"{name}{where} has a largest absolute value of {largest[column]:.3g} in column {column} (the first is 0), "
+            f"whose square is out of range: give that column in another unit{row}"
+        )
     return values
 
 
-def _unmasked(data: object) -> object:
-    """The data with NaN for the masked entries of a masked array: they are missing."""
-    if not isinstance(data, np.ma.MaskedArray):
-        return data
-    return np.ma.filled(data.astype(np.float64), np.nan)
+def real_numbers(name: str, data: object, wanted: str = "an array of real numbers") -> Array:
+    """The data as a float64 array of its own, NaN for masked entries: they are missing. An error where it is `wanted`
+    that they are not: dates, complex numbers and text.
+    """
+    refuse_dates(name, data)
+    try:
+        given = np.ma.asanyarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+        if given.dtype.kind == "c":
+            raise ValueError("it holds complex ones, of which real and imaginary parts can be used, each on its own")
+        if isinstance(given, np.ma.MaskedArray):
+            given = np.ma.filled(given.astype(np.float64), np.nan)
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be {wanted}: {error}") from error
 
 
 def _times(t: object, rows: int, where: str) -> Array:
-    refuse_dates(f"t{where}", t)
-    try:
-        times = np.array(_unmasked(t), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"t{where} must be an array of numbers or a time step: {error}") from error
+    times = real_numbers(f"t{where}", t, "an array of numbers or a time step")
     if times.ndim == 0:
         if not (np.isfinite(times) and times > 0):
             raise ValueError(f"t{where} as a time step must be a number above zero, not {t!r}")

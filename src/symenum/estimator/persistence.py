@@ -486,7 +486,8 @@ def open_saved(path: Path, changes: Mapping[str, Any], names: Collection[str]) -
         if holds_laws_of_motion(path):
             raise ValueError(
                 f"the folder '{path}' is one of symenum fit-ode, whose laws are of motion: system.py in it has them as "
-                "a function for an ODE solver, such as scipy.integrate.solve_ivp(system, (0, 10), start)"
+                "a function for an ODE solver, such as scipy.integrate.solve_ivp(system, (0, 10), start), and "
+                f"ODERegressor.load('{path}') reads them in Python"
             )
         if not file.exists():
             raise ValueError(f"the folder '{path}' holds no result of symenum: there is no {MODEL} in it")

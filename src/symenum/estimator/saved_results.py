@@ -54,7 +54,14 @@ MODEL = "model.json"
 """The file that holds the whole result."""
 CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
-_MOTION_FILES = ("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png")  # only of `symenum fit-ode`
+_MOTION_FILES = (
+    "laws.txt",
+    "fronts.csv",
+    "system.py",
+    "system.tex",
+    "motion.json",
+    "trajectories.png",
+)  # only of `symenum fit-ode`
 _LAW_FILES = (MODEL, "front.csv", "law.txt", "law.tex", "law.py", "constants.csv")  # only of `symenum fit`
 RUN_FILES = (
     *_LAW_FILES,
@@ -366,7 +373,10 @@ def read_result(path: Path, operators: Iterable[Operator] = ()) -> Result:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # RecursionError: lists nested too deeply
-        raise ValueError(f"'{path}' cannot be read as a model: {error}") from error
+        raise ValueError(
+            f"'{path}' cannot be read as a model ({error}): give the folder of a result, its model.json, or a "
+            "checkpoint"
+        ) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"'{path}' is not a model of symenum")
     if document.get("version") != FORMAT_VERSION:

@@ -34,7 +34,7 @@ def read_shape(
     """
     if shape is None:
         if box is not None:
-            raise ValueError("shape_box needs shape: say what must hold in that box")
+            raise ValueError("shape_box needs a shape: say what must hold in that box")
         return None
     found = list(_requirements(shape, names, target))
     if not found:

@@ -572,14 +572,20 @@ _Term = tuple[Fraction | float, Powers]  # a number and the factors
 
 
 def plain_form(expression: Expression) -> Expression:
-    """The sum of products that it is where all bases are positive.
+    """The sum of products that it is where all bases are positive; equal products are one.
 
     >>> from symenum.expressions import parse
     >>> print(plain_form(parse("x*(5*exp(1 - z)/(2*E) + exp(log(y/x**2)/2))")))
     5*x*exp(-z)/2 + sqrt(y)
+    >>> print(plain_form(parse("(x + x + x + y)/y")))
+    3*x/y + 1
     """
-    total: Expression = Constant(0)
+    joined: dict[frozenset[tuple[Expression, Fraction]], _Term] = {}
     for number, powers in _terms(expression):
+        before, first = joined.get(key := frozenset(powers.items()), (Fraction(0), powers))
+        joined[key] = (before + number, first)
+    total: Expression = Constant(0)
+    for number, powers in joined.values():
         total = apply("add", total, apply("mul", _constant(number), power_product(powers)))
     return simplify(total)
 

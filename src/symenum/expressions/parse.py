@@ -61,6 +61,7 @@ ATOM_PRECEDENCE = 5
 _INFIX = {operator.sign: operator for operator in OPERATORS.values() if operator.sign and operator.arity == 2}
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SIGNS = ("**", "+", "-", "*", "/", "(", ")", ",")
+_HINTS = {"^": "; powers are written **", "=": "; only what stands to the right of it is the formula"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class _Parser:
             elif sign:
                 kind, end = "sign", position + len(sign)
             else:
-                hint = "; powers are written **" if character == "^" else ""
+                hint = _HINTS.get(character, "")
                 raise self._error(f"unexpected character {character!r}{hint}", position)
             tokens.append(_Token(kind, text[position:end], position))
             position = end

@@ -93,9 +93,9 @@ def check_shares(shares: Mapping[str, float], moves: Iterable[Move]) -> None:
                 f"{', '.join(names)}"
             )
         if not isfinite(share) or share < 0:
-            raise ValueError(f"the share of {name!r} must be a number of at least 0, not {share!r}")
+            raise ValueError(f"shares has {share!r} for {name!r}: a share is a number of at least 0")
     if shares.get(NETWORK, 0.0) > 1:
-        raise ValueError(f"the share of {NETWORK!r} is a part of all work, at most 1: {shares[NETWORK]!r}")
+        raise ValueError(f"shares has {shares[NETWORK]!r} for {NETWORK!r}: its share is a part of all work, at most 1")
     if all(shares.get(name) == 0 for name in names):
         raise ValueError("shares leaves no move for these data: give one of them a share above 0")
 

@@ -18,7 +18,7 @@ __all__ = ["law_words", "snapshot", "summary"]
 # Files that the page offers for download, where they are there.
 DOWNLOADS = (
     *("report.html", "model.json", "front.csv", "law.py", "law.tex", "law.txt", "data.csv"),
-    *("laws.txt", "fronts.csv", "system.py", "system.tex", "trajectories.png", "log.txt"),
+    *("laws.txt", "fronts.csv", "system.py", "system.tex", "motion.json", "trajectories.png", "log.txt"),
     *("run.json", "front.json", "events.jsonl"),
 )
 _REMEMBERED = 4096  # laws whose text and LaTeX are remembered: several fronts of 200 laws

@@ -17,6 +17,7 @@ const FILES = {
   "fronts.csv": "All laws of the fronts",
   "system.py": "The laws of motion as a Python module",
   "system.tex": "The laws of motion in LaTeX",
+  "motion.json": "Laws of motion, to load with ODERegressor.load",
   "trajectories.png": "Measured and simulated motion",
   "log.txt": "What the search said",
   "run.json": "Problem and settings",

@@ -94,6 +94,7 @@ def test_a_run_in_the_folder_is_not_overwritten(symenum, swing, tmp_path) -> Non
         (("--time", "t"), "no number"),
         (("--time", "t", "--states", "y"), "no column 'y'"),
         (("--time", "x", "--states", "v"), "must increase"),
+        (("--time", "note", "--states", "v"), "no number. Give the times as numbers"),
         (("--time", "t", "--drop", "x,v,note"), "no column left for a state"),
     ],
 )
@@ -101,6 +102,12 @@ def test_what_cannot_be_used_is_said(symenum, swing, options, message: str) -> N
     result = symenum("fit-ode", swing, *options, *QUICK)
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_the_rule_of_validation_asks_for_its_table(symenum, swing) -> None:
+    result = symenum("fit-ode", swing, "--time", "t", *QUICK, "--model-selection", "validation")
+    assert result.exit_code == 2
+    assert "--model-selection validation needs --validation FILE" in " ".join(result.output.split())
 
 
 def test_columns_of_one_name_are_refused(symenum, table) -> None:

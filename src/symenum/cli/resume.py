@@ -56,6 +56,11 @@ def resume_command(
             f"'{saved}' is a folder of symenum fit-ode of an older version, which kept no checkpoint: run symenum "
             "fit-ode again, with a longer --max-time."
         )
+    if saved.is_dir() and not path.exists():
+        raise InputError(
+            f"The folder '{saved}' holds no {CHECKPOINT}: a search there ended before it wrote one, or the folder is "
+            "of something else. Start the search again."
+        )
     goes_on_there = saved.is_dir() and (out is None or out.resolve() == saved.resolve())
     out = out or (saved if saved.is_dir() else None)
     context = click.get_current_context()

@@ -28,7 +28,7 @@ from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.threads import single_threaded
-from symenum.dynamics.choose_on_trajectories import Chosen, choose_on_trajectories, make_nodes
+from symenum.dynamics.choose_on_trajectories import MOST_STATES, Chosen, choose_on_trajectories, make_nodes
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, Progress, SystemReport, discover, make_terms
 from symenum.dynamics.display import (
@@ -823,19 +823,21 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         """
         begin = time.monotonic()
         max_time = self.max_time
-        if max_time is not None and self._by_trajectories:
+        # Fits to the trajectories of more states are not tried, and need neither time nor forms of their own.
+        followed = self._by_trajectories and sum(one.variance > 0.0 for one in system.equations) <= MOST_STATES
+        if max_time is not None and followed:
             max_time *= _SEARCH_SHARE
         # Terms differ by the user's knowledge, and where a law must not hold its own acceleration.
         shared = None if self.coupled or self._knows_by_state else make_terms(system.equations[0], settings[0])
         bounded = None
-        if self._by_trajectories and shared is not None:
+        if followed and shared is not None:
             bounded = make_terms(system.equations[0], settings[0], bounded=True)
         found: list[Discovery] = []
         # Of the first equation's share, and not of the time that is left, which depends on the machine.
         planned = None if max_time is None else max_time / len(system.equations)
         for i, (equation, own) in enumerate(zip(system.equations, settings, strict=True)):
             terms = shared or make_terms(equation, own)
-            if self._by_trajectories and shared is None:
+            if followed and shared is None:
                 bounded = make_terms(equation, own, bounded=True)
             remaining = None if max_time is None else max_time - (time.monotonic() - begin)
             share = None if remaining is None else max(remaining, _MIN_SECONDS) / (len(system.equations) - i)

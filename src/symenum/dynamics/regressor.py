@@ -40,7 +40,7 @@ from symenum.dynamics.display import (
 from symenum.dynamics.equation import Equation
 from symenum.dynamics.forms import WeakForm
 from symenum.dynamics.knowledge import settings_of_each, without_forbidden
-from symenum.dynamics.motion_file import MOTION_FILE, MOTION_MODEL, SavedChoice, SavedSystem
+from symenum.dynamics.motion_file import MOTION_FILE, SavedChoice, SavedSystem
 from symenum.dynamics.noise import Noise, measure_noise
 from symenum.dynamics.outliers import without_outliers
 from symenum.dynamics.persistence import (
@@ -77,7 +77,7 @@ from symenum.dynamics.trajectory import (
     with_measured,
 )
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
-from symenum.estimator.saved_results import CHECKPOINT
+from symenum.estimator.saved_results import CHECKPOINT, MOTION_MODEL
 from symenum.expressions import Expression, evaluate, formula_names, written
 from symenum.fitting.free_constants import free_constants
 from symenum.front import Front
@@ -681,7 +681,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         `index`: a row of `equations_` for all states, one for each, or a dictionary of them.
         """
         laws = self._laws(index)
-        states = self._moving_names
+        states = self.moving_names
         X = by_name("X", X, states, named=self._named)
         values = real_numbers("X", X)
         shape = values.shape
@@ -716,7 +716,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         """
         laws = self._laws(index)
         times = real_numbers("t", t, "a sequence of increasing times")
-        start = real_numbers("x0", by_name("x0", x0, self._moving_names, named=self._named)).ravel()
+        start = real_numbers("x0", by_name("x0", x0, self.moving_names, named=self._named)).ravel()
         count = len(laws) * self.order
         if start.shape != (count,) or not np.isfinite(start).all():
             raise ValueError(f"x0 must be {count} finite numbers ({', '.join(self._variables[:count])}), not {x0!r}")
@@ -794,7 +794,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         return Names(self.state_names_, self.input_names_, self.velocity_names_, self.acceleration_names_)
 
     @property
-    def _moving_names(self) -> tuple[str, ...]:
+    def moving_names(self) -> tuple[str, ...]:
         """The states; for order 2 the velocities behind them."""
         return (*self.state_names_, *self.velocity_names_)
 

@@ -94,6 +94,7 @@ def test_a_run_in_the_folder_is_not_overwritten(symenum, swing, tmp_path) -> Non
         (("--time", "t"), "no number"),
         (("--time", "t", "--states", "y"), "no column 'y'"),
         (("--time", "x", "--states", "v"), "must increase"),
+        (("--time", "note", "--states", "v"), "no number. Give the times as numbers"),
         (("--time", "t", "--drop", "x,v,note"), "no column left for a state"),
     ],
 )
@@ -101,6 +102,12 @@ def test_what_cannot_be_used_is_said(symenum, swing, options, message: str) -> N
     result = symenum("fit-ode", swing, *options, *QUICK)
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_the_rule_of_validation_asks_for_its_table(symenum, swing) -> None:
+    result = symenum("fit-ode", swing, "--time", "t", *QUICK, "--model-selection", "validation")
+    assert result.exit_code == 2
+    assert "--model-selection validation needs --validation FILE" in " ".join(result.output.split())
 
 
 def test_columns_of_one_name_are_refused(symenum, table) -> None:
@@ -218,19 +225,38 @@ def test_a_guess_names_its_state(symenum, swing) -> None:
     assert "--guess must be STATE=FORMULA" in " ".join(wrong.stderr.split())
 
 
+def test_laws_of_motion_are_computed_for_another_table(symenum, swing, table, tmp_path) -> None:
+    out = tmp_path / "out"
+    symenum("fit-ode", swing, "--time", "t", "--drop", "note", "--out", out, "-q", *QUICK)
+    other = table("v,when,x\n1.5,0,0.25\n,1,2\n-3,2,-1\n")
+    result = symenum("predict", out, other)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "v,when,x,x',v'"
+    assert [float(cell) for cell in lines[1].split(",")[-2:]] == pytest.approx([1.5, -1.0])
+    assert lines[2].split(",")[-2] == ""
+    assert "x' = v" in result.stderr
+    assert "In 1 of 3 rows a value is missing" in " ".join(result.stderr.split())
+    assert symenum("predict", out / "motion.json", other, "-q").stdout == result.stdout
+
+
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("spoil", "columns", "options", "message"),
     [
-        (["predict", "FOLDER", "TABLE"], "is one of symenum fit-ode, whose laws are of motion: system.py"),
+        (lambda file: None, "x,w", (), "has no column 'v', which the laws are of"),
+        (lambda file: None, "x,v", ("--index", "99"), "equations_['x'] has the rows 0 to"),
+        (lambda file: file.write_text("{}"), "x,v", (), "is no file of ODERegressor.save"),
+        (lambda file: file.unlink(), "x,v", (), "is one of symenum fit-ode, whose laws are of motion: system.py"),
     ],
+    ids=["column", "row", "damaged", "older version"],
 )
-def test_other_commands_say_what_to_do_with_a_folder_of_laws_of_motion(
-    symenum, swing, tmp_path, command, message
+def test_laws_of_motion_that_cannot_be_computed_are_said(
+    symenum, swing, table, tmp_path, spoil, columns: str, options, message: str
 ) -> None:
     out = tmp_path / "out"
     symenum("fit-ode", swing, "--time", "t", "--drop", "note", "--out", out, "-q", *QUICK)
-    places = {"FOLDER": out, "TABLE": swing}
-    result = symenum(*(places.get(word, word) for word in command))
+    spoil(out / "motion.json")
+    result = symenum("predict", out, table(f"{columns}\n1,2\n3,4\n5,6\n"), *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
 

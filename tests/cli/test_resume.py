@@ -93,7 +93,10 @@ def test_a_search_that_is_at_its_end_before_the_first_step_has_its_results(tmp_p
     ("spoil", "message"),
     [
         (lambda folder: (folder / "checkpoint.json").write_text("{}"), "is no checkpoint of symenum"),
-        (lambda folder: (folder / "checkpoint.json").unlink(), "holds no checkpoint.json"),
+        (
+            lambda folder: (folder / "checkpoint.json").unlink(),
+            "holds no checkpoint.json: name a folder of --out",
+        ),
         (lambda folder: (folder / "checkpoint.labels.json").write_text("[]"), "does not belong to a checkpoint"),
     ],
     ids=["checkpoint", "no checkpoint", "labels"],

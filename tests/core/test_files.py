@@ -26,6 +26,13 @@ def test_a_failed_write_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: p
     assert [entry.name for entry in tmp_path.iterdir()] == ["law.txt"]
 
 
+def test_a_folder_in_the_place_of_the_file_is_named_alone(tmp_path: Path) -> None:
+    (tmp_path / "law").mkdir()
+    with pytest.raises(IsADirectoryError) as raised:
+        write_whole(tmp_path / "law", "new")
+    assert str(raised.value).endswith(f"'{tmp_path / 'law'}'")  # without " -> None"
+
+
 def test_threads_that_write_one_file_leave_one_of_their_contents_whole(tmp_path: Path) -> None:
     path = tmp_path / "law.txt"
     contents = [str(digit) * 100_000 for digit in range(8)]

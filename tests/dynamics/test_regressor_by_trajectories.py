@@ -7,7 +7,8 @@ import pytest
 from dynamics.motions import motion
 
 from symenum.bench.judge import same_structure
-from symenum.dynamics import ODERegressor
+from symenum.dynamics import ODERegressor, regressor
+from symenum.dynamics.discover import Discovery, discover
 from symenum.expressions import parse
 
 T = np.linspace(0, 10, 200)
@@ -136,6 +137,25 @@ def test_more_states_than_can_be_followed_together_are_chosen_by_the_older_rule(
     model = quick(operators=["+", "-"]).fit(X + 0.05 * np.random.default_rng(0).normal(size=X.shape), t)
     assert len(model.best_expressions_) == 14
     assert model.trajectories_ is None
+
+
+@pytest.mark.parametrize(("states", "followed"), [(2, True), (14, False)])
+def test_time_is_kept_for_fits_to_trajectories_where_there_are_any(
+    monkeypatch: pytest.MonkeyPatch, states: int, followed: bool
+) -> None:
+    asked: list[dict] = []
+
+    def noted(*arguments: object, **options: object) -> Discovery:
+        asked.append(options)
+        return discover(*arguments, **options)
+
+    monkeypatch.setattr(regressor, "discover", noted)
+    t = np.linspace(0, 5, 80)
+    X = np.column_stack([np.cos((1 + 0.1 * i) * t) for i in range(states)])
+    quick(operators=["+", "-"], max_time=1e5, callbacks=lambda report: True).fit(X, t)  # ends at once
+    assert (asked[0]["bounded"] is not None) == followed
+    assert asked[0]["max_time"] == pytest.approx((0.55 if followed else 1.0) * 1e5 / states, rel=1e-2)
+    assert len(asked) == states
 
 
 @pytest.mark.slow

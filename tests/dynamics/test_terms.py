@@ -69,3 +69,11 @@ def test_without_quotients_or_with_many_variables_no_term_saturates() -> None:
     assert not any("exp" in str(term) for term in bounded_terms(columns, get_operators("arithmetic")))
     many = {f"x{i}": columns["x"] + i for i in range(9)}
     assert bounded_terms(many, get_operators("koza")) == []
+
+
+def test_without_time_there_are_single_terms_only() -> None:
+    random = np.random.default_rng(0)
+    A = random.normal(size=(40, 5))
+    normal = normal_equations(A, A[:, 0] + A[:, 1], np.arange(1, 6))
+    found = best_subsets(normal, 3, 20, Budget(stop=lambda: True))
+    assert sorted(subset.terms for subset in found) == [(i,) for i in range(5)]

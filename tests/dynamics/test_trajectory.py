@@ -95,6 +95,23 @@ def test_names_come_from_data_frames() -> None:
     assert column_names(X) is None
 
 
+def test_messages_name_the_column_of_a_table_and_the_trajectory_among_several() -> None:
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    for make, message in (
+        (lambda: make_pieces(frame.assign(c="z"), T), r"X in column 'c' must be real numbers: could not convert"),
+        (lambda: make_pieces(frame.assign(c=1j), T), r"X in column 'c' must be real numbers: it holds complex"),
+        (lambda: make_pieces(frame.assign(c=np.nan), T), r"X has no finite number in column 'c': leave it out"),
+        (lambda: make_pieces(frame.assign(c=1e200), T), r"X has a largest absolute value of 1e\+200 in column 'c',"),
+        (lambda: make_pieces([X], [T[::-1]]), r"^t must increase"),
+        (lambda: make_pieces([X, X], [T, T[::-1]]), r"^t of trajectory 1 must increase"),
+        (lambda: make_pieces(X[:0], T[:0]), r"^X holds no points$"),
+        (lambda: make_map_pieces([]), r"^X holds no points$"),
+        (lambda: make_map_pieces([X[:, 0], X[:5, 0]]), r"not shapes \(30,\), \(5,\): write x\[:, None\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
 def test_columns_are_found_by_their_names() -> None:
     frame = pandas.DataFrame(X, columns=["a b", "c"])
     for columns in (["c", "a b"], ["c", "a_b"]):

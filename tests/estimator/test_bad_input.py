@@ -171,6 +171,17 @@ def test_files_that_cannot_be_written_are_named_as_they_were_given() -> None:
         model.report("/proc/report.html")
 
 
+def test_rows_to_predict_with_missing_values_get_no_other_estimator_recommended() -> None:
+    X = np.random.default_rng(0).uniform(1, 2, (20, 2))
+    model = PSERegressor("arithmetic", max_iterations=1).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"Input X contains NaN: leave those rows out, or fill them in$"):
+        model.predict(np.array([[1.0, np.nan]]))
+    with pytest.raises(ValueError, match="sample_weight must be a number for each row"):
+        model.fit(X, X[:, 0], sample_weight="balanced")
+    with pytest.raises(FileExistsError, match="is a file: name a folder"):
+        model.save(__file__)
+
+
 def test_a_column_of_0_and_1_is_not_squared() -> None:
     random = np.random.default_rng(0)
     table = pandas.DataFrame(

@@ -76,6 +76,12 @@ def test_classes_that_can_be_told_apart_have_finite_constants() -> None:
     assert 0 < model.equations_["loss"].iloc[-1] < 0.2
 
 
+def test_an_offset_goes_into_the_sum_that_has_a_number_already() -> None:
+    model = quick(operators=["+", "-", "*"], max_iterations=4).fit(X, X[:, 0] > 1.3)
+    texts = [str(law.expression) for law in model.front_]
+    assert not any(text.count("(") == 1 and ") + " in text.replace(") - ", ") + ") for text in texts), texts
+
+
 def test_weights_count() -> None:
     y = np.array([0, 1] * 200)
     weights = np.where(y == 1, 3.0, 1.0)

@@ -73,6 +73,9 @@ def test_names_of_a_frame_are_those_of_the_targets() -> None:
     assert model.target_names_ == ("speed", "force")
     assert model.variable_names_ == ("a", "b")
     assert str(model).startswith("speed =\n")
+    of_speed, of_force = model.latex_table()
+    assert r"$\mathrm{speed} = " in of_speed
+    assert r"$\mathrm{force} = " in of_force
 
 
 def test_lists_of_lists_are_columns_too() -> None:

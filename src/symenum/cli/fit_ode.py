@@ -104,6 +104,8 @@ def fit_ode_command(
     Missing values and long pauses are gaps. The picture of measured and simulated trajectories needs matplotlib.
     """
     note = silent if quiet else say
+    if validation is None and settings["model_selection"] == "validation":
+        raise click.UsageError("--model-selection validation needs --validation FILE, a table of other trajectories.")
     if time_column is None and settings["step"] != "map":
         raise click.UsageError("Missing option '--time': name the column with the times (--step map needs none).")
     columns = Columns(time_column, split_list(states), split_list(inputs), split_list(drop), trajectory)
@@ -278,7 +280,10 @@ def choose_trajectories(
         states = [name for name in names if name not in (time, trajectory, *inputs, *drop)]
     if not states:
         raise InputError(f"There is no column left for a state in {where}: the time is '{time}'.")
-    numbers = _numbers(frame, [*([] if time is None else [time]), *states, *inputs], where)
+    numbers = _numbers(frame, [*states, *inputs], where)
+    if time is not None:
+        advice = "Give the times as numbers, such as days since the first."
+        numbers[time] = _numbers(frame, [time], where, advice)[time]
     called = formula_names([*states, *inputs])
     changed = {name: new for name, new in called.items() if new != name}
     if changed:
@@ -302,7 +307,10 @@ def _find(name: str, names: Sequence[str], option: str) -> str:
     )
 
 
-def _numbers(frame: pandas.DataFrame, columns: Sequence[str], where: str) -> pandas.DataFrame:
+_LEAVE_OUT = "Leave the column out with --drop, or name the states with --states."
+
+
+def _numbers(frame: pandas.DataFrame, columns: Sequence[str], where: str, advice: str = _LEAVE_OUT) -> pandas.DataFrame:
     import pandas
 
     found = {}
@@ -314,7 +322,7 @@ def _numbers(frame: pandas.DataFrame, columns: Sequence[str], where: str) -> pan
             first = int(wrong.argmax())
             raise InputError(
                 f"Column '{name}' of {where} holds {str(column.iloc[first])[:40]!r} in row {first + 1}, which is no "
-                "number. Leave the column out with --drop, or name the states with --states."
+                f"number. {advice}"
             )
         found[name] = values.astype("float64")
     return pandas.DataFrame(found, index=frame.index)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,7 @@ from symenum.cli.messages import Failure, InputError, did_you_mean, say, silent
 from symenum.cli.tables import encoded_alike, read_frame, table_path
 from symenum.core.files import write_whole
 from symenum.display.table import r_squared_text
+from symenum.estimator.saved_results import MOTION_MODEL
 
 if TYPE_CHECKING:
     import pandas
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from symenum.expressions import Expression
 
 __all__ = ["predict_command"]
+
+Note = Callable[[str], None]
 
 _SHOWN = 40  # characters of a cell or a name in a message
 
@@ -50,25 +54,19 @@ def predict_command(
     values of the law in a new last column. The columns that the law needs are found by their names; dates and
     texts become numbers as they did in the search, and a text that it has not seen is an error. Where a value is
     missing, or the law is not defined, the new column is empty.
+
+    Of a folder of symenum fit-ode, or its motion.json, there is one new column for each state: its derivative there,
+    or of a map its next value.
     """
     note = silent if quiet else say
     if out is not None and out.exists() and not overwrite:
         raise InputError(f"--out: '{out}' is there already: name another file, or add --overwrite.")
-    saved = _open(result)
-    target, encoding = saved.target, saved.origin.encoding
-    law = _law(saved, index)
-    with table_path(data) as path:
-        frame = read_frame(path, note, header=header, delimiter=delimiter)
-    columns = _columns(frame, law, saved, encoding, f"'{data}'")
-    if saved.groups is not None:
-        columns |= _constants_of_groups(frame, saved, index, f"'{data}'")
-    predicted = _values(law, columns)
-    note(f"{target} = {law}")
-    _note_quality(frame, target, predicted, note)
-    name = f"{target}_predicted"
-    while name in frame.columns:
-        name += "_"
-    text = frame.assign(**{name: predicted}).to_csv(index=False)
+    open_table = partial(_read, data, note, header, delimiter)
+    if result.name == MOTION_MODEL or (result / MOTION_MODEL).exists():
+        frame, added = _of_motion(result, index, open_table, note, f"'{data}'")
+    else:
+        frame, added = _of_law(result, index, open_table, note, f"'{data}'")
+    text = frame.assign(**{_new_name(name, frame): values for name, values in added.items()}).to_csv(index=False)
     if out is None:
         click.echo(text, nl=False)
         return
@@ -77,6 +75,76 @@ def predict_command(
     except OSError as error:
         raise Failure(f"'{out}' could not be written ({error.strerror or error}).") from error
     note(f"Written to '{out}'.")
+
+
+def _read(data: Path, note: Note, header: bool | None, delimiter: str | None) -> pandas.DataFrame:
+    with table_path(data) as path:
+        return read_frame(path, note, header=header, delimiter=delimiter)
+
+
+def _new_name(name: str, frame: pandas.DataFrame) -> str:
+    while name in frame.columns:
+        name += "_"
+    return name
+
+
+def _of_law(
+    result: Path, index: int | None, open_table: Callable[[], pandas.DataFrame], note: Note, where: str
+) -> tuple[pandas.DataFrame, dict[str, Any]]:
+    """The table, and the values of a law as a column of it."""
+    saved = _open(result)
+    target, encoding = saved.target, saved.origin.encoding
+    law = _law(saved, index)
+    frame = open_table()
+    columns = _columns(frame, law, saved, encoding, where)
+    if saved.groups is not None:
+        columns |= _constants_of_groups(frame, saved, index, where)
+    predicted = _values(law, columns)
+    note(f"{target} = {law}")
+    _note_quality(frame, target, predicted, note)
+    return frame, {f"{target}_predicted": predicted}
+
+
+def _of_motion(
+    result: Path, index: int | None, open_table: Callable[[], pandas.DataFrame], note: Note, where: str
+) -> tuple[pandas.DataFrame, dict[str, Any]]:
+    """The table, and what laws of motion give as columns of it: derivatives, or of a map next values."""
+    import numpy
+    import pandas
+
+    from symenum.dynamics import ODERegressor
+    from symenum.dynamics.display import left_side
+    from symenum.expressions import formula_names
+
+    try:
+        model = ODERegressor.load(result)
+        laws = model.laws(index)
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{error}.") from error
+    frame = open_table()
+    known = [str(label) for label in frame.columns]
+    called = {formula: label for label, formula in formula_names(known).items()}
+    given = {}
+    for name in (*model.moving_names, *model.input_names_):
+        if name not in called:
+            raise InputError(
+                f"{where} has no column '{name[:_SHOWN]}', which the laws are of."
+                f"{did_you_mean(name, known)} Its columns are: {', '.join(known)[:400]}."
+            )
+        column = frame[called[name]]
+        if column.ndim != 1:
+            raise InputError(f"{where} has more than one column called '{called[name]}': give each its own name.")
+        given[name] = _numbers(column, called[name], where)
+    inputs = pandas.DataFrame({name: given[name] for name in model.input_names_}) if model.input_names_ else None
+    rates = model.predict(pandas.DataFrame({name: given[name] for name in model.moving_names}), inputs, index)
+    rates = numpy.where(numpy.isfinite(rates), rates, numpy.nan)
+    left_sides = [left_side(name, model._kind) for name in laws]
+    for left, law in zip(left_sides, laws.values(), strict=True):
+        note(f"{left} = {law}")
+    missing = int(numpy.isnan(rates).any(axis=1).sum())
+    if missing:
+        note(f"In {missing} of {len(frame)} rows a value is missing or a law is not defined: the cell is empty.")
+    return frame, {left: pandas.Series(rates[:, i], index=frame.index) for i, left in enumerate(left_sides)}
 
 
 def _open(path: Path) -> SavedModel:
@@ -192,9 +260,7 @@ def _values(law: Expression, columns: Mapping[str, pandas.Series]) -> pandas.Ser
     return pandas.Series(numpy.where(numpy.isfinite(values), values, numpy.nan), index=index)
 
 
-def _note_quality(
-    frame: pandas.DataFrame, target: str, predicted: pandas.Series | float, note: Callable[[str], None]
-) -> None:
+def _note_quality(frame: pandas.DataFrame, target: str, predicted: pandas.Series | float, note: Note) -> None:
     """Say how many rows have no value; and where the table holds the target, how well the law does there."""
     import numpy
     import pandas

@@ -52,14 +52,17 @@ def resume_command(
     choose the law are not saved: name them again with --validation, or choose by another rule.
     """
     path = saved / CHECKPOINT if saved.is_dir() else saved
-    if saved.is_dir() and not path.exists() and not holds_laws_of_motion(saved):
-        raise InputError(f"'{saved}' holds no {CHECKPOINT}: name a folder of --out, or the file of a --checkpoint.")
     if saved.name == _LAWS:
         raise InputError(f"'{saved}' holds laws and no search: name its folder, or the checkpoint beside it.")
     if saved.is_dir() and holds_laws_of_motion(saved) and not path.exists():
         raise InputError(
             f"'{saved}' is a folder of symenum fit-ode of an older version, which kept no checkpoint: run symenum "
             "fit-ode again, with a longer --max-time."
+        )
+    if saved.is_dir() and not path.exists():
+        raise InputError(
+            f"The folder '{saved}' holds no {CHECKPOINT}: name a folder of --out, or the file of a --checkpoint. If a "
+            "search there ended before it wrote one, start it again."
         )
     goes_on_there = saved.is_dir() and (out is None or out.resolve() == saved.resolve())
     out = out or (saved if saved.is_dir() else None)

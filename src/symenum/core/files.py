@@ -43,8 +43,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None  # the name that the caller knows
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error  # the name that the caller knows
         raise
 
 

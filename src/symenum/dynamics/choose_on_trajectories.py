@@ -56,13 +56,14 @@ from symenum.operators.traits import Role
 from symenum.sanity import Policy
 from symenum.selection import description_length
 
-__all__ = ["Chosen", "choose_on_trajectories", "make_nodes"]
+__all__ = ["MOST_STATES", "Chosen", "choose_on_trajectories", "make_nodes"]
 
 Array = npt.NDArray[np.float64]
 Windows = npt.NDArray[np.int64]
 
 _CROSSINGS = 6  # of a state through its mean, in a segment: three periods, over which errors grow little even in chaos
-_MOST_STATES = 12  # of a system that is followed: the work of one fit grows as their third power
+MOST_STATES = 12
+"""Of a system that is followed: the work of one fit grows as their third power."""
 _MOST_NODES = 4000  # samples that fits go through: more only make them slower, their constants are known well
 _FORM_NODES, _LEAST_FORMS = 300_000, 20  # forms of an equation that are tried, times the samples; and at least
 _MIN_SEGMENT = 30  # samples of a segment: its start takes one of them for each state
@@ -349,7 +350,7 @@ def choose_on_trajectories(
     not lead it, so that a choice with enough time is that of one without a pause. `keep` gets the laws of each better
     system. `priors`: what the user knows of the law of each state.
     """
-    if len(names.states) > _MOST_STATES:
+    if len(names.states) > MOST_STATES:
         return None
     timer = _Timer(max_time, stopping)
     judge = _Judge(nodes, noise, names, timer.until(1.0), priors or [NO_PRIOR] * len(pools))

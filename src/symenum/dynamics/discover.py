@@ -414,7 +414,7 @@ def _sums_of_terms(
 
 def _plain_sums(equation: Equation, terms: Terms, settings: Settings, budget: Budget) -> list[Candidate]:
     """The best sums of a few terms, with and without an intercept, their coefficients as they are."""
-    if not terms.terms:
+    if not terms.terms or budget.over():
         return []
     cost = np.array([term.complexity + _COEFFICIENT_COST for term in terms.terms])
     normal = normal_equations(terms.averages, equation.left_side, cost)

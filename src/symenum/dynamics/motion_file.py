@@ -15,10 +15,7 @@ from symenum.expressions import Expression, variables
 from symenum.fitting.free_constants import free_constants
 from symenum.front import Front
 
-__all__ = ["MOTION_FILE", "MOTION_MODEL", "SavedChoice", "SavedSystem"]
-
-MOTION_MODEL = "motion.json"
-"""The file in the folder of a run."""
+__all__ = ["MOTION_FILE", "SavedChoice", "SavedSystem"]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from symenum.core.files import write_whole
 from symenum.core.interrupts import ctrl_c_ends
 from symenum.core.memory import memory_limit
 from symenum.core.threads import single_threaded
-from symenum.dynamics.choose_on_trajectories import Chosen, choose_on_trajectories, make_nodes
+from symenum.dynamics.choose_on_trajectories import MOST_STATES, Chosen, choose_on_trajectories, make_nodes
 from symenum.dynamics.derivatives import DERIVATIVES, Differentiator
 from symenum.dynamics.discover import Discovery, Progress, SystemReport, discover, make_terms
 from symenum.dynamics.display import (
@@ -40,7 +40,7 @@ from symenum.dynamics.display import (
 from symenum.dynamics.equation import Equation
 from symenum.dynamics.forms import WeakForm
 from symenum.dynamics.knowledge import settings_of_each, without_forbidden
-from symenum.dynamics.motion_file import MOTION_FILE, MOTION_MODEL, SavedChoice, SavedSystem
+from symenum.dynamics.motion_file import MOTION_FILE, SavedChoice, SavedSystem
 from symenum.dynamics.noise import Noise, measure_noise
 from symenum.dynamics.outliers import without_outliers
 from symenum.dynamics.persistence import (
@@ -77,7 +77,7 @@ from symenum.dynamics.trajectory import (
     with_measured,
 )
 from symenum.estimator.parameters import as_callbacks, check_parameters, knows_words_of_pysr
-from symenum.estimator.saved_results import CHECKPOINT
+from symenum.estimator.saved_results import CHECKPOINT, MOTION_MODEL
 from symenum.expressions import Expression, evaluate, formula_names, written
 from symenum.fitting.free_constants import free_constants
 from symenum.front import Front
@@ -681,7 +681,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         `index`: a row of `equations_` for all states, one for each, or a dictionary of them.
         """
         laws = self._laws(index)
-        states = self._moving_names
+        states = self.moving_names
         X = by_name("X", X, states, named=self._named)
         values = real_numbers("X", X)
         shape = values.shape
@@ -716,7 +716,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         """
         laws = self._laws(index)
         times = real_numbers("t", t, "a sequence of increasing times")
-        start = real_numbers("x0", by_name("x0", x0, self._moving_names, named=self._named)).ravel()
+        start = real_numbers("x0", by_name("x0", x0, self.moving_names, named=self._named)).ravel()
         count = len(laws) * self.order
         if start.shape != (count,) or not np.isfinite(start).all():
             raise ValueError(f"x0 must be {count} finite numbers ({', '.join(self._variables[:count])}), not {x0!r}")
@@ -794,7 +794,7 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         return Names(self.state_names_, self.input_names_, self.velocity_names_, self.acceleration_names_)
 
     @property
-    def _moving_names(self) -> tuple[str, ...]:
+    def moving_names(self) -> tuple[str, ...]:
         """The states; for order 2 the velocities behind them."""
         return (*self.state_names_, *self.velocity_names_)
 
@@ -823,19 +823,21 @@ class ODERegressor(LawsOfStates, BaseEstimator):  # type: ignore[misc]
         """
         begin = time.monotonic()
         max_time = self.max_time
-        if max_time is not None and self._by_trajectories:
+        # Fits to the trajectories of more states are not tried, and need neither time nor forms of their own.
+        followed = self._by_trajectories and sum(one.variance > 0.0 for one in system.equations) <= MOST_STATES
+        if max_time is not None and followed:
             max_time *= _SEARCH_SHARE
         # Terms differ by the user's knowledge, and where a law must not hold its own acceleration.
         shared = None if self.coupled or self._knows_by_state else make_terms(system.equations[0], settings[0])
         bounded = None
-        if self._by_trajectories and shared is not None:
+        if followed and shared is not None:
             bounded = make_terms(system.equations[0], settings[0], bounded=True)
         found: list[Discovery] = []
         # Of the first equation's share, and not of the time that is left, which depends on the machine.
         planned = None if max_time is None else max_time / len(system.equations)
         for i, (equation, own) in enumerate(zip(system.equations, settings, strict=True)):
             terms = shared or make_terms(equation, own)
-            if self._by_trajectories and shared is None:
+            if followed and shared is None:
                 bounded = make_terms(equation, own, bounded=True)
             remaining = None if max_time is None else max_time - (time.monotonic() - begin)
             share = None if remaining is None else max(remaining, _MIN_SECONDS) / (len(system.equations) - i)

@@ -36,6 +36,10 @@ class LawsOfStates:
         """The left sides of the laws, as `symenum.dynamics.display` takes it: an order, MAP or FIELD."""
         raise AttributeError(f"{type(self).__name__} does not say what its laws are of")
 
+    def laws(self, index: Rows = None) -> dict[str, Expression]:
+        """The laws of rows of `equations_`, by name; without `index` the chosen ones."""
+        return self._laws(index)
+
     def sympy(self, index: Rows = None) -> dict[str, sympy.Expr]:
         """The laws as SymPy expressions, by name."""
         return {name: to_sympy(law) for name, law in self._laws(index).items()}

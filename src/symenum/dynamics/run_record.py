@@ -10,10 +10,10 @@ import pandas
 
 from symenum.core.files import write_whole
 from symenum.dynamics.display import RULE_IF_HELD_OUT, left_side
-from symenum.dynamics.motion_file import MOTION_MODEL
 from symenum.dynamics.system import System
 from symenum.dynamics.trajectory import Piece
 from symenum.estimator.persistence import json_parameters, run_place
+from symenum.estimator.saved_results import MOTION_MODEL
 from symenum.expressions import Expression
 from symenum.run_directory import RUN, NoRunWriter, RunFacts, RunPlace, RunWriter
 from symenum.run_directory.trajectories import Trajectory, write_trajectories

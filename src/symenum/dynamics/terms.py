@@ -189,7 +189,7 @@ def normal_equations(A: Array, y: Array, cost: Whole) -> Normal:
 
 
 def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) -> list[Subset]:
-    """The best sets found of each size and total complexity, by complexity."""
+    """The best sets found of each size and total complexity, by complexity; single terms where there is no time."""
     best: dict[tuple[int, int], list[Subset]] = {}
     seen: set[tuple[int, ...]] = set()
     grown: set[tuple[int, ...]] = set()  # different sets may become the same one when a term leaves
@@ -210,6 +210,8 @@ def best_subsets(normal: Normal, max_terms: int, max_cost: int, budget: Budget) 
             keep(_grow(normal, terms))
 
     keep(_singles(normal))
+    if budget.over():
+        return _sorted(best)
     keep(_pairs(normal, max_cost))
     for size in range(2, max_terms + 1):
         for subset in _layer(best, size, 1):

@@ -111,6 +111,11 @@ def make_map_pieces(X: object, t: object = None, u: object = None) -> list[Piece
 def _trajectories(X: object, t: object, u: object) -> Iterator[Piece]:
     """The checked trajectories, one or several; missing values are still in them."""
     many = isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2
+    if isinstance(X, (list, tuple)) and not many and len({np.shape(one) for one in X}) > 1:
+        raise ValueError(
+            "X as a list of trajectories must hold arrays (points, states), not shapes "
+            f"{', '.join(map(str, dict.fromkeys(np.shape(one) for one in X)))}: write x[:, None] for a single state"
+        )
     if not many:
         yield _checked(X, t, u, "")
         return
@@ -118,7 +123,7 @@ def _trajectories(X: object, t: object, u: object) -> Iterator[Piece]:
     times = _one_each("t", t, len(X))
     inputs = [None] * len(X) if u is None else _one_each("u", u, len(X))
     for i, (values, time, input_values) in enumerate(zip(X, times, inputs, strict=True)):
-        yield _checked(values, time, input_values, f" of trajectory {i}")
+        yield _checked(values, time, input_values, f" of trajectory {i}" if len(X) > 1 else "")
 
 
 def check_rates(pieces: Sequence[Piece], order: int) -> None:
@@ -209,14 +214,20 @@ def _checked(X: object, t: object, u: object, where: str) -> Piece:
 
 
 def _matrix(name: str, data: object, where: str) -> Array:
+    if isinstance(data, pandas.DataFrame):
+        refuse_dates(f"{name}{where}", data)
+        for place, label in enumerate(data.columns):  # so that a message names the column
+            real_numbers(f"{name}{where} in column {str(label)!r}", data.iloc[:, place], "real numbers")
     values = real_numbers(f"{name}{where}", data)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(f"{name}{where} must have shape (points, columns), not {values.shape}")
+    if len(values) == 0:
+        raise ValueError(f"{name}{where} holds no points")
     empty = np.flatnonzero(~np.isfinite(values).any(axis=0))
     if len(empty):
-        raise ValueError(f"{name}{where} has no finite number in column {empty[0]} (the first is 0): leave it out")
+        raise ValueError(f"{name}{where} has no finite number in column {_called(data, int(empty[0]))}: leave it out")
     sizes = np.abs(np.where(np.isfinite(values), values, 0.0))
     largest = sizes.max(axis=0, initial=0.0)
     bad = np.flatnonzero((largest > LARGEST) | ((largest > 0) & (largest < 1 / LARGEST)))
@@ -224,10 +235,15 @@ def _matrix(name: str, data: object, where: str) -> Array:
         column = int(bad[0])
         row = f", or leave out row {sizes[:, column].argmax()} if it is an outlier" if largest[column] > LARGEST else ""
         raise ValueError(
-            f"{name}{where} has a largest absolute value of {largest[column]:.3g} in column {column} (the first is 0), "
+            f"{name}{where} has a largest absolute value of {largest[column]:.3g} in column {_called(data, column)}, "
             f"whose square is out of range: give that column in another unit{row}"
         )
     return values
+
+
+def _called(data: object, column: int) -> str:
+    """What a column is called in messages: by its name where it has one, else by its number."""
+    return repr(str(data.columns[column])) if isinstance(data, pandas.DataFrame) else f"{column} (the first is 0)"
 
 
 def real_numbers(name: str, data: object, wanted: str = "an array of real numbers") -> Array:

@@ -30,9 +30,11 @@ from symenum.core.target import Target, Training
 from symenum.core.threads import single_threaded
 from symenum.core.user_warnings import warn_user
 from symenum.display.table import rows_of, terminal_width, text_table
+from symenum.estimator.data import check_rows
 from symenum.estimator.parameters import PARAMETERS, knows_words_of_pysr
 from symenum.estimator.regressor import PSERegressor
 from symenum.expressions import Constant, Expression, Variable, apply, evaluate, simplify, substitute, to_torch
+from symenum.expressions.algebra import plain_form
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.free_constants import free_constants, with_leaves
 from symenum.fitting.losses import RowLoss
@@ -225,7 +227,7 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: object, index: int | None = None) -> Array:
         """The log-odds (rows,) of the second class; NaN or infinite where the law is not defined."""
         check_is_fitted(self, "regressor_")
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = check_rows(self, X)
         columns = getattr(self, "feature_names_in_", None)
         table = rows if columns is None else pandas.DataFrame(rows, columns=columns)
         return self.regressor_.predict(table, index)
@@ -295,15 +297,23 @@ def _fitted_front(search: PSERegressor, max_complexity: int, budget: Budget) -> 
         values = evaluate(law, training.columns)
         scale, offset = LogOdds().best_scale(target.y, values, target.weight)
         scaled = apply("mul", Constant(scale), law) if scale else Constant(0)
-        with_offset = simplify(apply("add", scaled, Constant(offset)))
+        scaled, with_offset = map(_shorter, (scaled, apply("add", scaled, Constant(offset))))
         limit = _log_loss(with_offset, training) * (1 + _SAME_LOSS)
-        for form in (law, simplify(scaled), with_offset):
+        for form in (law, scaled, with_offset):
             fitted = _fitted(form, training, budget)
             if fitted is not None:
                 found.append(fitted)
             if fitted is not None and fitted.loss <= limit:
                 break
     return empty.update(found, max_complexity)
+
+
+def _shorter(law: Expression) -> Expression:
+    """The law, or what it is multiplied out where that is less complex: 9.6 - 4.5*x for 4.5*(2 - x) + 0.6.
+
+    The front judges either by its log loss, so it need not be the same function.
+    """
+    return min((simplify(law), plain_form(law)), key=lambda one: one.complexity)
 
 
 def _fitted(law: Expression, training: Training, budget: Budget) -> Candidate | None:

@@ -28,7 +28,15 @@ from symenum.expressions.parse import formula_names
 from symenum.fitting.effective_variance import MeasurementErrors
 from symenum.fitting.losses import make_loss
 
-__all__ = ["FitData", "check_fit_data", "check_validation", "column_names", "make_training", "target_name"]
+__all__ = [
+    "FitData",
+    "check_fit_data",
+    "check_rows",
+    "check_validation",
+    "column_names",
+    "make_training",
+    "target_name",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -161,7 +169,7 @@ def check_fit_data(
     with _naming_arguments(y):
         values, target = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         target = np.asarray(target, dtype=np.float64)
-    weight = None if sample_weight is None else _check_sample_weight(sample_weight, values, dtype=np.float64)
+    weight = None if sample_weight is None else _check_weights(sample_weight, values)
     labels = getattr(estimator, "feature_names_in_", None)
     columns = None if labels is None else tuple(map(str, labels))
     names = _check_variable_names(variable_names, columns, values.shape[1])
@@ -169,6 +177,29 @@ def check_fit_data(
         values, target, weight, columns, names=names, target=target_name(y), units_in_names=_in_names(estimator)
     )
     return _with_errors(data, y_error, x_error, kept, estimator.loss)
+
+
+def check_rows(estimator: Any, X: object) -> Array:
+    """The rows (rows, features) that a fitted estimator is to predict; ValueError says what is wrong with them."""
+    refuse_dates_and_masks("X", X)
+    try:
+        rows: Array = validate_data(estimator, X, dtype=np.float64, reset=False)
+    except ValueError as error:
+        if "contains NaN" in str(error):  # what follows in scikit-learn's message recommends other estimators
+            first = str(error).splitlines()[0].rstrip(".")
+            raise ValueError(f"{first}: leave those rows out, or fill them in") from error
+        raise
+    return rows
+
+
+def _check_weights(sample_weight: object, values: Array) -> Array:
+    try:
+        weight: Array = _check_sample_weight(sample_weight, values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        if "weight" in str(error):
+            raise
+        raise type(error)(f"sample_weight must be a number for each row: {error}") from error
+    return weight
 
 
 def _in_names(estimator: Any) -> bool:

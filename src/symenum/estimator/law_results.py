@@ -20,14 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symenum.core.files import write_whole
 from symenum.core.seeds import sample_rows
-from symenum.core.target import Training, refuse_dates_and_masks
+from symenum.core.target import Training
 from symenum.display.confidence import confidence_lines, exhausted_line
 from symenum.display.figures import summarise_data
 from symenum.display.latex import latex_table
 from symenum.display.notebook import front_html
 from symenum.display.report import ReportContent, report_page, run_facts
 from symenum.display.table import LawRow, equations_table, rows_of, short_text, terminal_width, text_table
-from symenum.estimator.data import make_training
+from symenum.estimator.data import check_rows, make_training
 from symenum.estimator.formulas import (
     FittedForm,
     check_constants,
@@ -172,6 +172,8 @@ class LawResults(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         taken = files_of_a_run(folder)
         if taken and not overwrite:
             raise FileExistsError(f"'{folder}' holds {taken[0]} already: name another folder, or give overwrite=True")
+        if folder.exists() and not folder.is_dir():
+            raise FileExistsError(f"'{folder}' is a file: name a folder")
         folder.mkdir(parents=True, exist_ok=True)
         grouped: GroupedModel | None = getattr(self, "grouped_", None)
         names = self.variable_names_ if grouped is None else grouped.all_names
@@ -233,8 +235,7 @@ class LawResults(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 means, deviations = zip(*columns_of, strict=True)
                 return np.column_stack(means), np.column_stack(deviations)
             return np.column_stack(columns_of)
-        refuse_dates_and_masks("X", X)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = check_rows(self, X)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
         law = self._expression(cast(int | None, index))
         predicted: Array = evaluate(law, columns)

@@ -515,6 +515,8 @@ class PSERegressor(LawResults):
                     models.append(self._column.fit(X, column, sample_weight, rows, variable_names))
                 finally:
                     self._column = None
+        for model, name in zip(models, targets.names, strict=True):
+            model.target_name_ = name
         self.estimators_, self.target_names_, self.nout_ = models, targets.names, count
         for name in _SAME_FOR_ALL:
             if hasattr(models[0], name):

@@ -30,6 +30,7 @@ __all__ = [
     "FORMAT",
     "FORMAT_VERSION",
     "MODEL",
+    "MOTION_MODEL",
     "RUN_FILES",
     "Encoding",
     "FittedNumber",
@@ -54,12 +55,14 @@ MODEL = "model.json"
 """The file that holds the whole result."""
 CHECKPOINT = "checkpoint.json"
 """The checkpoint in a folder of results."""
+MOTION_MODEL = "motion.json"
+"""The file that holds laws of motion whole, in the folder of their run."""
 _MOTION_FILES = (
     "laws.txt",
     "fronts.csv",
     "system.py",
     "system.tex",
-    "motion.json",
+    MOTION_MODEL,
     "trajectories.png",
 )  # only of `symenum fit-ode`
 _LAW_FILES = (MODEL, "front.csv", "law.txt", "law.tex", "law.py", "constants.csv")  # only of `symenum fit`

@@ -22,6 +22,7 @@ from symenum.core.exactness import EXACTNESS
 from symenum.core.target import Training
 from symenum.core.threads import single_threaded
 from symenum.estimator.classifier import search_parameters
+from symenum.estimator.data import check_rows
 from symenum.estimator.parameters import PARAMETERS, knows_words_of_pysr
 from symenum.estimator.regressor import PSERegressor
 from symenum.expressions import Apply, Expression, Variable, evaluate, simplify, to_text, variables, walk
@@ -145,7 +146,7 @@ class SymbolicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     def transform(self, X: object) -> Array:
         """The features (rows, components) for X (rows, features); NaN or infinite where one is not defined."""
         check_is_fitted(self, "expressions_")
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = check_rows(self, X)
         columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self.variable_names_)}
         return np.column_stack([evaluate(feature, columns) for feature in self.expressions_])
 

@@ -24,6 +24,13 @@ def test_list_names_every_set() -> None:
         assert name in text
 
 
+def test_the_folder_of_results_has_a_name_unless_one_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, text = bench("run", "nguyen", "--problem", "Nguyen-8", "--max-time", 5)
+    assert code == 0, text
+    assert (tmp_path / "bench-results" / "bench.json").is_file()
+
+
 def test_run_report_and_resume(tmp_path: Path) -> None:
     request = ("run", "nguyen", "--problem", "Nguyen-1", "--max-time", 10, "--out", tmp_path / "out")
     code, text = bench(*request, "--run-dirs", tmp_path / "runs")

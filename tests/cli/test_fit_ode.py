@@ -93,7 +93,7 @@ def test_a_run_in_the_folder_is_not_overwritten(symenum, swing, tmp_path) -> Non
         (("--time", "time"), "no column 'time'"),
         (("--time", "t"), "no number"),
         (("--time", "t", "--states", "y"), "no column 'y'"),
-        (("--time", "x", "--states", "v"), "must increase"),
+        (("--time", "x", "--states", "v"), "name the column that tells trajectories apart with --trajectory"),
         (("--time", "note", "--states", "v"), "no number. Give the times as numbers"),
         (("--time", "t", "--drop", "x,v,note"), "no column left for a state"),
     ],

@@ -51,6 +51,16 @@ def test_the_overview_imports_no_command_and_no_numpy():
     assert done.stderr.strip() == "['symenum.cli.messages']"
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("fitt", "Did you mean 'fit'?"), ("data.csv", "To search a table: symenum fit data.csv")]
+)
+def test_what_is_no_command_is_answered_with_one(tmp_path, name, message):
+    (tmp_path / "data.csv").write_text("a,y\n1,2\n2,4\n")
+    result = start(name, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in " ".join(result.stderr.split())
+
+
 def test_devices():
     done = start("devices")
     assert done.returncode == 0

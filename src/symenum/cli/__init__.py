@@ -10,11 +10,12 @@ own module is imported when the command is asked for, so that `symenum --help` i
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import click
 
 from symenum import __version__
-from symenum.cli.messages import InputError
+from symenum.cli.messages import InputError, did_you_mean
 from symenum.core.registration import PluginError, load_plugins
 
 __all__ = ["main"]
@@ -46,6 +47,15 @@ class _Commands(click.Group):
         module, _, attribute = _COMMANDS[name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS:
+            hint = f" To search a table: symenum fit {name}" if Path(name).is_file() else did_you_mean(name, _COMMANDS)
+            raise click.UsageError(f"No such command {name!r}.{hint}", context)
+        return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -56,7 +56,14 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--memory", type=click.FloatRange(0, min_open=True), default=8.0, show_default=True, help="GB."),
         click.option("--problem", "problems", multiple=True, help="Only this problem; may be repeated."),
         click.option("--share", type=float, default=1.0, help="Only this part of the problems, drawn at random."),
-        click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the results."),
+        click.option(
+            "-o",
+            "--out",
+            type=click.Path(path_type=Path),
+            default=Path("bench-results"),
+            show_default=True,
+            help="Folder of the results.",
+        ),
         click.option("--run-dirs", type=click.Path(path_type=Path), help="Keep each run of symenum in a folder there."),
     ):
         command = option(command)

@@ -203,7 +203,14 @@ def _fit(
             model = ODERegressor(callbacks=[progress], **settings)
             return model.fit(found.states, found.times, found.inputs, validation=held_out)
     except (ValueError, TypeError) as error:
-        raise InputError(in_options(str(error))) from error
+        raise InputError(_in_options(str(error))) from error
+
+
+def _in_options(message: str) -> str:
+    """A message of ODERegressor in the words of the command line, which takes trajectories from one table."""
+    return in_options(message).replace(
+        "or give several trajectories as a list", "or name the column that tells trajectories apart with --trajectory"
+    )
 
 
 def _endings(model: ODERegressor) -> str:

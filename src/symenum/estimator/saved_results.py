@@ -384,7 +384,7 @@ def read_result(path: Path, operators: Iterable[Operator] = ()) -> Result:
         raise ValueError(f"'{path}' is not a model of symenum")
     if document.get("version") != FORMAT_VERSION:
         raise ValueError(
-            f"'{path}' was written by symenum {document.get('symenum', 'of an unknown version')!s:.20} with version "
+            f"'{path}' was written by symenum {document.get('symenum', 'of unknown version')!s:.20} with version "
             f"{document.get('version')!r:.20} of the format, and this is symenum {__version__}, which reads version "
             f"{FORMAT_VERSION}: read it with the symenum that wrote it, or run symenum fit again"
         )

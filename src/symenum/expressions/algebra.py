@@ -572,13 +572,15 @@ _Term = tuple[Fraction | float, Powers]  # a number and the factors
 
 
 def plain_form(expression: Expression) -> Expression:
-    """The sum of products that it is where all bases are positive; equal products are one.
+    """The sum of products that it is where all bases are positive; equal products are one, simple factors come first.
 
     >>> from symenum.expressions import parse
     >>> print(plain_form(parse("x*(5*exp(1 - z)/(2*E) + exp(log(y/x**2)/2))")))
     5*x*exp(-z)/2 + sqrt(y)
     >>> print(plain_form(parse("(x + x + x + y)/y")))
     3*x/y + 1
+    >>> print(plain_form(parse("3*(x + x)*sin(x)/2")))
+    3*x*sin(x)
     """
     joined: dict[frozenset[tuple[Expression, Fraction]], _Term] = {}
     for number, powers in _terms(expression):
@@ -586,7 +588,8 @@ def plain_form(expression: Expression) -> Expression:
         joined[key] = (before + number, first)
     total: Expression = Constant(0)
     for number, powers in joined.values():
-        total = apply("add", total, apply("mul", _constant(number), power_product(powers)))
+        simple_first = dict(sorted(powers.items(), key=lambda one: one[0].complexity))
+        total = apply("add", total, apply("mul", _constant(number), power_product(simple_first)))
     return simplify(total)
 
 

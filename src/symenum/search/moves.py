@@ -219,20 +219,17 @@ class Growth:
 
     One law in a turn, the one of the lowest price whose form has not grown yet; or, if `simple`, the simplest one, and
     runners-up that are nearly as good as the front are bases too. On data without noise the price of a long law that is
-    nearly right is low, and the law itself grows from a simple one. That of simple laws takes turns in the opening, as
-    any head does; the other one begins after it: what heads find in the first seconds is found later otherwise.
+    nearly right is low, and the law itself grows from a simple one. It begins after the opening: what heads find in the
+    first seconds is found later otherwise.
     """
 
     sizes: Sizes
     simple: bool = False
+    opens: bool = False
 
     @property
     def name(self) -> str:
         return SIMPLE_GROWTH if self.simple else GROWTH
-
-    @property
-    def opens(self) -> bool:
-        return self.simple
 
     def work(self, state: State) -> float:
         return growth_work(self.sizes, self._bases(state)[0].complexity)

@@ -23,7 +23,7 @@ _HANG_SECONDS = 120  # after which a fit counts as hanging
 _LATE_SECONDS = 3.0
 _LENGTHS = (3, 8, 9, 12, 30, 100, 256, 1000, 3000, 10_000)
 _SCALES = (1e-200, 1e-130, 1e-9, 1e-3, 1.0, 1e3, 1e9, 1e130, 1e200)
-_USABLE_SCALES = (1e-135, 1e135)  # squares of values far outside are no doubles, and such trajectories are refused
+_USABLE_SCALES = (1e-120, 1e120)  # squares of values far outside, or of rates with short steps, are no doubles: refused
 
 
 @dataclass(frozen=True)

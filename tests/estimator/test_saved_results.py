@@ -152,6 +152,16 @@ def test_a_file_that_was_changed_is_refused(change: dict[str, object], message: 
         PSERegressor.load(tmp_path)
 
 
+def test_a_file_that_lacks_something_says_what(tmp_path: Path) -> None:
+    PSERegressor(**{**QUICK, "max_iterations": 1}).fit(X, Y).save(tmp_path)
+    path = tmp_path / "model.json"
+    document = json.loads(path.read_text())
+    del document["variables"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="is damaged: there is no 'variables' in it"):
+        PSERegressor.load(tmp_path)
+
+
 def test_laws_that_are_not_in_order_are_refused(tmp_path: Path) -> None:
     PSERegressor(**QUICK).fit(X, Y).save(tmp_path)
     path = tmp_path / "model.json"

@@ -392,7 +392,9 @@ def read_result(path: Path, operators: Iterable[Operator] = ()) -> Result:
         result = _result_of(document, tuple(operators))
         _check(result)
         return result
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except KeyError as error:
+        raise ValueError(f"'{path}' is damaged: there is no {error} in it") from error
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
 
 

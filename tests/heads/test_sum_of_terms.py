@@ -78,13 +78,12 @@ def test_functions_of_one_slot_are_terms_beside_the_slots() -> None:
     rng = np.random.default_rng(1)
     x, z = torch.tensor(rng.uniform(0.5, 3, (2, 100)))
     y = x + 2.76 / z - torch.cos(x) + 0.31 * torch.tanh(z) + 4.2
-    for name, target in (("sums of clear terms", y), ("sums of clear terms of transforms", 1 / y)):
-        weight = torch.full((100,), 1 / 100, dtype=torch.float64)
-        problem = make_data([Variable("x"), Variable("z")], torch.stack([x, z]), Target(target, weight), 400)
-        heads = AllHeads(problem, get_operators(["+", "-", "*", "/", "cos", "tanh", "exp"]), 10)
-        (stage,) = [stage for stage in heads.on_target() if stage.name == name]
-        found = [candidate for number in count_slices(stage) for candidate in stage.run(number, Budget())]
-        assert any(problem.is_law(candidate) for candidate in found), name
+    weight = torch.full((100,), 1 / 100, dtype=torch.float64)
+    problem = make_data([Variable("x"), Variable("z")], torch.stack([x, z]), Target(y, weight), 400)
+    heads = AllHeads(problem, get_operators(["+", "-", "*", "/", "cos", "tanh", "exp"]), 10)
+    (stage,) = [stage for stage in heads.on_target() if stage.name == "sums of clear terms"]
+    found = [candidate for number in count_slices(stage) for candidate in stage.run(number, Budget())]
+    assert any(problem.is_law(candidate) for candidate in found)
 
 
 def count_slices(stage: Stage) -> range:

@@ -129,11 +129,6 @@ _POWERS_OF_SUMS = Model(
     lambda slots, sums: sums * (slots + 1), lambda slots, sums: (sums + 1) * (slots + 1) + sums, 80, 5
 )
 _SUMS_OF_POWERS = Model(lambda slots, size: (size + 1) * slots, lambda slots, size: (size + 1) * (slots + 1), 64, 4)
-_CLEAR_TERMS = Work(
-    3.2e-9,
-    lambda sizes: sizes.products[1] * (sizes.scanned + 100) / sizes.parts_of_sums,
-    lambda sizes: sizes.fits(4 * sizes.k),
-)
 
 STAGES = (
     StageRow(
@@ -318,13 +313,11 @@ STAGES = (
     StageRow(
         "sums of clear terms",  # most of its work is left out where small products explain y clearly
         lambda heads: heads.sums_of_terms(SEARCHES[:1]),
-        _CLEAR_TERMS,
-        lambda heads: heads.several_slots,
-    ),
-    StageRow(
-        "sums of clear terms of transforms",
-        lambda heads: heads.clear_terms_of_transforms(),
-        _CLEAR_TERMS,
+        Work(
+            3.2e-9,
+            lambda sizes: sizes.products[1] * (sizes.scanned + 100) / sizes.parts_of_sums,
+            lambda sizes: sizes.fits(4 * sizes.k),
+        ),
         lambda heads: heads.several_slots,
     ),
     StageRow(
@@ -747,22 +740,14 @@ class AllHeads:
         scans = [self.on(Combine(quick, cap=_COMBINED), self.features)] if quick else []
         return scans + ([self.on(Combine(self.operators, cap=_COMBINED_PAIRWISE), self.features)] if slow else [])
 
-    def clear_terms_of_transforms(self) -> Iterator[Scan]:
-        """The narrow beam for transforms of y that join it with no slot."""
-        for response in self.responses_without_slots:
-            yield from self.sums_of_terms(SEARCHES[:1], response)
-
-    def sums_of_terms(self, searches: Sequence[SumSearch], response: Response | None = None) -> list[Scan]:
+    def sums_of_terms(self, searches: Sequence[SumSearch]) -> list[Scan]:
         """Each search of the head is a slice; beams over many products are cut into several."""
         parts = self.sizes.parts_of_sums
         cut: list[SumSearch] = []
         for search in searches:
             cut += search.cut(parts) if isinstance(search, BeamSearch) and parts > 1 else [search]
         return [
-            self.on(
-                SumOfTerms(self.operators, searches=(one,), max_memory=self.max_memory, device=self.device),
-                response=response,
-            )
+            self.on(SumOfTerms(self.operators, searches=(one,), max_memory=self.max_memory, device=self.device))
             for one in cut
         ]
 

@@ -49,6 +49,7 @@ _WITHOUT_EXPONENT = (
     Role.CUBE,
     Role.RECIPROCAL,
 )  # their operands take one
+_LARGEST_CHANGE = 0.7  # of an exponent, where its fit begins: the sign of an exponent stays; not tried otherwise
 # Chosen by trial on random laws and development tables.
 _TURNS = tuple(0.8 * i for i in range(1, 15))  # c of periodic functions, in units of 1/(range of v): up to two periods
 _GROWTHS = (0.3, 0.8, 1.6, 3.0, 6.0)  # |c| of exponentials, in units of 1/(range of v)
@@ -57,7 +58,6 @@ _SLOPES = (1.5, 4.0, 10.0)  # |c| of other functions, such as tanh, in units of 
 _MIDDLES = (0.25, 0.5, 0.75)  # and where in that range their argument is zero
 _BASES = 24  # variables, and as many products of two, that functions are taken of
 _SWAPS = 4  # functions that may take the place of one
-_LARGEST_CHANGE = 0.7  # of an exponent, where its fit begins
 _PER_PLACE = 8  # insertions at one place that are handed back
 _FAMILIES_LOOKED_AT = 200  # at one place, where not all laws are allowed: to ask takes some 50 us
 

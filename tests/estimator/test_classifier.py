@@ -151,3 +151,11 @@ def test_a_constant_and_an_infinite_prediction_have_a_loss() -> None:
     entropy = -0.75 * np.log(0.75) - 0.25 * np.log(0.25)
     assert LogOdds().total(y, torch.full_like(y, 3.0), weight) == pytest.approx(entropy, rel=0.1)
     assert LogOdds().total(y, torch.tensor([1.0, np.inf, 0.0, 0.0]), weight) == np.inf
+
+
+def test_a_notebook_shows_the_front_of_the_log_odds() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = SymbolicClassifier(max_iterations=2, max_time=None, random_state=0)
+    shown = model.fit(X, np.where(X[:, 0] > 0, "high", "low"))._repr_mimebundle_()
+    assert shown["text/plain"] == str(model)
+    assert "log-odds of low" in shown["text/html"]

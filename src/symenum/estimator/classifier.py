@@ -29,6 +29,7 @@ from symenum.core.seeds import sample_rows
 from symenum.core.target import Target, Training
 from symenum.core.threads import single_threaded
 from symenum.core.user_warnings import warn_user
+from symenum.display.notebook import front_html
 from symenum.display.table import rows_of, terminal_width, text_table
 from symenum.estimator.data import check_rows
 from symenum.estimator.parameters import PARAMETERS, knows_words_of_pysr
@@ -256,6 +257,14 @@ class SymbolicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "front_"):
             return repr(self)
         return text_table(rows_of(self.front_), self.selected_index_, width=terminal_width())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: the front; before a fit, scikit-learn's diagram of the parameters."""
+        if not hasattr(self, "front_"):
+            shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+            return shown
+        title = f"log-odds of {self.classes_[1]}"
+        return {"text/plain": str(self), "text/html": front_html(rows_of(self.front_), self.selected_index_, title)}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -45,10 +45,9 @@ from symenum.bench.problems.problem import Array, data_file, law_operators, with
 from symenum.bench.problems.random_laws import DEVELOPMENT, EVERY_OPERATOR
 from symenum.core.target import Target, Training
 from symenum.core.threads import single_threaded
-from symenum.expressions import Expression, Variable, evaluate, parse, walk
+from symenum.expressions import Expression, evaluate, parse, walk
 from symenum.expressions.candidate import Candidate
-from symenum.fitting.form_fit import derivatives
-from symenum.fitting.free_constants import free_constants, with_leaves
+from symenum.fitting.free_constants import free_constants
 from symenum.fitting.losses import Squared
 from symenum.heads.response import law_limit
 from symenum.selection import (
@@ -62,6 +61,7 @@ from symenum.selection import (
     on_folds,
 )
 from symenum.selection.evidence import noise_surprise
+from symenum.selection.influence import leverage
 
 ROWS = 300  # of a random law
 TEST_ROWS = 500  # fresh rows of a random law
@@ -248,18 +248,7 @@ class Judged:
 
     def leverage(self, law: Expression) -> Array:
         """How much each row moves its own fitted value (rows,), from 0 to 1."""
-        numbers = free_constants(law, integers=False)
-        names = [f"constant{i}_" for i in range(len(numbers))]
-        filled = {name: torch.full((self.rows,), value) for name, value in zip(names, numbers, strict=True)}
-        form = with_leaves(law, [Variable(name) for name in names], integers=False)
-        slopes = derivatives(form, names, {**self.training.columns, **filled})[1].numpy().T
-        slopes = np.where(np.isfinite(slopes), slopes, 0.0)
-        if not slopes.size:
-            return np.zeros(self.rows)
-        size = np.linalg.norm(slopes, axis=0)
-        basis, values, _ = np.linalg.svd(slopes / np.where(size > 0, size, 1.0), full_matrices=False)
-        part: Array = np.minimum((basis[:, values > 1e-7 * values[0]] ** 2).sum(axis=1), 0.999)
-        return part
+        return np.minimum(leverage(law, self.training), 0.999)
 
 
 # The rules

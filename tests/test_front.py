@@ -207,3 +207,13 @@ def test_a_law_that_is_to_stand_there_takes_the_places_of_those_that_cannot_stan
     assert len(after) == len(front)  # instead of x*y, of the same complexity
     worse = front.weighed(Candidate(parse("x/y"), 4.5))  # than x, which is simpler
     assert [entry.loss for entry in front.with_law(worse)] == [4.5, 2.0, 1.0]
+
+
+def test_a_front_shows_no_noise_where_hardly_anything_is_left() -> None:
+    simple = Candidate(parse("x"), 2.0)
+    assert Front((simple, Candidate(parse("x + x*x"), 1.9e-6))).shows_no_noise
+    assert not Front((simple, Candidate(parse("x + x*x"), 2.1e-6))).shows_no_noise
+    assert not Front((simple,)).shows_no_noise
+    assert not Front().shows_no_noise
+    below_zero = Front((Candidate(parse("x"), -1.0), Candidate(parse("x + x*x"), -4.0)), floor=-5.0)
+    assert not below_zero.shows_no_noise

@@ -32,6 +32,7 @@ _MIN_ALLOWED = 2  # fitted constants that every law may have, however few the ro
 # A constant that is not needed still takes about loss/rows off the loss, since it fits some of the noise. A law with
 # one more constant must take off more than this number times that.
 _BY_CHANCE = 1.5
+_NO_NOISE = 1e-6  # of the loss of the first law, where there is no noise: residuals of a thousandth
 _NAMED_FUNCTIONS = (Role.EXPONENTIAL, Role.LOGARITHM, Role.FUNCTION)  # that print as they are, beside periodic ones
 _ROWS_PER_CONSTANT = 3  # rows that each fitted constant needs; both by trial, see benchmarks/constants.py
 
@@ -130,6 +131,15 @@ class Front(Sequence[Candidate]):
         before = [entry for entry in self if entry.complexity < law.complexity and entry.loss > law.loss]
         after = [entry for entry in self if entry.complexity > law.complexity and entry.loss < law.loss]
         return replace(self, entries=(*before, law, *after))
+
+    @property
+    def shows_no_noise(self) -> bool:
+        """Whether the last law leaves so little of what the first one leaves that few measurements have less noise.
+
+        What is missing is then the law itself, which equals the data; a law that is merely more accurate is no step on
+        the way to it.
+        """
+        return len(self) > 1 and self[-1].loss - self.zero <= _NO_NOISE * (self[0].loss - self.zero)
 
     @property
     def zero(self) -> float:

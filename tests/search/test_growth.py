@@ -13,6 +13,7 @@ from symenum.core.budget import Budget
 from symenum.core.target import check_target
 from symenum.expressions import parse, same_function, variables
 from symenum.fitting.free_constants import form_of
+from symenum.front import Front
 from symenum.operators import get_operators
 from symenum.search import Settings, Task, make_task, start, step
 from symenum.search.growth import grown, price
@@ -106,6 +107,20 @@ def test_what_is_not_allowed_does_not_grow() -> None:
     for entry in searched(task, 5).front:
         assert task.heads.grammar.allows(entry.expression)
         assert entry.complexity <= 9
+
+
+def test_without_noise_simple_laws_grow_though_a_series_is_nearly_right() -> None:
+    x = np.random.default_rng(5).uniform(0.5, 3, (60, 1))
+    task = only_growth(x, x[:, 0] ** 3 + np.sqrt(x[:, 0]))
+    laws = [task.data.candidate(parse(text)) for text in ("25.5*x1 - 29.5", "x1**3 + 0.25*x1 + 0.9")]
+    series = replace(laws[1], expression=parse("4000.5*sinh(0.1*x1) - 4000.5*sin(0.1*x1) + 0.25*x1 + 0.9"), loss=1e-8)
+    growth, simple = (move for move in moves_of(task) if move.name in (GROWTH, SIMPLE_GROWTH))
+    state = replace(start(task, 0), front=Front((*laws, series), rows=60))
+    assert growth.work(state) == simple.work(state)
+    _, after = growth.run(task, state, np.random.default_rng(0), Budget())
+    assert after.grown == (form_of(laws[0].expression),)
+    noisy = replace(state, front=Front((*laws, replace(series, loss=1e-3)), rows=60))
+    assert growth.run(task, noisy, np.random.default_rng(0), Budget())[1].grown == (form_of(series.expression),)
 
 
 def test_laws_that_differ_in_constants_have_one_form() -> None:

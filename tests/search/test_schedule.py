@@ -43,9 +43,15 @@ def hard(a, b):
     return np.sin(3 * a) / (b + np.exp(np.cos(a * b))) + np.tanh(a - b)
 
 
-def play(schedule: Schedule, turns: int, gains: dict[str, float] | None = None, last: dict[str, int] | None = None):
+def play(
+    schedule: Schedule,
+    turns: int,
+    gains: dict[str, float] | None = None,
+    last: dict[str, int] | None = None,
+    front: Front | None = None,
+):
     """The names of the moves of so many turns. `gains` of a turn by move; `last`: the number of turns that it has."""
-    state, names = State(0, 0, Front()), []
+    state, names = State(0, 0, front or Front()), []
     for _ in range(turns):
         move = schedule.next_move(state)
         names.append(move.name)
@@ -88,6 +94,13 @@ def test_the_others_share_the_rest_by_what_they_brought() -> None:
     count = Counter(names)
     assert count["rich"] > 10 * count["poor"]
     assert count["poor"] >= 1  # each is tried
+
+
+def test_what_they_brought_does_not_count_where_the_front_shows_no_noise() -> None:
+    moves = [FakeMove("rich", 4.0), FakeMove("poor", 4.0)]
+    series = Front((Candidate(parse("x1"), 1.0), Candidate(parse("x1 + x1**3/6"), 1e-7)))
+    count = Counter(play(made(*moves), 400, gains={"rich": 1.0}, front=series)[0])
+    assert abs(count["rich"] - count["poor"]) <= 1
 
 
 def test_moves_that_bring_nothing_get_the_same_work() -> None:

@@ -218,9 +218,9 @@ class Growth:
     """A law of the front with one more part at any place of it; what it no longer needs then leaves.
 
     One law in a turn, the one of the lowest price whose form has not grown yet; or, if `simple`, the simplest one, and
-    runners-up that are nearly as good as the front are bases too. On data without noise the price of a long law that is
-    nearly right is low, and the law itself grows from a simple one. It begins after the opening: what heads find in the
-    first seconds is found later otherwise.
+    runners-up that are nearly as good as the front are bases too. Without noise both take simple laws: the price of a
+    long law that is nearly right is low there, and the law itself grows from a simple one. It begins after the opening:
+    what heads find in the first seconds is found later otherwise.
     """
 
     sizes: Sizes
@@ -242,7 +242,9 @@ class Growth:
         return grown(task, law, budget), state.with_grown(form_of(law))
 
     def _bases(self, state: State) -> list[Candidate]:
-        return simple_bases(state) if self.simple else bases(state.front, state.grown)
+        if self.simple or state.front.shows_no_noise:
+            return simple_bases(state)
+        return bases(state.front, state.grown)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ where it stopped. The rule:
 1. *Opening*: moves whose turn costs a small part of the time, the cheapest first, so that simple laws come out in the
    first second. The opening as a whole is a small part of the time too, or a few seconds of a short search.
 2. *Turns*: the network gets its share of the work, at least half of it by default. The other moves share the rest by
-   what they have added to the front for their work. A move that had little work yet counts as promising. A GPU scans
-   while the others have their turns, so its scans are no work; only proposing tokens and fitting the finds are.
+   what they have added to the front for their work. A move that had little work yet counts as promising. Where the
+   front shows no noise, what was added does not count: series that approach the law add most, and do not lead to it.
+   A GPU scans while the others have their turns, so its scans are no work; only proposing tokens and fitting the finds
+   are.
 
 Work is not measured: it is estimated from the sizes of the data before a turn, in units of a second on two cores of
 our reference machine (benchmarks/moves.py compares both). So a search with a seed and an iteration limit does the same
@@ -56,8 +58,9 @@ _NETWORK_SHARE = 0.5  # of the work after the opening, for passes of the network
 # Of other moves after the opening; 1 where none stands here. With 1 for growth two of three tables were fitted worse.
 # Reductions find most random laws of all moves: 6 of the 15 of Random-145 to 184 that 10 s recover. With 2.5 it is 16,
 # which may be chance. Exact meetings bring nothing until they bring the law: of 15 random laws of depth 5 and 6 without
-# constants (seed 7001) they find 6 in 0.5 to 11 s of one core when run alone. That 2.5 is right was not measured.
-_SHARES = {GROWTH: 2.5, SIMPLE_GROWTH: 2.5, "reductions": 2.5, "exact meetings": 2.5}
+# constants (seed 7001) they find 6 in 0.5 to 11 s of one core when run alone. With 2.5 a search of 30 s hardly began
+# them (0.3 s of work); with 8 it gives them 1 to 3 s, and up to 7 where nothing else has anything to do.
+_SHARES = {GROWTH: 2.5, SIMPLE_GROWTH: 2.5, "reductions": 2.5, "exact meetings": 8.0}
 _OPENING_SHARE = 0.15  # of the time, for the opening,
 _SHORT_OPENING = 6.0  # or so many seconds, where that is more,
 _LONGEST_OPENING = 0.95  # but not more than this part of the time
@@ -160,13 +163,15 @@ class Schedule:
         """What a turn of the move promises: its gain for its work, and more the less work it has had.
 
         The gain counts in units of the best of the others. The second term is the confidence bound of a bandit (UCB1)
-        with work in place of trials: what was never tried comes soon, the cheap first, and nothing is given up.
+        with work in place of trials: what was never tried comes soon, the cheap first, and nothing is given up. Of a
+        front that shows no noise only that term counts.
         """
         records = [state.record(one.name) for one in others]
         best = max((record.gain / record.work for record in records if record.work), default=0.0)
         total = sum(record.work for record in records)
         record = state.record(move.name)
-        brought = record.gain / record.work / best if best > 0 and record.work else 0.0
+        counts = best > 0 and record.work and not state.front.shows_no_noise
+        brought = record.gain / record.work / best if counts else 0.0
         share = self.shares.get(move.name, _SHARES.get(move.name, 1.0))
         return share * brought + sqrt(2 * share * log(1.0 + total) / (record.work + move.work(state)))
 

@@ -1,10 +1,10 @@
 """How a law is chosen from a front, and how sure that choice is: the one home of these decisions.
 
 `rules`: what a rule of `model_selection` picks. `evidence`: the default rule, which weighs the fit of a law against the
-price of its structure; `growing_noise`: the same where the noise grows with the values. `held_out`: rules that look at
-rows that the laws were not fitted on. `alternatives`: the laws that the data cannot tell from the chosen one;
-`same_law`: which of them count as one; `band`: how far the chosen one may be from the truth; `verdict`: how sure the
-choice is.
+price of its structure; `growing_noise`: the same where the noise grows with the values; `influence`: the
+same without rows that decide a law's constants alone. `held_out`: rules that look at rows that the laws were not fitted
+on. `alternatives`: the laws that the data cannot tell from the chosen one; `same_law`: which of them count as one;
+`band`: how far the chosen one may be from the truth; `verdict`: how sure the choice is.
 """
 
 from symenum.selection.alternatives import Alternative, alternatives_by_noise, find_alternatives, most_probable

@@ -17,8 +17,9 @@ from symenum.core.target import Training
 from symenum.expressions import Expression, evaluate
 from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Loss
-from symenum.selection.evidence import INDISTINCT, evidence, evidence_of_loss, law_price
+from symenum.selection.evidence import INDISTINCT, evidence_of_loss, law_price
 from symenum.selection.growing_noise import NoiseAround, fitted_to_growing_noise
+from symenum.selection.influence import settled_evidence
 from symenum.selection.same_law import families, same_as
 
 __all__ = ["Alternative", "alternatives_by_noise", "find_alternatives", "most_probable", "most_promising"]
@@ -116,10 +117,13 @@ def most_probable(
 def _weighed(
     first: Sequence[Expression], kept: Iterable[Candidate], training: Training, floor: float, loss: Loss
 ) -> dict[Expression, float]:
-    """The evidence for the first laws, and for the best of the kept ones by their loss and price."""
+    """The evidence for the first laws, and for the best of the kept ones by their loss and price.
+
+    It is that on the rows which do not decide the constants of the best one alone (`influence`).
+    """
     others = most_promising((law for law in kept if law.expression not in first), floor, training.target.rows)
     laws = [*first, *others]
-    return dict(zip(laws, evidence(laws, training, floor, loss), strict=True))
+    return dict(zip(laws, settled_evidence(laws, training, floor, loss), strict=True))
 
 
 def most_promising(laws: Iterable[Candidate], floor: float, rows: int) -> list[Expression]:

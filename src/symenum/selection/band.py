@@ -20,11 +20,10 @@ from torch import Tensor
 from symenum.core.exactness import EXACTNESS
 from symenum.core.seeds import sample_rows
 from symenum.core.target import Training
-from symenum.expressions import Expression, Variable, evaluate
-from symenum.fitting.form_fit import derivatives
-from symenum.fitting.free_constants import free_constants, with_leaves
+from symenum.expressions import Expression, evaluate
 from symenum.selection.alternatives import Alternative
 from symenum.selection.growing_noise import NoiseAround
+from symenum.selection.influence import slopes_by_constants, with_named_constants
 
 __all__ = ["Band", "make_band"]
 
@@ -93,15 +92,13 @@ class _Sloped:
 
     def at(self, columns: Columns) -> tuple[Array, Array]:
         """The values (points,), and their variances (points,) from the errors of the constants."""
-        values, slopes = _derivatives(self.form, self.constants, columns)
+        values, slopes = slopes_by_constants(self.form, self.constants, columns)
         return values, np.einsum("ip,ij,jp->p", slopes, self.covariance, slopes)
 
 
 def _sloped(law: Expression, weight: float, training: Training) -> _Sloped:
-    numbers = free_constants(law, integers=False)
-    constants = {f"constant{i}_": value for i, value in enumerate(numbers)}
-    form = with_leaves(law, [Variable(name) for name in constants], integers=False)
-    values, slopes = _derivatives(form, constants, training.columns)
+    form, constants = with_named_constants(law)
+    values, slopes = slopes_by_constants(form, constants, training.columns)
     target = training.target
     root = target.weight.sqrt().numpy()
     slopes = slopes * root
@@ -115,15 +112,6 @@ def _sloped(law: Expression, weight: float, training: Training) -> _Sloped:
     variance = residual / max(1, target.rows - determined)
     covariance = variance * (vectors * inverse) @ vectors.T / (size[:, None] * size)
     return _Sloped(law, weight, form, constants, covariance)
-
-
-def _derivatives(form: Expression, constants: Mapping[str, float], columns: Columns) -> tuple[Array, Array]:
-    """The values (points,), and the derivatives by the constants (k, points), zero where they are not finite."""
-    shape = next(iter(columns.values())).shape
-    filled = {name: torch.full(shape, value, dtype=torch.float64) for name, value in constants.items()}
-    values, slopes = derivatives(form, list(constants), {**columns, **filled})
-    finite = slopes.numpy()
-    return values.numpy(), np.where(np.isfinite(finite), finite, 0.0)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,8 +19,8 @@ from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.target import Target, Training
 from symenum.expressions import Expression, evaluate
 from symenum.fitting.losses import Loss
-from symenum.fitting.refine import refine
 from symenum.selection.evidence import INDISTINCT, evidence, law_price, noise_surprise, rows_to_weigh_on
+from symenum.selection.influence import refitted, settled
 
 __all__ = [
     "FittedLaw",
@@ -50,7 +50,6 @@ _LIKELY = 2  # bases that are looked at with the tails of Student's t, which tak
 _ROWS = 2000  # rows that are looked at, drawn at random: fits of sixty laws take a second
 _ROUNDS = 3  # of fitting constants by the weights of the law's values, and taking these values anew
 _HOPELESS = 20.0  # nats behind the best law after a round: the next round brings a few
-_STEPS = 12  # of Levenberg-Marquardt in each round: the constants are near those of least squares
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,9 @@ def judged_if_noise_grows(laws: Sequence[Expression], training: Training, floor:
     times for each row), and leaves noise of at most 15% of the values. The base of the noise is one more number that
     the rows must tell, and is paid for as such. `floor`: losses up to it are zero up to rounding.
     """
-    found = _judged(laws, rows_to_weigh_on(training, _ROWS), floor, training.target.rows)
-    return found if _grows(found, laws, training, floor) else None
+    part, rows = rows_to_weigh_on(training, _ROWS), training.target.rows
+    found = _judged(laws, part, floor, rows)
+    return _settled(found, part, floor, rows) if _grows(found, laws, training, floor) else None
 
 
 def fitted_to_growing_noise(
@@ -110,19 +110,8 @@ def fitted_to_growing_noise(
     for _ in range(_ROUNDS):
         if not places or budget.over():
             break
-        weights = torch.stack([best[i].noise.around(best[i].law, part).weigh(part).target.weight for i in places])
-        results = refine(
-            [best[i].law for i in places],
-            part.columns,
-            part.target.y.expand_as(weights),
-            weights,
-            starts=0,
-            steps=_STEPS,
-            integers=False,
-            near=True,
-            budget=budget,
-        )
-        for i, new in zip(places, _judged([one.expression for one in results], part, floor, rows), strict=True):
+        laws = _refitted([best[i] for i in places], part, budget)
+        for i, new in zip(places, _judged(laws, part, floor, rows), strict=True):
             best[i] = max(best[i], new, key=lambda one: one.nats)
         top = max(one.nats for one in best)
         places = [i for i in places if best[i].nats > top - _HOPELESS]
@@ -169,6 +158,26 @@ def _grows(found: Sequence[FittedLaw], laws: Sequence[Expression], training: Tra
         return False
     with_one_size = max(evidence(laws, training, floor, most_rows=_ROWS))
     return best.nats > with_one_size + max(INDISTINCT, _LEAST_GAIN * training.target.rows)
+
+
+def _settled(found: list[FittedLaw], part: Training, floor: float, rows: int) -> list[FittedLaw]:
+    """The laws, as they are, judged by what they are on those of the rows that do not decide the best one alone."""
+
+    def best(judged: list[FittedLaw]) -> tuple[Expression, Training]:
+        first = max(judged, key=lambda one: one.nats)
+        return first.law, first.noise.around(first.law, part).weigh(part)
+
+    def judged_on(some: Training) -> list[FittedLaw]:
+        judged = _judged(_refitted(found, some), some, floor, rows)
+        return [replace(new, law=old.law) for new, old in zip(judged, found, strict=True)]
+
+    return settled(found, part, best, judged_on)
+
+
+def _refitted(laws: Sequence[FittedLaw], part: Training, budget: Budget = NO_LIMIT) -> list[Expression]:
+    """The laws with constants that suit the rows, weighed by the noise around each."""
+    weights = torch.stack([one.noise.around(one.law, part).weigh(part).target.weight for one in laws])
+    return refitted([one.law for one in laws], part, weights, budget)
 
 
 def _judged(laws: Sequence[Expression], part: Training, floor: float, rows: int) -> list[FittedLaw]:

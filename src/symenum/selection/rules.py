@@ -17,9 +17,10 @@ from symenum.expressions.candidate import Candidate
 from symenum.fitting.losses import Loss
 from symenum.fitting.recognise import constant_bits
 from symenum.heads.response import law_limit
-from symenum.selection.evidence import evidence, evidence_of_loss, law_price
+from symenum.selection.evidence import evidence_of_loss, law_price
 from symenum.selection.growing_noise import judged_if_noise_grows, noise_may_grow
 from symenum.selection.held_out import HELD_OUT, HeldOut
+from symenum.selection.influence import settled_evidence
 
 __all__ = [
     "DEFAULT_RULE",
@@ -155,7 +156,7 @@ def choose_law(front: Laws, rule: str, held: HeldOut | None, training: Training,
             growing = judged_if_noise_grows(laws, training, front.floor)
             if growing is not None:
                 return max(range(len(laws)), key=lambda i: growing[i].nats)
-        weighed = evidence(laws, training, front.floor, loss)
+        weighed = settled_evidence(laws, training, front.floor, loss)
         return max(range(len(laws)), key=lambda i: weighed[i])
     if not loss.robust:
         return select(front.entries, rule, floor=front.floor, rows=front.rows, discount=front.discount)

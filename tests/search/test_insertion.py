@@ -101,6 +101,21 @@ def test_a_swap_follows_the_data_and_not_the_function_that_it_replaces() -> None
     assert min(one.loss for one in refined) < 1e-20
 
 
+@pytest.mark.parametrize(
+    ("law", "base"),
+    [
+        ("c**2/(1.9 - sin(b)) + a", "0.8*c**2*(0.2*sin(b) + 0.5) + a"),
+        ("a*exp(-0.6*b*c) + 0.3*c", "a*(1.1 - 0.2*(b*c)) + 0.3*c"),
+        ("b*cos(1.3*(a/c))", "b*(0.3*(a/c) + 0.4)"),
+    ],
+)
+def test_what_stands_in_a_law_may_become_the_argument_of_a_function(law: str, base: str) -> None:
+    columns, target = data(law)
+    found = swaps(parse(base), columns, target, KOZA)
+    refined = refine(found, columns, target.y, target.weight, starts=0, steps=100, near=True)
+    assert min(one.loss for one in refined) < 1e-20
+
+
 def test_a_variable_may_give_way_to_a_function_of_it() -> None:
     columns, target = data("b*(1.4 - 0.9*exp(-0.8*a))")
     found = swaps(parse("b*(0.3*a + 0.6)"), columns, target, KOZA)

@@ -57,7 +57,8 @@ _SHIFTS = (0.03, 0.1, 0.3, 0.8, 2.0)  # distance of -c from the range of v, in u
 _SLOPES = (1.5, 4.0, 10.0)  # |c| of other functions, such as tanh, in units of 1/(range of v),
 _MIDDLES = (0.25, 0.5, 0.75)  # and where in that range their argument is zero
 _BASES = 24  # variables, and as many products of two, that functions are taken of
-_SWAPS = 4  # functions that may take the place of one
+_SWAPS = 4  # functions that may take the place of one,
+_WRAPS = 2  # and functions that may be taken of one
 _PER_PLACE = 8  # insertions at one place that are handed back
 _FAMILIES_LOOKED_AT = 200  # at one place, where not all laws are allowed: to ask takes some 50 us
 
@@ -215,8 +216,10 @@ def swaps(
     """The law with another function in the place of each of its functions and variables; those that promise most.
 
     A function u(v), or v itself, becomes a·w(v) + b: a part that came in first need not be the right one, it only
-    promised most, and what looked like a line may be bent. With v taken out to first order, w is judged by what it then
-    explains, off the derivatives by the constants that stay; its inner constant, a and b are those of least squares.
+    promised most, and what looked like a line may be bent. A function, product or quotient v also becomes the argument
+    of another function, a·w(v) + b; so sin(x) becomes 1/(sin(x) + c). With v taken out to first order, w is judged by
+    what it then explains, off the derivatives by the constants that stay; its inner constant, a and b are those of
+    least squares.
     """
     root = target.weight.sqrt()
     places = places_of(law, columns)
@@ -225,12 +228,9 @@ def swaps(
     free = set(_free_paths(law))
     found: list[Insertion] = []
     for place in places:
-        node = place.node
-        if not _may_be_swapped(place) or not bool(torch.isfinite(place.slope).all()):
-            continue
-        inner = _without_numbers(node.operands[-1]) if isinstance(node, Apply) else node
+        arguments = _arguments_at(place)
         weighted = place.slope * root
-        if not float(weighted.norm()) > 0:
+        if not arguments or not 0 < float(weighted.norm()) < math.inf:
             continue
         staying = [
             other.slope * root
@@ -243,14 +243,16 @@ def swaps(
         missed = (target.y - places[0].value) * root
         values = missed + place.value * weighted
         judge = _Judge(background, values - (values @ background.T) @ background, root)
-        parts = _functions([(evaluate(inner, columns), inner)], operators)
+        for argument, count in arguments:
+            parts = _functions([(evaluate(argument, columns), argument)], operators)
 
-        def write(size: float, part: Expression, place: Place = place, weighted: Tensor = weighted) -> Expression:
-            rest = (place.value - size * evaluate(part, columns)) * weighted
-            offset = float((rest * weighted).sum() / weighted.square().sum())
-            return replaced(law, place.path, _shifted(_times(size, part), offset))
+            def write(size: float, part: Expression, place: Place = place, weighted: Tensor = weighted) -> Expression:
+                rest = (place.value - size * evaluate(part, columns)) * weighted
+                offset = float((rest * weighted).sum() / weighted.square().sum())
+                return replaced(law, place.path, _shifted(_times(size, part), offset))
 
-        found += [one for one in judge.best(parts, place.slope, write) if math.isfinite(one.promise)][:_SWAPS]
+            best = judge.best(parts, place.slope, write)
+            found += [one for one in best if math.isfinite(one.promise)][:count]
     return [one.law for one in found]
 
 
@@ -289,16 +291,24 @@ def common_factors(
     return list(found.values())
 
 
-def _may_be_swapped(place: Place) -> bool:
-    """Whether it is a variable, a function of one operand that varies, or a number over such an operand."""
+def _arguments_at(place: Place) -> list[tuple[Expression, int]]:
+    """What another function may be taken of at that place, and how many such functions are handed back.
+
+    Of a variable itself; of the operand of a function, and of the divisor below a number, in place of it; of a
+    function, a product and a quotient as they are. Numbers that multiply or are added are the new function's own.
+    """
     node = place.node
     if isinstance(node, Variable):
-        return True
+        return [(node, _SWAPS)]
     if not isinstance(node, Apply) or not variables(node):
-        return False
-    if node.operator.role is Role.QUOTIENT:
-        return not variables(node.operands[0])
-    return len(node.operands) == 1 and node.operator.role not in _NOT_GRIDDED
+        return []
+    found: list[tuple[Expression, int]] = []
+    divides = node.operator.role is Role.QUOTIENT and not variables(node.operands[0])
+    if divides or (len(node.operands) == 1 and node.operator.role not in _NOT_GRIDDED):
+        found.append((_without_numbers(node.operands[-1]), _SWAPS))
+    if place.path and node.operator.role not in (*ADDITIVE, Role.NEGATION) and _without_numbers(node) is node:
+        found.append((node, _WRAPS))
+    return found
 
 
 def _without_numbers(argument: Expression) -> Expression:

@@ -1,11 +1,12 @@
 """Sixteen chaotic systems at four noise levels: how often each law of motion is found; one table.
 
-    python benchmarks/chaotic.py [--protocol ours paper] [--noise 1 2 5 10] [--seeds 5] [--max-time 30] [--same-noise]
+    python benchmarks/chaotic.py [--protocol ours paper] [--noise 1 2 5 10] [--seeds 5] [--max-time 30] [--jobs 1]
 
 An equation counts as found if a law of its front has its structure up to constants and a bias (the rule is stated in
 `symenum.bench.judge.structure`); the number behind the stroke counts only the law that the model selects. A system's
 rate is that of its worst equation.
-`--max-time` is for each equation; most end long before it. `--same-noise` and `--derivative` change the protocol.
+`--max-time` is for each equation. `--same-noise` and `--derivative` change the protocol. With `--jobs` trials run at
+the same time, each with one thread.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 
 import numpy as np
 
@@ -27,6 +32,7 @@ from symenum.bench.problems.experiments import (
     MotionProtocol,
     sample,
 )
+from symenum.core.threads import single_threaded
 from symenum.dynamics import ODERegressor
 from symenum.expressions import Expression, Variable, substitute, to_text
 
@@ -34,15 +40,72 @@ PROTOCOLS = {"ours": OURS, "paper": PAPER}
 
 
 @dataclass(frozen=True)
-class Rates:
-    """Of one system: for each equation the share of the seeds that found it, on the front and as the chosen law.
+class Trial:
+    """One system at one level of noise (in standard deviations of each state) with one seed, and its limits.
 
-    `seconds` are those of the processor that each fit took, per equation.
+    `max_time` is for each equation; `alone`: it has one thread, since others run beside it.
     """
+
+    system: ChaoticSystem
+    protocol: MotionProtocol
+    noise: float
+    seed: int
+    max_time: float | None
+    max_iterations: int | None
+    alone: bool = True
+
+    def run(self) -> Verdicts:
+        with nullcontext() if self.alone else single_threaded():
+            return self._run()
+
+    def _run(self) -> Verdicts:
+        system, count = self.system, len(self.system.variables)
+        t, X = sample(system, self.protocol, self.noise, self.seed)
+        start = time.process_time()
+        model = ODERegressor(
+            CHAOTIC_OPERATORS,
+            derivative=self.protocol.derivative,
+            max_time=None if self.max_time is None else self.max_time * count,
+            max_iterations=self.max_iterations,
+            random_state=self.seed,
+        ).fit(X, t)
+        seconds = (time.process_time() - start) / count
+        front, chosen, misses = [], [], []
+        for variable, state, law in zip(system.variables, model.state_names_, _renamed(system), strict=True):
+            front.append(any(same_structure(entry.expression, law) for entry in model.fronts_[state]))
+            chosen.append(same_structure(model.best_expressions_[state], law))
+            if not chosen[-1]:
+                where = "on the front" if front[-1] else "LOST"
+                found = to_text(model.best_expressions_[state], 4)
+                misses.append(f"  {system.name} {variable} seed {self.seed}: {where}; law {law}; chosen {found}")
+        return Verdicts(front, chosen, seconds, misses)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Of one trial: for each equation whether its law is on the front, and whether it is the chosen one.
+
+    `seconds` are those of the processor, per equation. `misses` say what was chosen instead.
+    """
+
+    front: list[bool]
+    chosen: list[bool]
+    seconds: float
+    misses: list[str]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of one system: for each equation the share of the seeds that found it, on the front and as the chosen law."""
 
     front: np.ndarray
     chosen: np.ndarray
     seconds: list[float]
+
+    @staticmethod
+    def of(verdicts: Sequence[Verdicts]) -> Rates:
+        front, chosen = (np.array([getattr(one, name) for one in verdicts]) for name in ("front", "chosen"))
+        return Rates(front.mean(axis=0), chosen.mean(axis=0), [one.seconds for one in verdicts])
 
 
 def run(
@@ -51,32 +114,11 @@ def run(
     noise: float,
     seeds: int,
     max_time: float | None,
-    show_misses: bool,
     max_iterations: int | None = None,
 ) -> Rates:
-    """The rates of one system at a level of noise (in standard deviations of each state), `max_time` per equation."""
-    front = np.zeros((seeds, len(system.variables)))
-    chosen = np.zeros_like(front)
-    seconds: list[float] = []
-    for seed in range(seeds):
-        t, X = sample(system, protocol, noise, seed)
-        start = time.process_time()
-        model = ODERegressor(
-            CHAOTIC_OPERATORS,
-            derivative=protocol.derivative,
-            max_time=None if max_time is None else max_time * len(system.variables),
-            max_iterations=max_iterations,
-            random_state=seed,
-        ).fit(X, t)
-        seconds.append((time.process_time() - start) / len(system.variables))
-        for i, (state, law) in enumerate(zip(model.state_names_, _renamed(system), strict=True)):
-            front[seed, i] = any(same_structure(entry.expression, law) for entry in model.fronts_[state])
-            chosen[seed, i] = same_structure(model.best_expressions_[state], law)
-            if show_misses and not chosen[seed, i]:
-                where = "on the front" if front[seed, i] else "LOST"
-                found = to_text(model.best_expressions_[state], 4)
-                print(f"  {system.name} {system.variables[i]} seed {seed}: {where}; law {law}; chosen {found}")
-    return Rates(front.mean(axis=0), chosen.mean(axis=0), seconds)
+    """The rates of one system at a level of noise, one trial after another."""
+    trials = [Trial(system, protocol, noise, seed, max_time, max_iterations) for seed in range(seeds)]
+    return Rates.of([trial.run() for trial in trials])
 
 
 def _renamed(system: ChaoticSystem) -> list[Expression]:
@@ -84,17 +126,27 @@ def _renamed(system: ChaoticSystem) -> list[Expression]:
     return [substitute(law, names) for law in system.laws]
 
 
+def in_order(trials: Sequence[Trial], jobs: int) -> Iterator[Verdicts]:
+    """The verdicts of the trials, so many of which run at the same time, each in a process with one thread."""
+    if jobs == 1:
+        yield from (trial.run() for trial in trials)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(Trial.run, trials)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--protocol", nargs="*", default=["ours"], choices=list(PROTOCOLS))
     parser.add_argument("--noise", nargs="*", type=float, default=[1, 2, 5, 10], help="per cent of each state's spread")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--systems", nargs="*", default=None)
+    parser.add_argument("--systems", nargs="*", default=None, choices=[system.name for system in CHAOTIC])
     parser.add_argument("--max-time", type=float, default=30.0, help="seconds per equation")
     parser.add_argument("--max-iterations", type=int, help="in place of a time: the load of the machine plays no part")
     parser.add_argument("--same-noise", action="store_true", help="one sequence of noise for all columns")
     parser.add_argument("--derivative", default=None, help="instead of the protocol's own")
     parser.add_argument("--misses", action="store_true", help="show the equations that were not chosen")
+    parser.add_argument("--jobs", type=int, default=1, help="trials at the same time, each with one thread")
     options = parser.parse_args()
     systems = [system for system in CHAOTIC if not options.systems or system.name in options.systems]
     seconds_each = None if options.max_iterations else options.max_time
@@ -107,13 +159,20 @@ def main() -> None:
             f"{'system':20s}" + "".join(f"{noise:>15g}%" for noise in options.noise) + "   CPU s/equation", flush=True
         )
         table: dict[float, list[Rates]] = {noise: [] for noise in options.noise}
+        trials = [
+            Trial(system, protocol, noise / 100, seed, seconds_each, options.max_iterations, options.jobs == 1)
+            for system in systems
+            for noise in options.noise
+            for seed in range(options.seeds)
+        ]
+        verdicts = in_order(trials, options.jobs)
         for system in systems:
             cells = []
             for noise in options.noise:
-                rates = run(
-                    system, protocol, noise / 100, options.seeds, seconds_each, options.misses, options.max_iterations
-                )
-                table[noise].append(rates)
+                some = [next(verdicts) for _ in range(options.seeds)]
+                if options.misses:
+                    print(*(line for one in some for line in one.misses), sep="\n")
+                table[noise].append(rates := Rates.of(some))
                 cells.append(f"{100 * rates.front.min():8.0f} /{100 * rates.chosen.min():5.0f} ")
             seconds = [second for noise in options.noise for second in table[noise][-1].seconds]
             print(f"{system.name:20s}" + "".join(cells) + f"   {statistics.median(seconds):.1f}", flush=True)

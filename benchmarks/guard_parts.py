@@ -148,7 +148,7 @@ def _take_a_core(cores: Any) -> None:
 
 
 def _chaotic_rates(number: int) -> Rates:
-    return run_chaotic(CHAOTIC[number], CHAOTIC_PROTOCOLS["ours"], CHAOTIC_NOISE, 1, CHAOTIC_SECONDS, False)
+    return run_chaotic(CHAOTIC[number], CHAOTIC_PROTOCOLS["ours"], CHAOTIC_NOISE, 1, CHAOTIC_SECONDS)
 
 
 def emps() -> Figures:

@@ -170,8 +170,8 @@ def main() -> None:
             cells = []
             for noise in options.noise:
                 some = [next(verdicts) for _ in range(options.seeds)]
-                if options.misses:
-                    print(*(line for one in some for line in one.misses), sep="\n")
+                for line in (line for one in some for line in one.misses if options.misses):
+                    print(line)
                 table[noise].append(rates := Rates.of(some))
                 cells.append(f"{100 * rates.front.min():8.0f} /{100 * rates.chosen.min():5.0f} ")
             seconds = [second for noise in options.noise for second in table[noise][-1].seconds]

@@ -30,6 +30,36 @@ def test_local_fits_between_the_samples() -> None:
     )
 
 
+def many_uneven_times(clusters: bool) -> np.ndarray:
+    """6,000 times, a tenth of which come within a billionth of the one before if there are `clusters`."""
+    t = np.sort(np.random.default_rng(7).uniform(0, 60, 6000))
+    if clusters:
+        t[1::10] = t[0::10] + 1e-9
+    return t
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_thousands_of_uneven_samples_have_the_fits_of_a_few(clusters: bool) -> None:
+    t = many_uneven_times(clusters)
+    X = np.column_stack([np.sin(t), np.cos(0.3 * t)]) + 0.01 * np.random.default_rng(8).normal(size=(6000, 2))
+    whole, few = local_fit(t, X, 15), local_fit(t, X, 15, samples=np.arange(2000, 2400))
+    np.testing.assert_allclose(whole.values[2000:2400], few.values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(whole.first[2000:2400], few.first, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(whole.leverage[2000:2400], few.leverage, rtol=1e-9, atol=1e-9)
+
+
+def test_a_window_is_chosen_by_a_part_of_many_uneven_samples() -> None:
+    t = many_uneven_times(clusters=False)
+    noise = np.random.default_rng(9).normal(size=(6000, 2)) * [1e-6, 0.3]
+    clean = np.sin(8 * t)[:, None]
+    quiet, loud = best_windows(t, clean + noise)
+    assert quiet < loud
+    narrow, chosen, wide = (
+        np.mean((local_fit(t, clean + noise, int(window)).values[:, 1] - clean[:, 0]) ** 2) for window in (7, loud, 55)
+    )
+    assert chosen <= min(narrow, wide)
+
+
 @each_time
 @pytest.mark.parametrize("name", ["savitzky_golay", "spline"])
 def test_noise_is_smoothed_out(t, name: str) -> None:

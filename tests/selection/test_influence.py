@@ -14,6 +14,7 @@ from symenum.fitting import refine
 from symenum.fitting.losses import Squared
 from symenum.front import Front
 from symenum.selection.evidence import evidence
+from symenum.selection.growing_noise import fitted_to_growing_noise, judged_if_noise_grows
 from symenum.selection.influence import leverage, settled_evidence
 from symenum.selection.rules import choose_law
 
@@ -84,3 +85,15 @@ def test_a_law_that_the_other_rows_support_wins_in_spite_of_its_far_row() -> Non
     assert leverage(law, training).max() > 0.5
     weighed = settled_evidence([other, law], training, 0.0, Squared())
     assert weighed[1] > weighed[0]
+
+
+def test_with_growing_noise_a_term_for_one_far_row_does_not_win_either() -> None:
+    rng = np.random.default_rng(6)
+    x = np.append(np.geomspace(0.5, 20, 60), 40.0)
+    y = 3 * x**1.5 * (1 + 0.03 * rng.standard_normal(61))
+    y[-1] *= 2
+    training = training_of(x, y)
+    laws = [parse("3.1*x**1.5"), fitted("3.1*x**1.5 + 1e-6*exp(0.51*x)", training)]
+    for found in (judged_if_noise_grows(laws, training, 0.0), fitted_to_growing_noise(laws, training, 0.0)):
+        assert found is not None
+        assert found[0].nats > found[1].nats

@@ -103,8 +103,16 @@ def judged_if_noise_grows(laws: Sequence[Expression], training: Training, floor:
 def fitted_to_growing_noise(
     laws: Sequence[Expression], training: Training, floor: float, budget: Budget = NO_LIMIT
 ) -> list[FittedLaw]:
-    """Each law with the constants of the highest evidence, near those that it has, if the noise grows."""
+    """Each law with the constants of the highest evidence, near those that it has, if the noise grows.
+
+    The evidence is that on the rows which do not decide the constants of the best law alone (`influence`).
+    """
     part, rows = rows_to_weigh_on(training, _ROWS), training.target.rows
+    return _settled(_fitted(laws, part, floor, rows, budget), part, floor, rows)
+
+
+def _fitted(laws: Sequence[Expression], part: Training, floor: float, rows: int, budget: Budget) -> list[FittedLaw]:
+    """The same by the evidence on all of `part`, some of all `rows`."""
     best = _judged(laws, part, floor, rows)
     places = [i for i, one in enumerate(best) if one.nats > -math.inf]
     for _ in range(_ROUNDS):
@@ -122,7 +130,8 @@ def best_with_growing_noise(
     laws: Sequence[Expression], training: Training, floor: float, budget: Budget = NO_LIMIT
 ) -> FittedLaw | None:
     """The law of the highest evidence, with its constants, if the noise grows; None: the rows do not say so."""
-    found = fitted_to_growing_noise(laws, training, floor, budget)
+    part, rows = rows_to_weigh_on(training, _ROWS), training.target.rows
+    found = _fitted(laws, part, floor, rows, budget)
     return max(found, key=lambda one: one.nats) if _grows(found, laws, training, floor) else None
 
 

@@ -97,3 +97,7 @@ def test_with_growing_noise_a_term_for_one_far_row_does_not_win_either() -> None
     for found in (judged_if_noise_grows(laws, training, 0.0), fitted_to_growing_noise(laws, training, 0.0)):
         assert found is not None
         assert found[0].nats > found[1].nats
+
+
+def test_no_laws_are_no_fault() -> None:
+    assert fitted_to_growing_noise([], training_of(np.linspace(1, 2, 20), np.linspace(1, 2, 20)), 0.0) == []

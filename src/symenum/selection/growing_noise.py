@@ -108,7 +108,8 @@ def fitted_to_growing_noise(
     The evidence is that on the rows which do not decide the constants of the best law alone (`influence`).
     """
     part, rows = rows_to_weigh_on(training, _ROWS), training.target.rows
-    return _settled(_fitted(laws, part, floor, rows, budget), part, floor, rows)
+    found = _fitted(laws, part, floor, rows, budget)
+    return _settled(found, part, floor, rows) if found else []
 
 
 def _fitted(laws: Sequence[Expression], part: Training, floor: float, rows: int, budget: Budget) -> list[FittedLaw]:

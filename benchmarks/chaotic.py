@@ -43,7 +43,7 @@ PROTOCOLS = {"ours": OURS, "paper": PAPER}
 class Trial:
     """One system at one level of noise (in standard deviations of each state) with one seed, and its limits.
 
-    `max_time` is for each equation; `alone`: it has one thread, since others run beside it.
+    `max_time` is for each equation. `alone`: nothing runs beside it, so it may use all threads; else it has one.
     """
 
     system: ChaoticSystem

@@ -120,7 +120,7 @@ def _weights(around: Array, order: int) -> tuple[Array, Array]:
 
 
 def _weights_of_each(around: Array, order: int) -> tuple[Array, Array]:
-    """`_weights` of thousands of windows, each with steps of its own: by QR, ten times as fast as by pseudo-inverses.
+    """`_weights` of thousands of windows, each with steps of its own: by QR, four times as fast as by pseudo-inverses.
 
     Where samples lie so close together that their powers are hardly independent, pseudo-inverses are taken.
     """

@@ -5,7 +5,8 @@ common front. With the front each island gets, when it goes out again,
 
 - the laws of all the others, whose parts its token generator learns from;
 - its share of the work that is the same on every island, so that nothing is done twice: of the heads some stages, whose
-  slices go on where the last island stopped, and of the laws to polish, to grow and to continue every n-th.
+  slices go on where the last island stopped, and every n-th of the laws to polish, to grow and to continue, and of the
+  parts of laws that are searched by themselves.
 
 With an iteration limit there are always `ISLANDS` of them, and rounds of fixed work: each goes out once in a round, and
 all come back before they are merged in the order of their numbers. So the front depends on seed and limit only. With a
@@ -28,7 +29,8 @@ from symenum.expressions import Expression
 from symenum.fitting.free_constants import form_of
 from symenum.search.checkpoint import Checkpoint, ReadExpression, document_of, restored
 from symenum.search.front_update import near, runners_up
-from symenum.search.moves import GROWTH, NETWORK, SIMPLE_GROWTH, HeadsOnTokens, Residuals, Variants
+from symenum.search.moves import GROWTH, NETWORK, SIMPLE_GROWTH, HeadsOnTokens, Parts, Residuals, Variants
+from symenum.search.part_search import parts_to_search
 from symenum.search.problem import Task
 from symenum.search.schedule import moves_of
 from symenum.search.state import Record, State
@@ -39,7 +41,7 @@ ISLANDS = 8
 """Islands of a search with an iteration limit, whatever the number of workers: more workers than that would idle, and
 on fewer the islands take turns. A choice, not a measurement: with more of them each learns later what others found."""
 
-_OWN_MOVES = frozenset([NETWORK, HeadsOnTokens.name, Variants.name, GROWTH, SIMPLE_GROWTH, Residuals.name])
+_OWN_MOVES = frozenset([NETWORK, HeadsOnTokens.name, Variants.name, GROWTH, SIMPLE_GROWTH, Residuals.name, Parts.name])
 """Moves that depend on an island's tokens, or whose laws are dealt out; all others are the same on every island."""
 
 _FIRST_ROUND, _ROUND_GROWTH, _LONGEST_ROUND = 0.1, 3.0, 4.0
@@ -89,6 +91,8 @@ def state_to_send(
     laws = [*reversed(merged.front), *near(merged.front, merged.runners_up)]
     others = [law.expression for number, law in enumerate(laws) if number % parts != part]
     forms = tuple(dict.fromkeys(map(form_of, others)))
+    parts_left = enumerate(parts_to_search(merged.front, merged.parted))
+    others_parts = [one.form for number, one in parts_left if number % parts != part]
     records = [record for record in own.records if record.move in _OWN_MOVES]
     for name in shared:
         record = merged.record(name)
@@ -100,6 +104,7 @@ def state_to_send(
         polished=(*merged.polished, *others),
         grown=(*merged.grown, *forms),
         continued=(*merged.continued, *forms),
+        parted=(*merged.parted, *others_parts),
         records=tuple(records),
         refused=(),
         history=(),
@@ -135,6 +140,7 @@ def merged_with(merged: State, sent: State, back: State, stages: frozenset[str],
         polished=_with_new(merged.polished, sent.polished, back.polished),
         grown=_with_new(merged.grown, sent.grown, back.grown),
         continued=_with_new(merged.continued, sent.continued, back.continued),
+        parted=_with_new(merged.parted, sent.parted, back.parted),
         records=tuple(records.values()),
         history=(*merged.history, *back.history)[-_MOST_TURNS:],
         opening_work=max(merged.opening_work, back.opening_work),

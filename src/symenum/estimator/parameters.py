@@ -503,8 +503,7 @@ _ROWS = (
         "shares",
         None,
         'how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least part, of '
-        "any other move the factor that it counts with (2.5 for growth, reductions and exact meetings, else 1); 0 "
-        "leaves a move out. `schedule_` has the names",
+        "any other move the factor that it counts with (1 for most); 0 leaves a move out. `schedule_` has the names",
         Predicate("a mapping from names of moves to numbers, or None", _is_shares),
         (Option("--share", "Of a move, see --explain.", "MOVE=NUMBER", "shares", repeated=True),),
         page="../how-it-works.md",

@@ -243,8 +243,7 @@ class PSERegressor(LawResults):
         an array
     shares : Mapping[str, float] | None, default None
         how the search divides its time, such as {"network": 0.5, "reductions": 0}: of the network the least part, of
-        any other move the factor that it counts with (2.5 for growth, reductions and exact meetings, else 1); 0 leaves
-        a move out. `schedule_` has the names
+        any other move the factor that it counts with (1 for most); 0 leaves a move out. `schedule_` has the names
     sanity : str, default "on"
         whether laws that no scientist would print stay off the front: "on", "allow_poles" (poles and undefined points
         among the data are allowed), or "off" (everything is); `refused_` counts those kept off

@@ -30,7 +30,7 @@ from symenum.fitting.batch_program import Array, Flags, Integers
 from symenum.fitting.form_fit import derivatives, linear_in
 from symenum.fitting.levenberg_marquardt import Elimination, fit, longest_step_by_size, zero_bad_derivatives
 
-__all__ = ["Basis", "SmoothFit", "fit_smooth", "make_bases", "needed_values"]
+__all__ = ["Basis", "SmoothFit", "fit_beside", "fit_smooth", "make_bases", "needed_values"]
 
 # Largest degrees by the number of arguments: 12, 36, 56 and 70 functions. A function of one argument as wild as
 # exp(sin(2.5 x)) on (0.5, 3) is off by 1e-5 of its size with degree 11.
@@ -41,6 +41,7 @@ _WIDE = 20.0  # largest over smallest of a positive argument from which polynomi
 # Prices of coefficients, in units of the mean square of y; the highest first, whose fit is where the next begins.
 # Steps of a hundred: the cross-validated error is flat over a factor of ten.
 _PRICES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+_PRICES_BESIDE = (1e-4, 1e-7, 1e-10, 1e-13)  # the same of a curve beside a part, which takes up what the part misses
 _PRICE_OF_LEVEL = 1e-4  # of degree 0, in units of that of degree 1: keeps the level of a product's factors apart
 _STARTS = 12  # random starts of forms that are not linear in the functions,
 _KEPT_STARTS = 3  # and those that are still there at the lower prices
@@ -301,6 +302,38 @@ def fit_smooth(
     problem = replace(problem, price=best[0].price, members=1)
     last = fit(problem, best[1], steps=_FIRST_STEPS, tolerance=_LAST_TOLERANCE, budget=budget)
     return _judged(problem, last.constants)
+
+
+def fit_beside(
+    form: Expression,
+    call: Call,
+    starts: Mapping[str, float],
+    columns: Mapping[str, Tensor],
+    y: Tensor,
+    weight: Tensor,
+    *,
+    budget: Budget = NO_LIMIT,
+) -> SmoothFit | None:
+    """The form with one smooth function that is small: it begins at zero, where the form fits nearly; else as above.
+
+    None where the form has no finite values there.
+    """
+    bases = make_bases([call], columns, len(y))
+    begin = SmoothFit(
+        {}, {}, np.zeros(0), 0.0, 0.0, 0.0, {}, {call.function: np.zeros(len(bases[call.function].prices))}, 0.0
+    )
+    best: SmoothFit | None = None
+    for price in _PRICES_BESIDE:
+        begin = replace(begin, price=price)
+        found = fit_smooth(form, [call], starts, columns, y, weight, bases, budget=budget, begin=begin)
+        if found is None:
+            break
+        if best is None or _cross_validated(found) < _cross_validated(best):
+            best = found
+        begin, starts = found, found.constants
+        if budget.over():
+            break
+    return best
 
 
 def _starts(problem: _Curves, starts: Mapping[str, float | None], count: int, seed: int) -> Array:

@@ -385,6 +385,14 @@ _REDUCED_STAGES = (*(row for row in STAGES if row.on_reduced), _OUTER_FUNCTIONS)
 """The stages for a problem that was reduced to few slots."""
 _GROUP_STAGES = tuple(row for row in STAGES if row.name not in ("combine", "reductions", "dimensionless groups"))
 """The stages for a problem in dimensionless groups, where each head finds what units allow."""
+# Its first slices are short on few slots, and find most of what no other stage finds: they come among the first.
+_EARLY_MEETINGS = Work(0.2, lambda sizes: 1.0)
+_PART_STAGES = tuple(
+    replace(row, work=_EARLY_MEETINGS) if row.name == "exact meetings" else row
+    for row in _GROUP_STAGES
+    if row.name != "near meetings"
+)
+"""The stages for what a part of a law must be, which has few slots and, beside the right rest, no noise."""
 
 
 def _fits_on_polynomials(sizes: Sizes) -> float:
@@ -582,6 +590,10 @@ class AllHeads:
     def on_reduced(self) -> tuple[Stage, ...]:
         """The stages for a problem that was reduced to few slots."""
         return self._applying(_REDUCED_STAGES)
+
+    def on_part(self) -> tuple[Stage, ...]:
+        """The stages for what a part of a law must be."""
+        return self._applying(_PART_STAGES)
 
     def on_transforms(self) -> tuple[Stage, ...]:
         """The stages that look for a transform of y."""

@@ -53,7 +53,7 @@ MOTION_FORMAT = "symenum motion checkpoint"
 """Of a search for laws of motion, which holds the states of several searches: see `symenum.dynamics.persistence`."""
 # Whoever changes what a step draws at random, or the fields of a state, raises this number. A state knows the moves by
 # their names: a new move does not shift those of an old checkpoint.
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 _WRITTEN_BY = {1: "0.1", 2: "0.1"}  # symenum's version by the format's, for formats that did not hold it
 _MAX_INTERVAL = 1.0  # seconds between two writings where the front has not changed: the work that a crash may cost
 _NODES = (Variable, Constant, Apply)
@@ -182,6 +182,8 @@ class _StateFields:
     grown: tuple[Expression, ...]
     continued: tuple[Expression, ...]
     continuing: tuple[Expression, ...]
+    parted: tuple[Expression, ...]
+    parting: tuple[Expression, ...]
     head_slots: tuple[Expression, ...]
     records: tuple[Record, ...]
     history: tuple[Turn, ...]

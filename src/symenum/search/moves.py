@@ -20,6 +20,7 @@ from symenum.heads.work import Sizes
 from symenum.search.front_update import near
 from symenum.search.growth import bases, continued, grown, growth_work, parts_of_continuation, simple_bases
 from symenum.search.noisy_rows import law_with_growing_noise, looking_work, with_least_squares
+from symenum.search.part_search import PART_TURN, LawPart, is_nearly_right, parts_to_search, searched_part
 from symenum.search.passes import collected, launched, network_pass
 from symenum.search.polish import loosened, pruned
 from symenum.search.problem import Plan, Task
@@ -34,6 +35,7 @@ __all__ = [
     "Move",
     "Network",
     "NoisyRows",
+    "Parts",
     "Residuals",
     "Variants",
 ]
@@ -277,6 +279,45 @@ class Residuals:
         return found, state.with_record(record)
 
 
+@dataclass(frozen=True)
+class Parts:
+    """A part of a nearly right law, searched by the heads as a table of its own; some slices in a turn.
+
+    One part after another, each until its slices are done.
+    """
+
+    name: ClassVar[str] = "parts"
+    opens: bool = False
+
+    def work(self, state: State) -> float:
+        return PART_TURN
+
+    def ready(self, state: State) -> bool:
+        return is_nearly_right(state.front) and bool(state.parting or _next_part(state))
+
+    def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
+        record = state.record(self.name)
+        if not record.part:  # the front may change between the turns of one part
+            one = _next_part(state)
+            assert one is not None  # else it is not ready
+            state = replace(state, parting=(one.rest, one.part))
+        part = LawPart(*state.parting)
+        found, following = searched_part(task, part, record.part, budget)
+        if budget.over():  # the slices may have been cut short
+            return found, state
+        if following is None:
+            record = replace(record, part=0, rounds=record.rounds + 1)
+            state = state.with_parted(part.form)
+        else:
+            record = replace(record, part=following)
+        return found, state.with_record(record)
+
+
+def _next_part(state: State) -> LawPart | None:
+    """The next part of a good law of the front that was not searched yet."""
+    return next(parts_to_search(state.front, state.parted), None)
+
+
 def _not_continued(state: State) -> list[Candidate]:
     """The laws of the front whose residuals were not searched yet; the mean is no law."""
     return [law for law in bases(state.front, state.continued) if law.complexity]
@@ -309,6 +350,6 @@ class Network:
 
 
 MOVES = frozenset(
-    [*(move.name for move in (NoisyRows, HeadsOnTokens, Variants, Residuals, Network)), GROWTH, SIMPLE_GROWTH]
+    [*(move.name for move in (NoisyRows, HeadsOnTokens, Variants, Residuals, Parts, Network)), GROWTH, SIMPLE_GROWTH]
 )
 """The names of the moves that are no stage of the heads."""

@@ -491,6 +491,11 @@ class Task:
         return {}
 
     @cached_property
+    def part_tables(self) -> dict[object, object]:
+        """The table of the part of a law that is being searched, by that part; see `part_search`."""
+        return {}
+
+    @cached_property
     def scale(self) -> float:
         """The loss of the mean of y, or 1 where that is zero up to rounding: losses in its units are of order 1.
 

@@ -39,6 +39,7 @@ from symenum.search.moves import (
     Move,
     Network,
     NoisyRows,
+    Parts,
     Residuals,
     Variants,
 )
@@ -61,7 +62,11 @@ _NETWORK_SHARE = 0.5  # of the work after the opening, for passes of the network
 # constants (seed 7001) they find 6 in 0.5 to 11 s of one core when run alone. With 2.5 a search of 30 s hardly began
 # them (0.3 s of work); with 8 it gives them 1 to 3 s, and up to 7 where nothing else has anything to do.
 # Variants take out what a grown law does not need; with 1 they had no turn in 20 s on data without noise.
-_SHARES = {GROWTH: 2.5, SIMPLE_GROWTH: 2.5, "reductions": 2.5, "exact meetings": 8.0, "variants": 2.5}
+# Parts have something to do where a law is nearly right, and then a part takes 4 units; with 4 a search of 30 s had
+# three turns of them (2 units of work), with 24 eleven.
+_SHARES = {
+    GROWTH: 2.5, SIMPLE_GROWTH: 2.5, "reductions": 2.5, "exact meetings": 8.0, "variants": 2.5, Parts.name: 24.0,
+}  # fmt: skip
 _OPENING_SHARE = 0.15  # of the time, for the opening,
 _SHORT_OPENING = 6.0  # or so many seconds, where that is more,
 _LONGEST_OPENING = 0.95  # but not more than this part of the time
@@ -84,7 +89,8 @@ def moves_of(task: Task) -> tuple[Move, ...]:
     if parts_of_continuation(task):
         sizes = task.heads.sizes
         further += [Growth(sizes), Growth(sizes, simple=True), Residuals(task.residuals_work)]
-    return (*heads, *on_tokens, *further, Variants(), Network(task.plan))
+    parts = [Parts()] if len(task.data.columns) > 1 else []  # of one variable a part is no smaller problem
+    return (*heads, *on_tokens, *further, *parts, Variants(), Network(task.plan))
 
 
 def check_shares(shares: Mapping[str, float], moves: Iterable[Move]) -> None:

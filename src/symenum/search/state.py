@@ -13,7 +13,7 @@ from symenum.front import Front
 __all__ = ["Batch", "Record", "Refusals", "State", "StepReport", "Turn", "UnknownForms"]
 
 _MAX_HISTORY = 2000  # turns that are remembered for `schedule_`, the last ones: an hour on two cores
-_MAX_POLISHED = 400  # laws that are remembered as polished, grown and continued, the last ones
+_MAX_POLISHED = 400  # laws that are remembered as polished, grown, continued and parted, the last ones
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,9 @@ class State:
     `reward`: the best since the generator has last learned. `runners_up`: finds that nearly stand on the front.
     `polished`: laws whose variants were tried. `grown`: forms of laws that a further part was inserted into.
     `continued`: forms of laws whose residuals the heads have searched, for a further term and a further factor;
-    `continuing`: the law, if any, that waits for the factor. `head_slots`: the slots that the heads work on.
+    `continuing`: the law, if any, that waits for the factor. `parted`: forms of the parts of laws that were searched as
+    tables of their own, and `parting`: the rest and the part, if any, that are being searched; see `part_search`.
+    `head_slots`: the slots that the heads work on.
     `on_cpu`: a GPU was lost, and the search went on without it. `refused`: laws that sanity kept off the front.
     `scanning`: the batch that a GPU scans while other moves have their turns.
     `unknown_forms`: with a template, what was found for its unknown functions.
@@ -109,6 +111,8 @@ class State:
     grown: tuple[Expression, ...] = ()
     continued: tuple[Expression, ...] = ()
     continuing: tuple[Expression, ...] = ()
+    parted: tuple[Expression, ...] = ()
+    parting: tuple[Expression, ...] = ()
     head_slots: tuple[Expression, ...] = ()
     records: tuple[Record, ...] = ()
     history: tuple[Turn, ...] = ()
@@ -155,6 +159,10 @@ class State:
     def with_continued(self, form: Expression) -> State:
         """The state that remembers this form of a law as continued."""
         return replace(self, continued=(*self.continued, form)[-_MAX_POLISHED:], continuing=())
+
+    def with_parted(self, form: Expression) -> State:
+        """The state that remembers this form of a part as searched."""
+        return replace(self, parted=(*self.parted, form)[-_MAX_POLISHED:], parting=())
 
     def timed(self, turn: Turn) -> State:
         """The state with the clock's view of its last turn."""

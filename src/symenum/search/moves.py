@@ -287,7 +287,7 @@ class Parts:
     """
 
     name: ClassVar[str] = "parts"
-    opens: bool = False
+    opens: bool = True
 
     def work(self, state: State) -> float:
         return PART_TURN

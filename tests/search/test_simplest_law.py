@@ -146,3 +146,20 @@ def test_constants_have_the_digits_that_the_data_support() -> None:
     least = float(np.mean((np.polyval(np.polyfit(x[:, 0], y, 1), x[:, 0]) - y) ** 2))
     assert model.front_[line].loss == pytest.approx(np.mean((model.predict(x, index=line) - y) ** 2))
     assert model.front_[line].loss < least * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("spread", "plain"),
+    [
+        ("2.48*(x1 - 0.4032258064516129*sqrt(x2)) + x2", "2.48*x1 + x2 - sqrt(x2)"),
+        ("1.61*(1.0683229813664599 - x2 - 0.6211180124223603*x1)*x2", "(1.72 - 1.61*x2 - x1)*x2"),
+    ],
+)
+def test_a_number_before_a_sum_goes_into_it_where_the_law_is_simpler_so(make, spread: str, plain: str) -> None:
+    task = make(lambda a, b: np.asarray(evaluate(parse(plain), {"x1": a, "x2": b})))
+    law = task.data.candidate(parse(spread))
+    shorter = [one for one in simplest_exact(task, [law], Budget()) if one.complexity < law.complexity]
+    exact = [one for one in shorter if task.data.is_law(one)]
+    assert any(same_function(one.expression, parse(plain)) for one in exact)
+    fitted = [set(free_constants(one.expression)) for one in exact]
+    assert any(numbers <= {2.48, 1.72, 1.61, -1.0, 1.0} for numbers in fitted)

@@ -54,6 +54,7 @@ __all__ = [
     "sort_key",
     "with_factor",
     "with_joined_powers",
+    "with_numbers_in_sums",
     "with_one_scale",
 ]
 
@@ -437,6 +438,36 @@ def _scale_out_of(factor: Expression) -> tuple[Product, Expression]:
     assert number is not None  # there are terms
     rest = Sum(tuple(terms), (1 if positive else -1) * number[0] / number[1]).close()
     return (scale if positive else replace(scale, numerator=-scale.numerator)), rest
+
+
+def with_numbers_in_sums(expression: Expression) -> Expression:
+    """The same function, in which no number stands before the only sum of a product: it is multiplied into the sum.
+
+    >>> from symenum.expressions import parse
+    >>> print(with_numbers_in_sums(parse("2.5*(x - 0.4*y)*z + 2*(x + y)/x")))
+    (2.5*x - y)*z + (2*x + 2*y)/x
+    """
+    return simplify(fold(simplify(expression), _numbers_in_sums_node))
+
+
+def _numbers_in_sums_node(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+    if not isinstance(node, Apply):
+        return node
+    node = Apply(node.operator, operands)
+    product = as_product(node)
+    sums = [factor for factor in product.factors if _is_sum(factor)]
+    if len(sums) != 1 or product.number in (0.0, 1.0):
+        return node
+    total, number = as_sum(sums[0]), replace(product, factors=(), divisors=())
+    terms = []
+    for added, term in total.terms:
+        scaled = _multiplied(as_product(term), number, over=False)
+        if scaled is None:  # its number is too large or too small to fold
+            return node
+        terms.append((added, scaled.close()))
+    inner = simplify(Sum(tuple(terms), total.number * product.number).close())
+    others = tuple(factor for factor in product.factors if factor is not sums[0])
+    return replace(product, numerator=1, denominator=1, factors=(*others, inner)).close()
 
 
 # Powers of one base as one, where an exponent is no whole number. Such a power has values on bases of at least 0 only,

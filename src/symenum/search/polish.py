@@ -15,6 +15,7 @@ from torch import Tensor
 from symenum.core.budget import NO_LIMIT, Budget
 from symenum.core.exactness import EXACTNESS
 from symenum.expressions import Constant, Expression, Variable, apply, simplify, substitute, variables
+from symenum.expressions.algebra import with_numbers_in_sums
 from symenum.expressions.candidate import Candidate
 from symenum.fitting import (
     free_constants,
@@ -147,16 +148,16 @@ def rounded(task: Task, found: Sequence[Candidate], budget: Budget) -> list[Cand
 def simplest_exact(task: Task, laws: Sequence[Candidate], budget: Budget) -> list[Candidate]:
     """Laws that may be simpler than these, which equal y up to rounding, and just as exact.
 
-    Tried are: other columns that say the same, one part less, two waves as one, and nice numbers for constants; each on
-    what the others have brought, as long as a simpler exact law comes of it.
+    Tried are: other columns that say the same, one part less, two waves as one, numbers multiplied into sums, and nice
+    numbers for constants; each on what the others have brought, as long as a simpler exact law comes of it.
     """
     floor = task.working_front.floor
     found: list[Candidate] = []
     exact = list(laws)
     for _ in range(_EXACT_ROUNDS):
         expressions = [law.expression for law in exact]
-        one_wave = [shorter for law in expressions for shorter in with_one_wave(law)]
-        new = pruned(task, [*expressions, *fewer_columns(task, expressions)], budget) + fitted(task, one_wave, budget)
+        others = [shorter for law in expressions for shorter in (*with_one_wave(law), with_numbers_in_sums(law))]
+        new = pruned(task, [*expressions, *fewer_columns(task, expressions)], budget) + fitted(task, others, budget)
         new += tidied(task, new, budget) + rounded(task, new, budget)
         found += new
         simpler = [law for law in new if law.loss <= floor and law.complexity < min(one.complexity for one in exact)]

@@ -1,20 +1,25 @@
 """A part of a nearly right law is searched as a table of its own."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from symenum.bench.problems.random_laws import DEVELOPMENT, random_law
+from symenum.cluster.islands import state_to_send
 from symenum.core.budget import NO_LIMIT
 from symenum.core.target import check_target
 from symenum.expressions import evaluate, parse, variables
 from symenum.expressions.candidate import Candidate
 from symenum.operators import get_operators
+from symenum.search.checkpoint import Checkpoint, document_of, restored
 from symenum.search.moves import Parts
 from symenum.search.part_search import LawPart, is_nearly_right, part_table, parts_of, parts_to_search, searched_part
 from symenum.search.problem import Settings, Task, make_task
+from symenum.search.state import State
 from symenum.search.step import start
 
 OPERATORS = ["+", "-", "*", "/", "**", "sin", "cos", "exp", "log", "sqrt", "sinh", "cosh", "tanh", "abs", "inv", "neg"]
@@ -108,23 +113,27 @@ def test_laws_of_noisy_data_are_not_taken_apart() -> None:
 
 
 def test_a_part_that_was_searched_is_not_searched_again() -> None:
-    task = task_of("x1*sin(x2) + x3", {"x1": (0.5, 3.0), "x2": (0.5, 3.0), "x3": (0.5, 3.0)})
-    law = task.data.candidate(parse("x1*(x2 - x2**3/6 + x2**5/120) + x3"))
-    assert law is not None
-    front = task.working_front.update([law], 50)
+    law = parse("x1*(x2 - x2**3/6 + x2**5/120) + exp(x3)*(x3 - 1.5*x3**2)")
+    front = task_of("x1 + x2", {"x1": (0.5, 3.0), "x2": (0.5, 3.0)}).working_front
+    front = front.update([Candidate(law, 1e-6), Candidate(parse("3.4"), 9.0)], 50)
     parts = list(parts_to_search(front, ()))
-    assert parts
     left = list(parts_to_search(front, [parts[0].form]))
+    assert len(parts) >= 2
     assert parts[0].form not in [one.form for one in left]
     assert len(left) < len(parts)
 
 
-def test_a_turn_remembers_its_part_until_the_slices_are_done() -> None:
+def nearly_right() -> tuple[Task, State]:
+    """A search whose best law has a polynomial in the place of a sine."""
     task = task_of("x1*sin(x2) + x3", {"x1": (0.5, 3.0), "x2": (0.5, 3.0), "x3": (0.5, 3.0)})
     series = approximated("x1*PART + x3", "sin(x4)", 9, 0.5, 3.0).replace("x4", "x2")
     near = [task.data.candidate(parse(law)) for law in ("2.1", series)]
     state = start(task, 0)
-    state = replace(state, front=state.front.update([one for one in near if one is not None], 50))
+    return task, replace(state, front=state.front.update([one for one in near if one is not None], 50))
+
+
+def test_a_turn_remembers_its_part_until_the_slices_are_done() -> None:
+    task, state = nearly_right()
     move = Parts()
     assert move.ready(state)
     found, after = move.run(task, state, np.random.default_rng(0), NO_LIMIT)
@@ -135,3 +144,30 @@ def test_a_turn_remembers_its_part_until_the_slices_are_done() -> None:
         found += new
     assert searched.form in after.parted
     assert any(map(task.data.is_law, found))
+
+
+def test_a_search_goes_on_in_the_middle_of_a_part() -> None:
+    task, state = nearly_right()
+    move = Parts()
+    _, middle = move.run(task, state, np.random.default_rng(0), NO_LIMIT)
+    assert middle.parting
+    document = json.loads(json.dumps(document_of(Checkpoint(middle, middle.front, "gp", ""))))
+    again = restored(Path("a checkpoint"), document).state
+    assert again == middle
+    fresh = replace(task)  # nothing of the first turn is remembered outside of the state
+    expected = move.run(task, middle, np.random.default_rng(0), NO_LIMIT)
+    assert move.run(fresh, again, np.random.default_rng(0), NO_LIMIT) == expected
+
+
+def test_two_islands_search_different_parts() -> None:
+    _, state = nearly_right()
+    law = "x1*(x2 - 0.1665*x2**3 + 0.0083*x2**5 - 0.00018*x2**7) + exp(0.3*x3)*x3 - 0.35*x3**2"
+    merged = replace(state, front=state.front.update([Candidate(parse(law), 1e-9)], 50))
+    every = {one.form for one in parts_to_search(merged.front, merged.parted)}
+    shares = []
+    for number in range(2):
+        sent = state_to_send(merged, state, (), frozenset(), (number, 2))
+        shares.append({one.form for one in parts_to_search(sent.front, sent.parted)})
+    assert len(every) >= 2
+    assert shares[0] | shares[1] == every
+    assert not shares[0] & shares[1]

@@ -16,9 +16,12 @@ from symenum.cluster import ClusterError, InProcess, NoWorkersError
 from symenum.cluster import islands as islands_module
 from symenum.cluster.islands import merged_with, seed_of, shared_moves, state_document, state_from, state_to_send
 from symenum.core.budget import NO_LIMIT
-from symenum.core.target import Target
+from symenum.core.target import Target, check_target
 from symenum.expressions import parse
+from symenum.expressions.candidate import Candidate
+from symenum.front import Front
 from symenum.search import Settings, make_task, start, step
+from symenum.search.part_search import parts_to_search
 from symenum.search.step import State, Task
 
 SMALL = {"operators": ["+", "*"], "constants": False, "max_time": None, "random_state": 3, "layers": 2, "inputs": 3}
@@ -227,3 +230,28 @@ def test_what_islands_have_done_adds_up(task: Task) -> None:
     assert total.iteration == merged.iteration + 4
     assert sum(record.turns for record in total.records) == sum(record.turns for record in merged.records) + 4
     assert not [record.move for record in total.records if record.ended and not record.turns]
+
+
+def test_two_islands_search_different_parts_and_none_is_left_out() -> None:
+    laws = ["x1*(x2 - 0.1665*x2**3 + 0.0083*x2**5) + x3", "x1*(x2 - 0.1666*x2**3) + x3"]
+    laws += ["x1*(x2 - 0.1665*x2**3) + exp(0.3*x3)*x3 - 0.35*x3**2", "x1*exp(0.3*x2)*x2 - log(x3)*x3 + x3**2"]
+    found = [Candidate(parse(law), 1e-9 / (at + 1)) for at, law in enumerate(laws)]
+    front = Front.of(check_target(np.arange(1.0, 61.0), None, 60)[0]).update([Candidate(parse("3"), 9.0), *found], 90)
+    state = State(0, 0, front)
+    every = {one.form for one in parts_to_search(front, ())}
+    shares = []
+    for number in range(2):
+        sent = state_to_send(state, state, (), frozenset(), (number, 2))
+        shares.append({one.form for one in parts_to_search(sent.front, sent.parted)})
+    assert len(every) >= 4
+    assert shares[0] | shares[1] == every
+    assert not shares[0] & shares[1]
+
+
+def test_an_island_keeps_the_part_that_it_is_at() -> None:
+    front = Front.of(check_target(np.arange(1.0, 61.0), None, 60)[0])
+    front = front.update([Candidate(parse("3"), 9.0), Candidate(parse("x1*(x2 - 0.16*x2**3) + x3"), 1e-9)], 90)
+    (one, *_) = parts_to_search(front, ())
+    own = State(0, 0, front, parting=(one.rest, one.part))
+    for number in range(2):
+        assert one.form not in state_to_send(State(0, 0, front), own, (), frozenset(), (number, 2)).parted

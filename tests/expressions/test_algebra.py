@@ -25,7 +25,7 @@ from symenum.expressions import (
     variables,
     walk,
 )
-from symenum.expressions.algebra import plain_form, with_joined_powers, with_one_scale
+from symenum.expressions.algebra import plain_form, with_joined_powers, with_numbers_in_sums, with_one_scale
 from symenum.operators import make_operator
 
 
@@ -180,6 +180,19 @@ def test_one_scale_keeps_the_function_and_adds_no_number(tree) -> None:
     after = with_one_scale(before)
     assert same_function(before, after)
     assert after.complexity <= before.complexity + 1  # the number in front of the product
+
+
+@given(tame_tree)
+def test_numbers_in_sums_keep_the_function(tree) -> None:
+    before = simplify(tree)
+    assert same_function(before, with_numbers_in_sums(before))
+
+
+@pytest.mark.parametrize("text", ["1e200*(1e200*x + 1)", "1e-200*(x + 1e-200)*y", "(x + 1)/3"])
+def test_a_number_that_cannot_be_folded_stays_before_its_sum(text: str) -> None:
+    columns = {"x": np.array([0.5, 2.0]), "y": np.array([1.5, 3.0])}
+    law = parse(text)
+    assert np.allclose(evaluate(with_numbers_in_sums(law), columns), evaluate(law, columns), rtol=1e-12, atol=0)
 
 
 def test_simplify_does_not_recurse_into_a_long_sum() -> None:

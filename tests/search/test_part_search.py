@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from symenum.bench.problems.random_laws import DEVELOPMENT, random_law
-from symenum.cluster.islands import state_to_send
 from symenum.core.budget import NO_LIMIT
 from symenum.core.target import check_target
 from symenum.expressions import evaluate, parse, variables
@@ -17,7 +16,15 @@ from symenum.expressions.candidate import Candidate
 from symenum.operators import get_operators
 from symenum.search.checkpoint import Checkpoint, document_of, restored
 from symenum.search.moves import Parts
-from symenum.search.part_search import LawPart, is_nearly_right, part_table, parts_of, parts_to_search, searched_part
+from symenum.search.part_search import (
+    LawPart,
+    can_be_searched,
+    is_nearly_right,
+    part_table,
+    parts_of,
+    parts_to_search,
+    searched_part,
+)
 from symenum.search.problem import Settings, Task, make_task
 from symenum.search.state import State
 from symenum.search.step import start
@@ -52,6 +59,61 @@ def test_a_law_is_its_rest_with_the_part_in_its_place(number: int) -> None:
         assert np.abs(whole - y).max() <= 1e-9 * np.abs(y).max(), (one.part, one.rest)
         assert 1 <= len(variables(one.part)) <= 2
         assert set(variables(one.rest)) <= {*problem.variables, "_part"}
+
+
+@pytest.mark.parametrize(
+    "text", ["sin(x1*x2 + x3**2)**2*x4", "x4/(sin(x1*x2)*sin(x1*x2)*x3)", "f*f*x4", "x4/(f*f) + x2"]
+)
+def test_a_factor_that_stands_twice_is_not_lost(text: str) -> None:
+    law = parse(text.replace("f", "sin(x1*x2 + x3*x3 + x1)"))
+    columns = {f"x{i}": np.random.default_rng(i).uniform(0.5, 2.0, 50) for i in range(1, 5)}
+    for one in parts_of(law):
+        assert np.allclose(evaluate(one.law(one.part), columns), evaluate(law, columns), rtol=1e-10), one
+
+
+def test_a_fraction_in_the_rest_stays_one() -> None:
+    rests = [str(one.rest) for one in parts_of(parse("sin(x2)*x2**2 + x1/3 + x3"))]
+    assert any("x1/3" in rest for rest in rests), rests
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "may"),
+    [(("a", "b"), 200, True), (("a",), 200, False), (("a", "b"), 20, False), (("a", "_part"), 200, False)],
+)
+def test_few_rows_one_variable_and_names_that_are_taken_leave_laws_whole(columns, rows: int, may: bool) -> None:
+    assert can_be_searched(columns, rows) is may
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e9, 1e-9])
+def test_the_table_of_a_part_is_the_same_in_any_unit(factor: float) -> None:
+    part = "0.6**sinh(x4) + x4"
+    ranges = {"x1": (-1.0, 3.0), "x3": (1.0, 5.0), "x4": (-2.0, 2.0)}
+    task = task_of(f"{factor}*x3*({part} - x1)", ranges)
+    wrong = approximated(f"{factor}*x3*(PART - x1)", part, 8, -2.0, 2.0)
+    one = next(one for one in parts_of(parse(wrong)) if variables(one.part) == ("x4",))
+    table = part_table(task, one)
+    assert table is not None
+    found = table.target.y.numpy()
+    expected = evaluate(parse(part), {"x4": task.data.columns["x4"].numpy()})
+    scale = float(found @ expected / (expected @ expected))
+    assert np.abs(found - scale * expected).max() < 1e-6 * abs(scale)
+
+
+def test_the_simplest_of_exact_finds_takes_the_place_of_a_part() -> None:
+    task, state = nearly_right()
+    one = next(iter(parts_to_search(state.front, ())))
+    table = part_table(task, one)
+    assert table is not None
+    found = [Candidate(parse(text), loss) for text, loss in (("sin(x2 + 0*x2*x2)", 1e-31), ("sin(x2)", 3e-31))]
+    laws = table.laws(task, found, NO_LIMIT)
+    assert min(laws, key=lambda law: law.complexity).complexity <= parse("x1*sin(x2) + x3").complexity
+
+
+def test_a_record_without_its_part_begins_a_new_one() -> None:
+    task, state = nearly_right()
+    record = replace(state.record(Parts.name), part=3)
+    _, after = Parts().run(task, state.with_record(record), np.random.default_rng(0), NO_LIMIT)
+    assert after.parting or after.parted
 
 
 def test_terms_with_one_factor_in_other_variables_are_one_part() -> None:
@@ -157,17 +219,3 @@ def test_a_search_goes_on_in_the_middle_of_a_part() -> None:
     fresh = replace(task)  # nothing of the first turn is remembered outside of the state
     expected = move.run(task, middle, np.random.default_rng(0), NO_LIMIT)
     assert move.run(fresh, again, np.random.default_rng(0), NO_LIMIT) == expected
-
-
-def test_two_islands_search_different_parts() -> None:
-    _, state = nearly_right()
-    law = "x1*(x2 - 0.1665*x2**3 + 0.0083*x2**5 - 0.00018*x2**7) + exp(0.3*x3)*x3 - 0.35*x3**2"
-    merged = replace(state, front=state.front.update([Candidate(parse(law), 1e-9)], 50))
-    every = {one.form for one in parts_to_search(merged.front, merged.parted)}
-    shares = []
-    for number in range(2):
-        sent = state_to_send(merged, state, (), frozenset(), (number, 2))
-        shares.append({one.form for one in parts_to_search(sent.front, sent.parted)})
-    assert len(every) >= 2
-    assert shares[0] | shares[1] == every
-    assert not shares[0] & shares[1]

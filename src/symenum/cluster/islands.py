@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from symenum.cluster.crew import Crew, Piece, Result, Worker
 from symenum.cluster.errors import ClusterError
@@ -30,7 +31,7 @@ from symenum.fitting.free_constants import form_of
 from symenum.search.checkpoint import Checkpoint, ReadExpression, document_of, restored
 from symenum.search.front_update import near, runners_up
 from symenum.search.moves import GROWTH, NETWORK, SIMPLE_GROWTH, HeadsOnTokens, Parts, Residuals, Variants
-from symenum.search.part_search import parts_to_search
+from symenum.search.part_search import LawPart, parts_to_search
 from symenum.search.problem import Task
 from symenum.search.schedule import moves_of
 from symenum.search.state import Record, State
@@ -91,8 +92,10 @@ def state_to_send(
     laws = [*reversed(merged.front), *near(merged.front, merged.runners_up)]
     others = [law.expression for number, law in enumerate(laws) if number % parts != part]
     forms = tuple(dict.fromkeys(map(form_of, others)))
-    parts_left = enumerate(parts_to_search(merged.front, merged.parted))
-    others_parts = [one.form for number, one in parts_left if number % parts != part]
+    # By what it is and not by its place in the list, which changes with the front while an island is at work on it.
+    left = [one.form for one in parts_to_search(merged.front, merged.parted)]
+    mine = [LawPart(*own.parting).form] if own.parting else []
+    others_parts = [form for form in left if crc32(str(form).encode()) % parts != part and form not in mine]
     records = [record for record in own.records if record.move in _OWN_MOVES]
     for name in shared:
         record = merged.record(name)

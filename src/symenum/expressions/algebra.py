@@ -441,7 +441,7 @@ def _scale_out_of(factor: Expression) -> tuple[Product, Expression]:
 
 
 def with_numbers_in_sums(expression: Expression) -> Expression:
-    """The same function, in which no number stands before the only sum of a product: it is multiplied into the sum.
+    """The same function, in which no number stands before a product with a sum: it is multiplied into the first sum.
 
     >>> from symenum.expressions import parse
     >>> print(with_numbers_in_sums(parse("2.5*(x - 0.4*y)*z + 2*(x + y)/x")))
@@ -459,13 +459,16 @@ def _numbers_in_sums_node(node: Expression, operands: tuple[Expression, ...]) ->
     if len(sums) != 1 or product.number in (0.0, 1.0):
         return node
     total, number = as_sum(sums[0]), replace(product, factors=(), divisors=())
+    offset = folded_fraction(total.number * number.numerator, number.denominator)
+    if offset is None:
+        return node
     terms = []
     for added, term in total.terms:
         scaled = _multiplied(as_product(term), number, over=False)
         if scaled is None:  # its number is too large or too small to fold
             return node
         terms.append((added, scaled.close()))
-    inner = simplify(Sum(tuple(terms), total.number * product.number).close())
+    inner = simplify(Sum(tuple(terms), offset[0] / offset[1]).close())
     others = tuple(factor for factor in product.factors if factor is not sums[0])
     return replace(product, numerator=1, denominator=1, factors=(*others, inner)).close()
 

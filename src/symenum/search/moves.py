@@ -297,10 +297,11 @@ class Parts:
 
     def run(self, task: Task, state: State, rng: np.random.Generator, budget: Budget) -> Found:
         record = state.record(self.name)
-        if not record.part:  # the front may change between the turns of one part
+        if not state.parting:  # the front may change between the turns of one part
             one = _next_part(state)
-            assert one is not None  # else it is not ready
-            state = replace(state, parting=(one.rest, one.part))
+            if one is None:
+                return [], state
+            record, state = replace(record, part=0), replace(state, parting=(one.rest, one.part))
         part = LawPart(*state.parting)
         found, following = searched_part(task, part, record.part, budget)
         if budget.over():  # the slices may have been cut short

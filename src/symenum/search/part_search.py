@@ -16,19 +16,19 @@ Which part has its turn, and when, is decided in `moves` and `schedule`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 
 import torch
 from torch import Tensor
 
 from symenum.core.budget import NO_LIMIT, Budget
-from symenum.core.exactness import EXACTNESS
 from symenum.core.memory import LAWS_REMEMBERED
 from symenum.core.target import Target
 from symenum.expressions import Apply, Constant, Expression, Variable, apply, simplify, substitute, variables
-from symenum.expressions.algebra import Product, Sum, as_product, as_sum
+from symenum.expressions.algebra import Product, Sum, as_product, as_sum, folded_fraction, number_constant, with_factor
 from symenum.expressions.candidate import Candidate
 from symenum.expressions.template import Call
 from symenum.fitting import tidy
@@ -41,6 +41,7 @@ from symenum.heads.stages import SCAN_ROWS, Stage, in_turn
 from symenum.operators.traits import ADDITIVE, MULTIPLICATIVE
 from symenum.search.polish import fitted, tidied
 from symenum.search.problem import Task
+from symenum.search.template_search import price_of_form
 
 __all__ = [
     "PART_TURN",
@@ -53,21 +54,23 @@ __all__ = [
     "searched_part",
 ]
 
-_HOLE = Variable("_part")  # stands for the part in the rest of a law; no column has such a name: it begins with _
-_NEARLY = 1e-4  # of the variance of y: what a law may leave of it whose rest is worth believing
-_LAWS = 4  # laws of the front, the best, whose parts are searched
+_HOLE = Variable("_part")  # stands for the part in the rest of a law
+_KNOWN = Variable("_known_part")  # its values in the law as it is, beside which a curve is fitted
+_CONSTANT = "_constant"  # what the names of the constants of the rest begin with, while they are fitted
+_NEARLY = 1e-4  # of what the first law of the front leaves: noise of 1% leaves more, and its laws are not taken apart
+_LAWS = 4  # laws of the front, the best, whose parts are searched: each is one more view of the same rest
 _MOST_VARIABLES = 2  # of a part: its table is searched with features of all its variables
 _LEAST_COMPLEXITY = 4  # of a part: a simpler one has been tried in every other form by the heads
-_DECIMALS = 2  # of constants that a rest is tried with: beside a rest in whole numbers a part is known to all digits
-_NEAR = 1e-3  # largest change by this, in units of the constant or of 1; what it costs decides whether it holds:
+_DIGITS = (1, 2, 3)  # significant digits that the constants of a rest are tried with, as those of laws (`polish`)
 _ROUNDING_COST = 2.0  # the loss may grow by this factor, since a curve never follows a part to the last digit
-_MIN_ROWS = 12  # on which a part matters
+_LEAST_ROWS = 48  # of the data: four for each coefficient of a curve in one variable
+_MIN_ROWS = 12  # on which a part matters: as many as meetings ask for, to tell functions apart
 _SMALL_WEIGHT = 1e-12  # of the largest weight of a row: below, the row says nothing of the part
 _PART_WORK = 4.0  # work units of the slices on one table: a law of one variable is found in 1 to 4
 _SLICES_OF_A_TURN = 0.4  # work units of the slices of one turn, or a little more: a slice takes up to 0.7,
 PART_TURN = 0.3
 """Work units of a turn: 25 turns of benchmarks/loop.py, `exact`, took 0.25 s each, 25 on two random laws 0.33 s."""
-_FINDS = 8  # finds of a turn that take the place of the part, those of the lowest price
+_FINDS = 8  # finds of a turn that take the place of the part, those of the lowest price: a tenth of a second of fits
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,13 @@ class LawPart:
     def law(self, part: Expression) -> Expression:
         """The law with another part."""
         return simplify(substitute(self.rest, {_HOLE.name: part}))
+
+
+def can_be_searched(columns: Iterable[str], rows: int) -> bool:
+    """Whether laws of these columns may be taken apart: several, rows enough, and no name that is used here."""
+    names = list(columns)
+    taken = any(name in (_HOLE.name, _KNOWN.name) or name.startswith(_CONSTANT) for name in names)
+    return len(names) > 1 and rows >= _LEAST_ROWS and not taken
 
 
 def sum_of_variables(part: Expression) -> Expression:
@@ -111,6 +121,7 @@ def parts_to_search(front: Front, searched: Sequence[Expression]) -> Iterator[La
     for law in [law for law in reversed(front) if _is_near(law.loss, front)][:_LAWS]:
         for part in parts_of(law.expression):
             if part.form not in known:
+                known.add(part.form)
                 yield part
 
 
@@ -151,19 +162,26 @@ class _Apart:
         if node.operator.role in ADDITIVE:
             yield from self._of_sum(as_sum(node), wrap, scale)
         elif node.operator.role in MULTIPLICATIVE or len(as_product(node).factors) > 1:
-            yield from self._of_product(_scaled(as_product(node), scale), wrap)
+            product = _scaled(as_product(node), scale)
+            if product is not None:
+                yield from self._of_product(product, wrap)
         else:
             for at, operand in enumerate(node.operands):
 
                 def around(inner: Expression, at: int = at) -> Expression:
-                    operands = (*node.operands[:at], inner, *node.operands[at + 1 :])
-                    return wrap(_scaled(as_product(Apply(node.operator, operands)), scale).close())
+                    whole = Apply(node.operator, (*node.operands[:at], inner, *node.operands[at + 1 :]))
+                    return wrap(whole if scale == 1 else with_factor(number_constant(scale), whole))
 
                 yield from self.of(operand, around, 1.0)
 
     def _of_sum(self, total: Sum, wrap: Wrap, scale: float) -> Iterator[LawPart]:
         number = scale * total.number
-        terms = [_scaled(as_product(term), scale if added else -scale) for added, term in total.terms]
+        terms: list[Product] = []
+        for added, one in total.terms:
+            scaled = _scaled(as_product(one), scale if added else -scale)
+            if scaled is None or not math.isfinite(number):
+                return
+            terms.append(scaled)
         for names in _sets_of_variables([term.close() for term in terms]):
             by_factor: dict[Product, list[int]] = {}
             for at, term in enumerate(terms):
@@ -192,10 +210,10 @@ class _Apart:
             inside, outside = _inside(product, names), _outside(product, names)
             if variables(inside.close()) and (outside.factors or outside.divisors):
                 yield LawPart(wrap(replace(outside, factors=(_HOLE, *outside.factors)).close()), inside.close())
-        for factor in product.factors:
+        for at, factor in enumerate(product.factors):
             if factor == whole:
-                continue  # a single function, whose arguments have been walked through
-            left = replace(product, factors=tuple(other for other in product.factors if other is not factor))
+                continue  # a number that cannot be folded: nothing stands beside it
+            left = replace(product, factors=(*product.factors[:at], *product.factors[at + 1 :]))
             if _is_sum(factor):
                 left = replace(left, numerator=1, denominator=1)
 
@@ -203,8 +221,8 @@ class _Apart:
                 return wrap(replace(left, factors=(inner, *left.factors)).close())
 
             yield from self.of(factor, above, product.number if _is_sum(factor) else 1.0)
-        for divisor in product.divisors:
-            left = replace(product, divisors=tuple(other for other in product.divisors if other is not divisor))
+        for at, divisor in enumerate(product.divisors):
+            left = replace(product, divisors=(*product.divisors[:at], *product.divisors[at + 1 :]))
 
             def below(inner: Expression, left: Product = left) -> Expression:
                 return wrap(replace(left, divisors=(inner, *left.divisors)).close())
@@ -216,8 +234,12 @@ def _is_sum(node: Expression) -> bool:
     return isinstance(node, Apply) and node.operator.role in ADDITIVE
 
 
-def _scaled(product: Product, scale: float) -> Product:
-    return replace(product, numerator=product.number * scale, denominator=1)
+def _scaled(product: Product, scale: float) -> Product | None:
+    """scale·product; None where its number is too large or too small to fold."""
+    if scale == 1:
+        return product
+    number = folded_fraction(product.numerator * scale, product.denominator)
+    return None if number is None else replace(product, numerator=number[0], denominator=number[1])
 
 
 def _sum_of(terms: Sequence[Expression], number: float) -> Expression:
@@ -265,7 +287,7 @@ def searched_part(task: Task, part: LawPart, first: int, budget: Budget) -> tupl
     return ([], None) if not isinstance(found, PartTable) else found.turn(first, task, budget)
 
 
-@dataclass(frozen=True)
+@dataclass
 class PartTable:
     """What a part must be, and the slices of the heads that search it.
 
@@ -274,8 +296,8 @@ class PartTable:
     """
 
     part: LawPart
+    target: Target
     price: float
-    rows: int
     _slices: Iterator[tuple[Stage, int]] = field(repr=False)
     _known: list[tuple[Stage, int, float]] = field(default_factory=list, repr=False)
 
@@ -308,18 +330,13 @@ class PartTable:
 
     def laws(self, task: Task, found: Sequence[Candidate], budget: Budget) -> list[Candidate]:
         """The laws with the best finds in the place of the part, all constants fitted together."""
-        cheaper = [one for one in found if price_of_part(one.expression, one.loss, self.rows) < self.price]
-        cheaper.sort(key=lambda one: price_of_part(one.expression, one.loss, self.rows))
-        laws = list(dict.fromkeys(self.part.law(one.expression) for one in cheaper))[:_FINDS]
+        rows, floor = self.target.rows, self.target.floor
+        by_price = sorted((price_of_form(one, rows, floor), place) for place, one in enumerate(found))
         limit, complexity_of = task.settings.max_complexity, task.empty_front.complexity_of
-        whole = fitted(task, [law for law in laws if complexity_of(law) <= limit], budget)
+        laws = (self.part.law(found[place].expression) for price, place in by_price if price < self.price)
+        chosen = islice(dict.fromkeys(law for law in laws if complexity_of(law) <= limit), _FINDS)
+        whole = fitted(task, list(chosen), budget)
         return whole + tidied(task, whole, budget)
-
-
-def price_of_part(part: Expression, loss: float, rows: int) -> float:
-    """What a part and what it leaves of its table cost, in nats: half a number for each unit of complexity."""
-    numbers = len(free_constants(part, integers=False))
-    return rows * math.log(max(loss, 1e-300)) + (numbers + 0.5 * part.complexity) * math.log(max(2, rows))
 
 
 def part_table(task: Task, one: LawPart, budget: Budget = NO_LIMIT) -> PartTable | None:
@@ -330,8 +347,8 @@ def part_table(task: Task, one: LawPart, budget: Budget = NO_LIMIT) -> PartTable
     beside = _beside_curve(one, freed(one.rest), part, task, budget)
     if beside is None:
         return None
-    rounded = _beside_curve(one, _in_few_digits(beside.rest), part, task, budget, free=False)
-    if rounded is not None and rounded.loss <= _ROUNDING_COST * beside.loss:
+    rounded = _in_few_digits(one, beside, part, task, budget)
+    if rounded is not None:
         rest, value = rounded.rest, rounded.value
     else:
         named = {**columns, _HOLE.name: beside.value}
@@ -349,9 +366,9 @@ def part_table(task: Task, one: LawPart, budget: Budget = NO_LIMIT) -> PartTable
     values = torch.stack([columns[name][counted] for name in names])
     own = make_data([Variable(name) for name in names], values, target, SCAN_ROWS, task.settings.seed)
     heads = replace(task.make_heads(own), prior=replace(task.prior, required=(), units=None))
-    loss = float(target.loss(part[counted][None]))
-    price = price_of_part(one.part, max(loss, EXACTNESS.law**2 * target.mean_square), target.rows)
-    return PartTable(replace(one, rest=rest), price, target.rows, in_turn(heads.on_part()))
+    old = Candidate(one.part, float(target.loss(part[counted][None])))
+    price = price_of_form(old, target.rows, target.floor)
+    return PartTable(replace(one, rest=rest), target, price, in_turn(heads.on_part()))
 
 
 @dataclass(frozen=True)
@@ -369,30 +386,35 @@ def _beside_curve(
     """The rest beside the part (rows,) and a curve; its constants are fitted with the curve, where they are `free`."""
     data = task.data
     values = free_constants(rest, integers=False) if free else ()
-    names = [f"_constant{at + 1}" for at in range(len(values))]
+    names = [f"{_CONSTANT}{at + 1}" for at in range(len(values))]
     named = with_leaves(rest, [Variable(name) for name in names], integers=False) if names else rest
-    known = Variable("_known_part")
-    whole = substitute(named, {_HOLE.name: apply("add", known, _HOLE)})
+    size = float(part.std()) or 1.0  # the curve is in units of the part, so that its price is the same in any
+    curve = apply("mul", Constant(size), _HOLE)
+    whole = substitute(named, {_HOLE.name: apply("add", _KNOWN, curve)})
     call = Call(_HOLE.name, "part", tuple(Variable(name) for name in variables(one.part)))
-    columns = {**data.columns, known.name: part}
+    columns = {**data.columns, _KNOWN.name: part}
     starts = dict(zip(names, values, strict=True))
     found = fit_beside(whole, call, starts, columns, data.target.y, data.target.weight, budget=budget)
     if found is None:
         return None
     if names:
         rest = with_leaves(rest, [Constant(found.constants[name]) for name in names], integers=False)
-    return _Beside(rest, part + torch.from_numpy(found.values[_HOLE.name].copy()), found.loss)
+    return _Beside(rest, part + size * torch.from_numpy(found.values[_HOLE.name].copy()), found.loss)
 
 
-def _in_few_digits(rest: Expression) -> Expression:
-    """The rest with its constants in two decimals, those that are near to such a number."""
-    values = free_constants(rest, integers=False)
-    near = [round(value, _DECIMALS) for value in values]
-    leaves = [
-        Constant(new if abs(new - value) <= _NEAR * max(1.0, abs(value)) else value)
-        for new, value in zip(near, values, strict=True)
-    ]
-    return simplify(with_leaves(rest, leaves, integers=False)) if leaves else rest
+def _in_few_digits(one: LawPart, beside: _Beside, part: Tensor, task: Task, budget: Budget) -> _Beside | None:
+    """The rest with its constants in the fewest digits that cost next to nothing; None where all cost something.
+
+    What a curve misses of the part moves the constants by more than their standard errors, which `tidy` goes by.
+    """
+    values = free_constants(beside.rest, integers=False)
+    for digits in _DIGITS if values else ():
+        leaves = [number_constant(float(f"{value:.{digits}g}")) for value in values]
+        rest = simplify(with_leaves(beside.rest, leaves, integers=False))
+        found = _beside_curve(one, rest, part, task, budget, free=False)
+        if found is not None and found.loss <= _ROUNDING_COST * beside.loss:
+            return found
+    return None
 
 
 def _needed(rest: Expression, part: Tensor, task: Task) -> tuple[Tensor, Tensor]:

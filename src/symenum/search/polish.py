@@ -157,6 +157,7 @@ def simplest_exact(task: Task, laws: Sequence[Candidate], budget: Budget) -> lis
     for _ in range(_EXACT_ROUNDS):
         expressions = [law.expression for law in exact]
         others = [shorter for law in expressions for shorter in (*with_one_wave(law), with_numbers_in_sums(law))]
+        others = [law for law in others if law not in expressions]
         new = pruned(task, [*expressions, *fewer_columns(task, expressions)], budget) + fitted(task, others, budget)
         new += tidied(task, new, budget) + rounded(task, new, budget)
         found += new

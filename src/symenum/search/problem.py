@@ -492,7 +492,7 @@ class Task:
 
     @cached_property
     def part_tables(self) -> dict[object, object]:
-        """The table of the part of a law that is being searched, by that part; see `part_search`."""
+        """What is known of the part of a law that is being searched, by that part; see `part_search`."""
         return {}
 
     @cached_property

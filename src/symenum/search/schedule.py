@@ -43,6 +43,7 @@ from symenum.search.moves import (
     Residuals,
     Variants,
 )
+from symenum.search.part_search import can_be_searched
 from symenum.search.problem import Task
 from symenum.search.state import State
 from symenum.search.template_search import TemplateSearch
@@ -89,7 +90,7 @@ def moves_of(task: Task) -> tuple[Move, ...]:
     if parts_of_continuation(task):
         sizes = task.heads.sizes
         further += [Growth(sizes), Growth(sizes, simple=True), Residuals(task.residuals_work)]
-    parts = [Parts()] if len(task.data.columns) > 1 else []  # of one variable a part is no smaller problem
+    parts = [Parts()] if can_be_searched(task.data.columns, task.data.target.rows) else []
     return (*heads, *on_tokens, *further, *parts, Variants(), Network(task.plan))
 
 

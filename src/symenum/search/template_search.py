@@ -45,7 +45,7 @@ from symenum.search.polish import fitted, tidied
 from symenum.search.problem import Task, make_task
 from symenum.search.state import State, UnknownForms
 
-__all__ = ["TEMPLATE", "TemplateSearch", "simplest_of_template"]
+__all__ = ["TEMPLATE", "TemplateSearch", "price_of_form", "simplest_of_template"]
 
 Free = tuple[Expression, Mapping[str, float]]  # a form, and where its constants begin, by name
 Known = Mapping[str, Free]  # by function
@@ -191,14 +191,14 @@ def _searched(task: Task, table: _Table, function: str, state: State, budget: Bu
         current, move = step(inner, current, budget)
         if move is None:
             break
-    laws = sorted((*current.front, *current.runners_up), key=lambda law: _price(law, table.target.rows))
+    laws = sorted((*current.front, *current.runners_up), key=lambda law: price_of_form(law, table.target.rows))
     return tuple(dict.fromkeys(table.law(law.expression) for law in laws))
 
 
-def _price(law: Candidate, rows: int) -> float:
-    """The description of a law, in nats times two: an operator counts as half a number."""
+def price_of_form(law: Candidate, rows: int, floor: float = 1e-300) -> float:
+    """What a law costs, in nats times two: an operator counts as half a number; losses up to `floor` are alike."""
     numbers = len(free_constants(law.expression, integers=False))
-    return rows * math.log(max(law.loss, 1e-300)) + (numbers + 0.5 * law.complexity) * math.log(max(2, rows))
+    return rows * math.log(max(law.loss, floor)) + (numbers + 0.5 * law.complexity) * math.log(max(2, rows))
 
 
 @dataclass(frozen=True)
